@@ -10,7 +10,6 @@ import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 SWITCH = "MPI_COMPRESS_TRACEBACK"
@@ -31,21 +30,22 @@ def place_in_part(error: BaseException) -> str:
     """The last line of a user's part that an error has passed, in brackets; "" if it came from elsewhere."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
-    place = _place(error)
-    if place is None:
-        return ""
-    code, line = place
-    source = linecache.getline(code.co_filename, line).strip()
-    inside = "" if code.co_name == "<module>" else f", in {code.co_qualname}"
-    return f" ({code.co_filename}, line {line}{inside}" + f": {source}" * bool(source) + ")"
+    place, called = "", False
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if code.co_filename.startswith(_PACKAGE):
+            called = True
+        elif called and not code.co_filename.startswith(_INSTALLED):
+            source = linecache.getline(code.co_filename, line).strip()
+            inside = "" if code.co_name == "<module>" else f", in {code.co_qualname}"
+            place = f" ({code.co_filename}, line {line}{inside}" + f": {source}" * bool(source) + ")"
+    return place
 
 
 def place_of(method: Any) -> str:
     """Where a method of a user's part is written, in brackets; "" for any other."""
     code = getattr(inspect.unwrap(method) if callable(method) else method, "__code__", None)
-    if code is None or not is_users_file(code.co_filename):
-        return ""
-    return f" ({code.co_filename}, line {code.co_firstlineno})"
+    return f" ({code.co_filename}, line {code.co_firstlineno})" if code is not None and is_users_file(code.co_filename) else ""
 
 
 def place_of_class(cls: Any) -> str:
@@ -64,24 +64,9 @@ def is_users_file(file: str) -> bool:
     return not file.startswith((_PACKAGE, *_INSTALLED))
 
 
-def _place(error: BaseException) -> tuple[CodeType, int] | None:
-    """The last place in a user's part, which this package has called; None if the error came from elsewhere."""
-    found, called = None, False
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file = frame.f_code.co_filename
-        if file.startswith(_PACKAGE):
-            called = True
-        elif called and not file.startswith(_INSTALLED):
-            found = frame.f_code, line
-    return found
-
-
 def moved(error: BaseException, source: str) -> str:
-    """The rest of an error line: where what a plugin wants of this package is now; "" if nothing is known of it.
-
-    Args:
-        source: the line of the plugin.
-    """
+    """The rest of an error line: where what a plugin wants of this package in its line `source` is now; "" if nothing is known of
+    it."""
     package = Path(_PACKAGE).name
     if package not in str(error):
         return ""

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 
 
 class _Stillness:
-    """How long the clock has stood still."""
-
     seconds = 0.0
     asked = 0  # how many ask for it now
     since = 0.0

@@ -21,8 +21,6 @@ INTERRUPTED = "interrupted"
 _HEARD = 0.3  # seconds: a launcher that sees an abort at once may drop the text printed before it
 _TURN = 2 * _HEARD  # between ranks that fail together
 _PATIENT = 3.0  # seconds in which rank 0, unless it is busy, reports a signal that has reached all ranks, and aborts them
-
-
 _names: list[socket.socket] = []  # that this process has taken
 
 
@@ -57,7 +55,6 @@ def run_to_the_end(main: Callable[[], int]) -> int:
 
 
 def _status_and_text(error: BaseException) -> tuple[int, str]:
-    """The exit status for an exception, and the text that reports it."""
     if isinstance(error.__cause__, Interrupted | KeyboardInterrupt):  # Python wraps one that comes while a class is made
         error = error.__cause__
     match error:
@@ -87,11 +84,9 @@ def _end_all_ranks(status: int, text: str) -> int:
     """Report, and abort the other ranks where MPI runs."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
-        if mpi is None and status in (EXIT_USER_ERROR, EXIT_STOPPED, EXIT_KEYBOARD) and rank() > 0:
-            return status  # MPI was not reached: every task would report the same
-        if mpi is not None and mpi.Is_initialized() and rank() > 0:
-            return status  # singletons started by mistake
-        _report(text)
+        is_shared = status in (EXIT_USER_ERROR, EXIT_STOPPED, EXIT_KEYBOARD) if mpi is None else mpi.Is_initialized()
+        if rank() == 0 or not is_shared:  # MPI was not reached, or these are singletons started by mistake
+            _report(text)
         return status
     signalled = status in (EXIT_STOPPED, EXIT_KEYBOARD)  # mostly all ranks get the signal, and rank 0 reports it
     time.sleep(min(_TURN * mpi.COMM_WORLD.rank, 3.0) + (_PATIENT if signalled and mpi.COMM_WORLD.rank else 0.0))

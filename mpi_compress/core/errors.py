@@ -73,6 +73,15 @@ def checked_at(where: str, build: Callable[[], T]) -> T:
         raise UserError(f"{where}: {error}") from None
 
 
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """A UserError of the block gets this place in front."""
+    try:
+        yield
+    except UserError as error:
+        raise type(error)(f"{where}{error}") from None
+
+
 def system_text(error: Exception) -> str:
     """An error in one line: of the system's what it says of its number, which HDF5 wraps in words of its own."""
     if isinstance(error, OSError) and error.errno:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any
 
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.errors import checked_at, nearest
 from mpi_compress.core.fields import Checked
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -18,8 +18,6 @@ _UNARY: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: op
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "sqrt": math.sqrt, "log": math.log, "log2": math.log2, "exp": math.exp, "min": min, "max": max, "abs": abs,
 }  # fmt: skip
-
-
 _LONGEST, _DEEPEST = 1000, 50  # characters and levels of a formula
 _KEPT = 1000  # formulas that are read once: jobs of many runs and trials repeat theirs
 
@@ -31,10 +29,8 @@ class DomainError(ValueError):
 def evaluate(text: str | float, names: Mapping[str, float]) -> float:
     """The value of a formula in + - * / ** ( ), numbers, `names`, and sqrt log log2 exp min max abs.
 
-    A number before a name multiplies it: "1e-4 L" is 1e-4 · L.
-
-    Raises:
-        ValueError: it cannot be read, has an unknown name, or its value is not a finite number.
+    A number before a name multiplies it: "1e-4 L" is 1e-4 · L. ValueError if it cannot be read, or names something unknown, or its
+    value is not a finite number.
     """
     if not isinstance(text, str):
         return float(text)
@@ -92,11 +88,8 @@ def _too_deep(text: str) -> str:
 
 
 def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Call], float] | None = None) -> Any:
-    """The value of a parsed formula; `call` gives the values of functions other than sqrt, log, ….
-
-    Raises:
-        ValueError: it has something that is not allowed in a formula, or an unknown name.
-    """
+    """The value of a parsed formula; `call` gives the values of functions other than sqrt, log, …. ValueError if something in it is
+    not allowed in a formula, or is an unknown name."""
 
     def value(inner: ast.expr) -> Any:
         return calculate(inner, names, call)
@@ -159,11 +152,8 @@ def _measured(text: str, number: str, units: Mapping[str, float], usual: str, no
 
 
 def bits(size: float | str) -> float:
-    """A size in bits: "576 B", "54 bits", or a number in any other unit, returned as it is.
-
-    Raises:
-        ValueError: an unknown unit, or a negative size.
-    """
+    """A size in bits: "576 B", "54 bits", or a number in any other unit, returned as it is; ValueError if it is none, or
+    negative."""
     value = _measured(size, _NUMBER, _UNITS, "", "size") if isinstance(size, str) else float(size)
     if not (0 <= value < math.inf):
         raise ValueError(f"a size of {size} is not possible; it must be 0 or more")
@@ -171,11 +161,7 @@ def bits(size: float | str) -> float:
 
 
 def seconds(time: float | str) -> float:
-    """A time in seconds: "5 min", "01:30:00", or a number of seconds.
-
-    Raises:
-        ValueError: it is no time.
-    """
+    """A time in seconds: "5 min", "01:30:00", or a number of seconds; ValueError if it is none."""
     if not isinstance(time, str):
         return float(time)
     if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*", time):
@@ -186,18 +172,11 @@ def seconds(time: float | str) -> float:
 
 def time_of(text: str, option: str, unit: float = 1.0) -> float:
     """The seconds that an option gives, a number alone in units of so many seconds; UserError if it is no time."""
-    try:
-        return seconds(text) * (unit if text.strip().isdigit() else 1.0)
-    except ValueError as error:
-        raise UserError(f"{option}: {error}") from None
+    return checked_at(option, lambda: seconds(text) * (unit if text.strip().isdigit() else 1.0))
 
 
 def bits_per_second(rate: float | str) -> float:
-    """A bandwidth in bits a second: "40 Mbit/s", or a number of bits a second.
-
-    Raises:
-        ValueError: it is no bandwidth, or not more than 0.
-    """
+    """A bandwidth in bits a second: "40 Mbit/s", or a number of bits a second; ValueError if it is none, or not more than 0."""
     value = _measured(rate, _NUMBER, _RATES, "bit", "bandwidth", per="/s") if isinstance(rate, str) else float(rate)
     if not 0 < value < math.inf:
         raise ValueError(f"a bandwidth of {rate} is not possible; it must be more than 0")

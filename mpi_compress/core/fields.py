@@ -93,11 +93,8 @@ def parameters(cls: Any) -> list[str]:
 
 
 def converted(cls: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The values of some fields, all of them known, as their types want them.
-
-    Raises:
-        UserError: a wrong type, a value that the type's check refuses, or a field without a default that is missing.
-    """
+    """The values of some fields, all of them known, as their types want them. UserError for a wrong type, a value that its check
+    refuses, or a field without a default that is missing."""
     if _needed(cls) <= set(values):
         with suppress(ValueError, OverflowError):
             return {key: as_type(value, _hints(cls)[key]) for key, value in values.items()}
@@ -105,16 +102,12 @@ def converted(cls: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]
 
 
 def as_type(value: Any, hint: Any, exact: bool = False) -> Any:
-    """A value from TOML as a field's type wants it.
-
-    Args:
-        exact: a whole number is no float.
-
-    Raises:
-        ValueError: it is not of that type, or of one that is unusual, or a check refuses it.
-    """
+    """A value from TOML as a field's type wants it; `exact`: a whole number is no float. ValueError if it is not of that type, or
+    of one that is unusual, or a check refuses it."""
     kind, inner = get_origin(hint), get_args(hint)
-    if hint is Any or type(value) is hint or (kind is Literal and _is_one_of(value, inner)):
+    if hint is Any or type(value) is hint:
+        return value
+    if kind is Literal and any(type(value) is type(choice) and value == choice for choice in inner):
         return value
     if hint is float and type(value) is int and not exact:
         return float(value)
@@ -131,10 +124,6 @@ def as_type(value: Any, hint: Any, exact: bool = False) -> Any:
     if kind in (dict, Mapping) and type(value) is dict and inner[0] is str and all(type(key) is str for key in value):
         return {key: as_type(each, inner[1]) for key, each in value.items()}
     raise ValueError(hint)
-
-
-def _is_one_of(value: Any, choices: tuple[Any, ...]) -> bool:
-    return any(type(value) is type(choice) and value == choice for choice in choices)
 
 
 def _validated(cls: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -23,11 +23,8 @@ _SHORT = 4  # letters of a name that says nothing by being near another
 
 
 def refuse_wrong_facts(part: Any, where: str) -> None:
-    """Compare what a user's part states with the types of its contract; a property counts by what it returns.
-
-    Raises:
-        UserError: a method is in the place of a value, or a value has another type or is out of range, in one line.
-    """
+    """Compare what a user's part states with the types of its contract; a property counts by what it returns. UserError if a method
+    is in the place of a value, or a value has another type or is out of range."""
     cls: Any = type(part)
     for name, hint in _stated(cls).items():
         value = getattr(part, name, None)
@@ -62,7 +59,7 @@ def refuse_near_misses(cls: Any) -> None:
     own = [each for each in cls.__mro__ if not is_ours(each) and each.__module__ not in ("abc", "builtins", "typing")]
     defined = {name for each in own for name in vars(each)}
     verbs = [name for name in contract - defined if not name.startswith("_") and len(name) > _SHORT]
-    used = {name for each in own for value in vars(each).values() for name in _names_in(value)}
+    used = {name for each in own for value in vars(each).values() for name in names_of_code(_code_of(value))}
     for each in own:
         for name, value in vars(each).items():
             code = _code_of(value)
@@ -89,10 +86,10 @@ def _code_of(value: Any) -> CodeType | None:
     return None
 
 
-def _names_in(value: Any) -> Iterator[str]:
-    code = value if isinstance(value, CodeType) else _code_of(value)
+def names_of_code(code: CodeType | None) -> Iterator[str]:
+    """The names of globals and attributes in a function's code, and in the functions inside it."""
     if code is not None:
         yield from code.co_names
         for inner in code.co_consts:
             if isinstance(inner, CodeType):
-                yield from _names_in(inner)
+                yield from names_of_code(inner)

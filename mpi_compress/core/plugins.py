@@ -53,11 +53,8 @@ class _Plugin:
 
 
 def import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None:
-    """Import a job's [plugins], modules frozen with the job, in the current folder, beside the job, or installed.
-
-    Raises:
-        UserError: one of them cannot be imported; the file and the line say where.
-    """
+    """Import a job's [plugins], modules frozen with the job, in the current folder, beside the job, or installed; UserError, with
+    the file and the line, if one of them cannot be imported."""
     places = (Path.cwd(), folder.resolve())
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')

@@ -7,8 +7,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 _LAUNCHERS = ("mpiexec", "mpirun", "prterun", "prted", "orted", "hydra_pmi_proxy")  # with their helpers, by their first letters
 _PROCESSES = Path("/proc")
@@ -80,24 +79,29 @@ class Turn:
         return f" (run {self.number} of {self.of})" if self.of > 1 else ""
 
 
-class Progress:
+class _Shown:
+    """What closes its bar, if it has one."""
+
+    _bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class Progress(_Shown):
     """Reports the rounds of one run to standard error. It is called after every round."""
 
     def __init__(self, label: str, rounds: int | None, quiet: bool, turn: Turn = Turn()):
         self._label, self._rounds, self._quiet, self._turn = f"{label}{turn}", rounds, quiet, turn
-        self._bar: Any = None
         self._begun = self._reported = time.monotonic()
         self._first: int | None = None  # round of this process, which may go on with a run
         self._loss = float("nan")
         if not quiet and has_bar():
             self._bar = bar(total=rounds, desc=self._label, unit="round")
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
         if self._first is None:
@@ -133,20 +137,12 @@ class Progress:
         return f", about {time_text(left + whole * (self._turn.of - self._turn.number))} for all" if whole else ""
 
 
-class Digits:
+class Digits(_Shown):
     """Reports how far a computation is whose result gains digits: a bar, or lines, each with the time that may be left."""
 
     def __init__(self, label: str, quiet: bool):
         self._label, self._quiet = label, quiet
-        self._bar: Any = None
         self._begun = self._reported = time.monotonic()
-
-    def __enter__(self) -> "Digits":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
     def __call__(self, share: float) -> None:
         """So much of the digits is there, from 0 to 1."""

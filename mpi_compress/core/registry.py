@@ -71,11 +71,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         registries.append(self)
 
     def register(self, name: str) -> Callable[[C], C]:
-        """Class decorator: jobs find the part under `name`. A class that declares fields becomes a frozen dataclass.
-
-        Raises:
-            TypeError: the decorated class is no part of this kind, or a name in it is nearly that of a verb.
-        """
+        """Class decorator: jobs find the part under `name`. A class that declares fields becomes a frozen dataclass. TypeError if
+        the class is no part of this kind, or a name in it is nearly that of a verb."""
         if not isinstance(name, str):
             raise TypeError(f'register takes the name that jobs use: @register("my-{self.kind.split()[0]}")')
 
@@ -149,9 +146,6 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     def __contains__(self, name: object) -> bool:
         return name in self._parts
 
-    def get(self, name: str, default: Any = None) -> Any:
-        return self._parts.get(name, default)
-
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._parts))
 
@@ -210,11 +204,8 @@ def with_inner(parts: Iterable[Any]) -> Iterator[Any]:
 
 
 def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
-    """Build a dataclass from a job's table.
-
-    Raises:
-        UserError: an unknown key, a wrong type or a refused value, in one line: the key, what was given, and what would do.
-    """
+    """Build a dataclass from a job's table; UserError for an unknown key, a wrong type or a refused value, in one line: the key,
+    what was given, and what would do."""
     known = parameters(cls)
     for key in values:
         if key not in known:
@@ -237,11 +228,8 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
 
 
 def import_all(package: str, but: Collection[str] = ()) -> None:
-    """Import every module of a package, so that the parts in them register themselves; the package is then a `PartsModule`.
-
-    Args:
-        but: modules without parts, which take long to import.
-    """
+    """Import every module of a package, so that the parts in them register themselves; the package is then a `PartsModule`. What is
+    named in `but` has no parts, and takes long to import."""
     module = importlib.import_module(package)
     if hasattr(module, "register"):
         module.__class__ = PartsModule

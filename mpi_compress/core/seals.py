@@ -5,7 +5,6 @@ HDF5 ignores what stands there. Data, eigenvalues, optima, digests, checkpoints,
 
 import os
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 _MAGIC = b"mpi-compress crc32 "
@@ -51,12 +50,7 @@ def content(file: Path, key: str = "") -> bytes | None:
 def _crc(file: Path, size: int, key: str) -> int:
     """The CRC-32 of a key and the first `size` bytes of a file."""
     crc = zlib.crc32(key.encode())
-    for block in _blocks(file, size):
-        crc = zlib.crc32(block, crc)
-    return crc
-
-
-def _blocks(file: Path, size: int) -> Iterator[bytes]:
     with file.open("rb") as stored:
         for start in range(0, size, _AT_ONCE):
-            yield stored.read(min(_AT_ONCE, size - start))
+            crc = zlib.crc32(stored.read(min(_AT_ONCE, size - start)), crc)
+    return crc

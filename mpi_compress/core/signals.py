@@ -23,11 +23,7 @@ class Interrupted(BaseException):
 
 
 class Interrupts:
-    """Notes the requests to end that this process gets.
-
-    Args:
-        limit: seconds from the start of this program, after which a run should end.
-    """
+    """Notes the requests to end that this process gets; a `limit`, in seconds from the start of this program, is one."""
 
     def __init__(self, limit: float | None = None):
         self._end = None if limit is None else BEGUN + limit

@@ -6,7 +6,6 @@ generator to an address takes about 2 µs; building one takes 12.
 """
 
 from enum import IntEnum
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,8 @@ class Streams:
     """The random streams of one run."""
 
     def __init__(self, seed: int):
-        self._seed = seed
+        self._key = SeedSequence(seed).generate_state(2, np.uint64)
         self._generators: dict[Role, Generator] = {}  # made at their first use: most compressors draw nothing
-
-    @cached_property
-    def _key(self) -> NDArray[Any]:
-        return SeedSequence(self._seed).generate_state(2, np.uint64)
 
     def at(self, role: Role, who: int, k: int) -> Generator:
         """The stream of one address. It is valid until this is called again for the same role."""
@@ -56,11 +51,8 @@ class Streams:
 
 
 class Pool:
-    """Random numbers drawn beforehand, read in order and then again from the start, in place of a Generator (GSpar §4.2).
-
-    Args:
-        words: (n,) uint64, random.
-    """
+    """Random `words` (n,) uint64 drawn beforehand, read in order and then again from the start, in place of a Generator (GSpar
+    §4.2)."""
 
     def __init__(self, words: NDArray[np.uint64]):
         self._words, self.at = words, 0

@@ -46,11 +46,8 @@ def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
 
 
 def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[str] = ()) -> str:
-    r"""A tabular of LaTeX with the rules of the package booktabs; its first line says so, and its second one is the caption.
-
-    Args:
-        notes: lines at its foot.
-    """
+    r"""A tabular of LaTeX with the rules of booktabs; its first line says so, its second one is the caption; `notes` are lines at
+    its foot."""
     lines = [_not_as_option(" & ".join(map(_in_latex, row))) + r" \\" for row in (heads, *rows)]
     below = [rf"\multicolumn{{{len(heads)}}}{{l}}{{\footnotesize {_in_latex(note)}}} \\" for note in notes]
     said = [r"% \usepackage{booktabs}", f"% {' '.join(caption.split())}"]

@@ -112,7 +112,6 @@ def _update_until(
 
 
 def _pool(size: int | None, streams: Streams, worker: int) -> Pool | None:
-    """A worker's random numbers, drawn at once."""
     if size is None:
         return None
     return Pool(streams.at(Role.WORKER, worker, 0).integers(0, 2**64 - 1, size, dtype=np.uint64, endpoint=True))

@@ -65,7 +65,6 @@ class Counts:
 
 
 def _dtype(name: str) -> str:
-    """That of the columns of a count."""
     return next((c.dtype for c in COLUMNS if c.name in (f"{name}_up", f"{name}_down")), "float64")
 
 
@@ -211,25 +210,19 @@ class ModelClock:
 
     def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Sequence[Message]) -> None:
         """Add a round to the clock, and what the messages that were waited for say of it."""
-        begun = c.model_seconds
-        waited = [self._trip(bits, begun + seconds, i) for i, (bits, seconds) in enumerate(zip(ups, computed, strict=True))]
+        begun, trip = c.model_seconds, self._cost.arrival
+        waited = [trip(bits, begun + seconds, i) for i, (bits, seconds) in enumerate(zip(ups, computed, strict=True))]
         slowest = max(range(len(ups)), key=lambda i: waited[i][0])
         arrived, latency = waited[slowest]
         c.model_fixed += computed[slowest] + latency
         c.model_bits += ups[slowest]
         each = downs if len(downs) == len(ups) else [*downs] * len(ups)
-        heard = [self._trip(m.wire_bits, arrived, i) for i, m in enumerate(each)]
+        heard = [trip(m.wire_bits, arrived, i) for i, m in enumerate(each)]
         last = max(range(len(each)), key=lambda i: heard[i][0])
         c.model_seconds, latency = heard[last]
         c.model_fixed += latency
         c.model_bits += each[last].wire_bits
 
-    def _trip(self, bits: int, second: float, worker: int) -> tuple[float, float]:
-        return self._cost.arrival(bits, second, worker)
-
-
 class _Numbers(list[float]):
-    """Takes one number of each worker."""
-
     def add(self, report: NDArray) -> None:
         self.append(float(report[0]))

@@ -68,7 +68,6 @@ class Tally:
         self.kept.append(numbers[self._place].copy())
 
     def _parted(self, joined: Vector) -> list[Vector]:
-        """The list that was joined."""
         listed, start = int(joined[0]), 1 + self._n
         cuts = [1, start, start + self.gradient.size] if listed < 0 else [1, start, start + listed, start + 2 * listed]
         return np.split(joined, cuts)
@@ -144,11 +143,6 @@ class Evaluator:
             numbers = np.concatenate([largest, peaks, log.of_worker(workers[i]), (value, f.samples, moment)])
             yield report(numbers, gradient, evaluated.last.listed, log.vector(workers[i]))
 
-    def _with_penalty(self, r: Penalty, x: Vector, g: Vector) -> Vector:
-        """∇(f + r) (d,), or the gradient mapping where r is not smooth."""
-        γ = self.mapping_step
-        return g + r.gradient(x) if r.smooth else (x - r.prox(x - γ * g, γ)) / γ
-
     def _evaluation(self, numbers_of: list[Vector], tally: Tally, x: Vector, algorithm: Method, node: Any) -> Evaluation:
         n, log, (largest, peaks, logs, sums) = self.exchange.n, algorithm.log, numbers_of
         numbers = dict(zip((*_LARGEST, *_ADDED), [*largest.tolist(), *sums.tolist()], strict=True))
@@ -157,9 +151,9 @@ class Evaluator:
         if self.regularizer:
             gradient += self.regularizer * x
             loss += 0.5 * self.regularizer * squared_norm(x)
-        if self.penalty is not None:
-            loss += self.penalty.value(x)
-            gradient = self._with_penalty(self.penalty, x, gradient)
+        if (r := self.penalty) is not None:
+            loss, γ = loss + r.value(x), self.mapping_step
+            gradient = gradient + r.gradient(x) if r.smooth else (x - r.prox(x - γ * gradient, γ)) / γ
         means = dict(zip(log.columns, (logs / n).tolist(), strict=True))
         columns = {**log.of_means(means, node), **(self.further(x) if self.further else {})}
         if tally.vector.size:

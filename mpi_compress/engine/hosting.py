@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import placed
 from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
@@ -114,10 +114,8 @@ def view_of(problem: Problem, test_rows: int | None = None) -> ProblemView:
 
 def try_metrics(p: Prepared) -> None:
     """Evaluate a job's metrics at x0; UserError if one has no number there. At rank 0, before anything runs."""
-    try:
+    with placed(p.spec.where):
         values_of(p.spec.metrics, view_of(p.problem, p.spec.data.test_rows), p.x0)
-    except UserError as error:
-        raise type(error)(f"{p.spec.where}{error}") from None
 
 
 def rehearse(p: Prepared, sample: Rows) -> str:
@@ -128,10 +126,8 @@ def rehearse(p: Prepared, sample: Rows) -> str:
     draws from a global generator, is refused.
     """
     s = to_be_rehearsed(p, sample)
-    try:
+    with placed(p.spec.where):
         (played,) = asked(s, "rehearsal")
-    except UserError as error:
-        raise type(error)(f"{p.spec.where}{error}") from None
     refuse(s, "memory", p.spec.where)
     return "" if played.holds else played.text
 

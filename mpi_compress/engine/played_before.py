@@ -35,7 +35,9 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
             if not quiet and (before := _exchange(attributes(file))) not in ("", spec.workers.exchange):
                 print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is played again by {spec.workers.exchange!r}")
             return False
-        _tidy(file)
+        with suppress(OSError):
+            if not part_of(file).exists():  # a kill left the checkpoint in the run's last moment; else it is begun anew
+                remove_checkpoint(checkpoint_of(file))
         return True
     if part_of(file).exists() or checkpoint_of(file).exists():
         return False
@@ -68,13 +70,6 @@ def _is_whole(other: Path, spec: RunSpec) -> bool:
     except UserError as error:
         print_line(f"{spec.label}: {error}; it is not taken")
         return False
-
-
-def _tidy(file: Path) -> None:
-    """Remove the checkpoint that a kill left in the last moment of a run, unless that is begun anew beside its result."""
-    with suppress(OSError):
-        if not part_of(file).exists():
-            remove_checkpoint(checkpoint_of(file))
 
 
 def _exchange(attrs: Mapping[str, Any]) -> str:

@@ -54,7 +54,6 @@ def run(
 
 
 def _first_states(algorithm: Method, x0: Vector, observer: Observer) -> States:
-    """The states before the first round."""
     node, has_master = algorithm.start(x0), observer.exchange.has_master
     workers = {i: algorithm.start_worker(node, f) for i, f in observer.objectives.items()}
     up = {i: algorithm.up.start() for i in workers}

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.core.errors import UserError, system_text
+from mpi_compress.core.errors import UserError, placed, system_text
 from mpi_compress.core.plugins import prefer
 from mpi_compress.core.progress import Turn, ignore, print_line
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
@@ -161,12 +161,10 @@ def _files_of(job: Job, out: Path, fresh: bool) -> list[Path]:
     place = new_file if fresh else result_file
     files: list[Path] = []
     for spec in job.runs:
-        try:
+        with placed(spec.where):
             file = place(job.name, spec.label, spec.run_id, out)
             if file in files:
                 raise UserError("is the same run as another one: label and all settings are equal")
-        except UserError as error:
-            raise type(error)(f"{spec.where}{error}") from None
         files.append(file)
     return files
 

@@ -56,11 +56,7 @@ class _Trying:
     play: Play
 
     def results(self, asked: Mapping[int, list[RunSpec]], by: Mapping[int, RunSpec]) -> dict[int, list[Run]]:
-        """The results of the trials that runs ask for, in their order; at rank 0.
-
-        Args:
-            by: the runs.
-        """
+        """The results of the trials that runs ask for, `by` number, in their order; at rank 0."""
         texts = {i: [trial.toml() for trial in each] for i, each in asked.items()}
         those = {text: trial for i, each in asked.items() for text, trial in zip(texts[i], each, strict=True)}
         askers: dict[str, list[RunSpec]] = {}

@@ -127,7 +127,6 @@ def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRu
 
 
 def _of_run(spec: RunSpec, rounds: int, plain: Notes, others: Mapping[str, Notes]) -> Verified:
-    """The first difference of a run, or that there is none."""
     compare = partial(in_other_ways, f"{rounds} rounds", plain, others, partial(_suspects, spec))
     (found,) = asked(Subject(spec.algorithm, ways=compare), "ways")
     return Verified(spec.label, found.holds, found.text)

@@ -134,11 +134,7 @@ class Exchange:
         """Wait for all ranks."""
 
     def memory(self, words: int) -> NDArray[np.float64]:
-        """Zeros (words,) in memory that all ranks share.
-
-        Raises:
-            UserError: the ranks are not all on one host.
-        """
+        """Zeros (words,) in memory that all ranks share; UserError if these are not all on one host."""
         return np.zeros(words)
 
     def close(self) -> None:

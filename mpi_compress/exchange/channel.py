@@ -146,10 +146,8 @@ class _Arrival:
     """Receives so many messages at once from a rank, by a request that is used again in each round.
 
     Messages that are long, and as long as those before, go to memory that waits for them. With each other length a new phase
-    begins: what waits in one phase never takes a message of the next, which may be here before it is received.
-
-    Args:
-        comm: whose rank `source` sends them by `Messages.send_messages`.
+    begins: what waits in one phase never takes a message of the next, which may be here before it is received. The rank `source`
+    sends them by `Messages.send_messages`.
     """
 
     def __init__(self, comm: MPI.Comm, source: int, tag: int, number: int):
@@ -216,7 +214,10 @@ class Messages(Channel):
         lengths, size = lengths_of(messages)
         isend, requests, is_short = self.comm.Isend, [], size <= _SHORT
         first = b"".join([lengths, *[m.data.data for m in messages]]) if is_short else lengths
-        second = None if is_short else self._together(messages, size)
+        second: Bytes | None = None
+        if not is_short:
+            each = [m.data for m in messages]
+            second = each[0] if len(each) == 1 else np.concatenate(each, out=self.room.take(size))
         for rank in to:
             requests.append(isend(first, rank, tag))
             phase = self._sent.setdefault((rank, tag, len(messages)), _Phase())
@@ -225,17 +226,9 @@ class Messages(Channel):
                 requests.append(isend(second, rank, phase.tag(tag) if as_before else tag))
         return requests
 
-    def _together(self, messages: Sequence[Message], size: int) -> Bytes:
-        if len(messages) == 1:
-            return messages[0].data
-        return np.concatenate([m.data for m in messages], out=self.room.take(size))
-
     def receive_messages(self, numbers: Mapping[int, int], tag: int) -> dict[int, list[Message]]:
-        """The next messages from some ranks, of each as many as `numbers` says.
-
-        Raises:
-            NotAsAnnounced: more or fewer bytes have come than their lengths say.
-        """
+        """The next messages from some ranks, of each as many as `numbers` says; NotAsAnnounced if other bytes come than their
+        lengths say."""
         try:
             return self._received(numbers, tag)
         except MPI.Exception as error:

@@ -26,11 +26,8 @@ _TOGETHER = 2**15  # numbers: so many of several workers' reports are one messag
 
 
 class _OverMPI(Exchange):
-    """The base of both MPI exchanges: which rank hosts which workers, and the methods that are not counted.
-
-    Args:
-        bell: of these ranks; None: it is made, which all of them do together.
-    """
+    """The base of the MPI exchanges: which rank hosts which workers, and what is not counted. Without a `bell` all ranks make one
+    together."""
 
     def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int], patience: float, bell: Bell | None, counts_down: bool = True):
         super().__init__(n, counts_down)
@@ -79,7 +76,6 @@ class _OverMPI(Exchange):
                 into.add(report)
 
     def _reports(self, rank: int, number: int, dtype: type) -> Iterator[NDArray]:
-        """The reports of a rank's workers."""
         while number:
             message = self._control.receive(rank, REPORT, dtype)
             each = list(_unpacked(message)) if dtype is np.float64 else [message]

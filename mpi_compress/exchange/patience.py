@@ -76,11 +76,8 @@ class Wait:
         self._waited = self._looked = 0.0
 
     def look(self) -> bool:
-        """True if the wait is long already, so that a nap costs nothing.
-
-        Raises:
-            NotAnswering: it is too long, and some ranks do not answer.
-        """
+        """True if the wait is long already, so that a nap costs nothing; NotAnswering if it is too long, and some ranks do not
+        answer."""
         now = time.monotonic()
         self._waited += min(now - self._seen, _LONGEST_STEP)
         self._seen = now

@@ -188,11 +188,7 @@ def ranks_of(comm: Any) -> Ranks:
 
 
 def launched() -> Ranks:
-    """The ranks that a launcher started, this process among them.
-
-    Raises:
-        UserError: a launcher started several tasks, and MPI knows of one.
-    """
+    """The ranks that a launcher started, this process among them; UserError if it started several tasks, and MPI knows of one."""
     announced, by = next(((int(os.environ[name]), name) for name in _SIZE if os.environ.get(name, "").isdigit()), (None, ""))
     if announced is None and not any(name in os.environ for name in RANK_VARIABLES[:3]):
         return Ranks()

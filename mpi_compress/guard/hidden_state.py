@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from hashlib import sha256
 from inspect import isfunction, ismodule
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from mpi_compress.core.blame import is_users_file, place_of_class
+from mpi_compress.core.own_classes import names_of_code
 from mpi_compress.core.registry import is_ours
 from mpi_compress.guard.findings import Finding
 
@@ -85,7 +86,7 @@ def _globals_of(function: FunctionType, seen: set[Any]) -> Iterator[tuple[str, A
     """What a function keeps: its defaults, what it closes over, the global values that it names, and those that the functions and
     the modules of the user keep which it names."""
     seen.add(function)
-    module, names = function.__module__, _names(function.__code__)
+    module, names = function.__module__, names_of_code(function.__code__)
     for i, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
         yield f"default {i + 1} of {module}.{function.__qualname__}", value
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -114,10 +115,3 @@ def _is_the_users(value: Any) -> bool:
     """True for a module, a function or a class that stands in a file of the user's."""
     module = value if ismodule(value) else sys.modules.get(value.__module__)
     return is_users_file(getattr(module, "__file__", None) or "<")
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _names(inner)

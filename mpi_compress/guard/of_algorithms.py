@@ -118,7 +118,6 @@ def _of_rounds(method: Method, fs: Mapping[int, Objective], x0: Vector, what: st
 
 
 def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool) -> Notes:
-    """The messages and states of a few rounds."""
     stages = [*STAGES]
     play, notes = _Rounds(method, fs, x0, apart), dict[Key, Any]()
     for k in range(_ROUNDS):

@@ -62,11 +62,8 @@ def _changes(first: Any, now: Any, dim: int, place: str = "") -> Iterator[tuple[
 
 
 def first_state(link: Link) -> Any:
-    """What a node's compressor remembers before its first message.
-
-    Raises:
-        UserError: it cannot be saved, or `compress` does not take it.
-    """
+    """What a node's compressor remembers before its first message; UserError if it cannot be saved, or `compress` does not take
+    it."""
     compressor = link.compressor
     try:
         signature(compressor.compress).bind(*range(2 + compressor.has_state))
@@ -81,7 +78,6 @@ def first_state(link: Link) -> Any:
 
 
 def _arrays(state: Any) -> Iterator[NDArray[Any]]:
-    """The arrays in a state."""
     if isinstance(state, np.ndarray):
         yield state
     elif is_dataclass(state) and not isinstance(state, type):

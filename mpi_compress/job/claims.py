@@ -8,12 +8,14 @@ import ast
 import fnmatch
 import itertools
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.errors import UserError, checked_at, nearest, placed
 from mpi_compress.core.expressions import DomainError, calculate, names_in, parsed
 from mpi_compress.core.registry import checked
 from mpi_compress.job.claim_functions import FUNCTIONS, Question, Window
@@ -21,11 +23,8 @@ from mpi_compress.job.tables import Claim
 from mpi_compress.results.targets import Target
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    ">=": lambda a, b: a >= b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    "<": lambda a, b: a < b,
-}
+    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
 
 
 def claims_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
@@ -34,14 +33,8 @@ def claims_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> lis
         checked(Claim, point, f"claim {i + 1}") for i, table in enumerate(tables) for point in _points(table, f"claim {i + 1}")
     ]
     for claim in claims:
-        try:
-            meets(claim.holds, 0.0)
-        except UserError as error:
-            raise UserError(f"claim {claim.id}: {error}") from None
-        try:
-            value_of(claim, labels, lambda question: math.nan)
-        except DomainError as error:
-            raise UserError(f"claim {claim.id}: {error}") from None
+        checked_at(f"claim {claim.id}", partial(meets, claim.holds, 0.0))
+        checked_at(f"claim {claim.id}", partial(value_of, claim, labels, lambda question: math.nan))
     return claims
 
 
@@ -65,7 +58,7 @@ def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 
 def meets(condition: str, value: float) -> bool:
-    """True if a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none. UserError if the condition has another form."""
+    """True if a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none. ValueError if the condition has another form."""
     sign, *bounds = _condition(condition)
     return bounds[0] <= value <= bounds[1] if sign == "in" else _COMPARISONS[sign](value, bounds[0])
 
@@ -78,7 +71,6 @@ def divides(condition: str, low: float, high: float) -> bool:
 
 
 def _condition(text: str) -> tuple[Any, ...]:
-    """A condition's sign and its bounds."""
     within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", text)
     compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", text)
     try:
@@ -88,7 +80,7 @@ def _condition(text: str) -> tuple[Any, ...]:
             return compared[1], level
     except ValueError:
         pass
-    raise UserError(f"holds = '{text}' is no condition; write '>= 3', '< 1.1' or 'in [0.5, 2]'")
+    raise ValueError(f"holds = '{text}' is no condition; write '>= 3', '< 1.1' or 'in [0.5, 2]'")
 
 
 def value_of(claim: Claim, labels: Sequence[str], answer: Callable[[Question], float]) -> float:
@@ -187,8 +179,6 @@ def records_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> li
     for i, record in enumerate(records):
         if record.run not in labels:
             raise UserError(f"record {i + 1}.run: {nearest(record.run, labels, 'run')}")
-        try:
+        with placed(f"record {i + 1}.to: "):
             str(record.target)
-        except UserError as error:
-            raise UserError(f"record {i + 1}.to: {error}") from None
     return records

@@ -133,11 +133,8 @@ def points_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def as_toml(value: Any, key: str = "") -> Any:
-    """The value with NumPy's numbers and arrays, tuples and paths as TOML has them, in new tables and lists.
-
-    Raises:
-        UserError: something else is in it; it names the dotted key.
-    """
+    """The value as TOML has it, also NumPy's numbers and arrays, tuples and paths; UserError with the dotted key of what TOML
+    cannot hold."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -156,27 +153,18 @@ def as_toml(value: Any, key: str = "") -> Any:
 
 
 def named_tables(given: Mapping[str, Any], name: str | None) -> tuple[dict[str, Any], str]:
-    """A job's tables from a dict, and the job's name.
-
-    The name is `name`, else the dict's own key `name`, else a short form of the title.
-
-    Raises:
-        UserError: a value that a job cannot hold, or a name that is no folder's.
-    """
+    """A job's tables from a dict, and its name: `name`, else the dict's own key `name`, else a short form of the title. UserError
+    for a value that a job cannot hold, or a name that is no folder's."""
     tables = as_toml(given)
     own = tables.pop("name", None)
     chosen = own if name is None else name
     if chosen is None:
         return tables, _slug(tables.get("title")) or "job"
-    if not (isinstance(chosen, str) and chosen.isprintable() and _is_folder(PurePath(chosen))):
+    path = PurePath(chosen if isinstance(chosen, str) and chosen.isprintable() else "")
+    if not path.parts or path.is_absolute() or ".." in path.parts:
         raise UserError(f'name: {chosen!r} was given; it should name a folder below the results, such as "sweep" or "sweep/steps"')
-    return tables, PurePath(chosen).as_posix()
-
-
-def _is_folder(path: PurePath) -> bool:
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+    return tables, path.as_posix()
 
 
 def _slug(title: Any) -> str:
-    """A title in small letters, with hyphens."""
     return re.sub(r"\W+", "-", title.lower()).strip("-")[:60] if isinstance(title, str) else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.errors import UserError, nearest, placed
 from mpi_compress.core.patterns import Choice, each_of, is_chosen
 from mpi_compress.core.plugins import freeze_plugin, import_plugins
 from mpi_compress.core.registry import checked
@@ -108,10 +108,8 @@ def load_job(
         raise UserError(f"load_job: {job!r:.60} was given; it should be a job file or a dict of its tables")
     path = Path(named(str(job)))
     tables = _toml(frozen / FROZEN_JOB if frozen else path)
-    try:
+    with placed(f"{path}: "):
         found = parsed(tables, job_name(path) if name is None else dotted.named_tables({}, name)[1], path.parent)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
     return replace(found, runs=[replace(r, where=f"{path}: {r.where}") for r in found.runs])  # for errors that only the data show
 
 

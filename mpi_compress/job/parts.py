@@ -51,9 +51,8 @@ def lies_of(workers: WorkersTable, where: str) -> Lies:
     if workers.robust is None:
         return Lies(None, byzantine)
     mean = robust_means.build(workers.robust, f"{where}.robust")
-    return Lies(
-        checked_at(f"{where}.robust", partial(mean.among, workers.count, byzantine.count if byzantine else None)), byzantine
-    )
+    lying = byzantine.count if byzantine else None
+    return Lies(checked_at(f"{where}.robust", partial(mean.among, workers.count, lying)), byzantine)
 
 
 def _byzantine(given: dict[str, Any], n: int, where: str) -> Byzantine:

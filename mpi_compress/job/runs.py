@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import tomli_w
 
 from mpi_compress.algorithms import Method
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.errors import UserError, nearest, placed
 from mpi_compress.core.plugins import prefer, source_of
 from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
 from mpi_compress.job import parts
@@ -118,10 +118,8 @@ class RunSpec:
         if not file.exists():
             known = '"zero", "random" or "optimum"'
             raise UserError(f"start.at: {at}: there is no such file here or beside the job; a result, {known} would do")
-        try:
+        with placed("start.at: "):
             x = read(file).x
-        except UserError as error:
-            raise UserError(f"start.at: {error}") from None
         if x is None:
             raise UserError(f"start.at: {at} has no last point")
         return x

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.expressions import seconds
 from mpi_compress.job.dotted import plain
 from mpi_compress.job.runs import RunSpec
@@ -184,7 +184,5 @@ def check_trials(spec: RunSpec) -> None:
         why = f"log.evaluate = {spec.log.evaluate}" if spec.log.evaluate is not None else 'objective.f_star = "skip"'
         would_do = 'merit = "loss" or "squared_grad_norm"' if key == "merit" else "to = { squared_grad_norm = 1e-4 }"
         raise UserError(f"{spec.where}tune.{key}: no trial has a suboptimality with {why}; {would_do} would do")
-    try:
+    with placed(f"{spec.where}tune: "):
         trials(spec)
-    except UserError as error:
-        raise UserError(f"{spec.where}tune: {error}") from None

@@ -23,11 +23,8 @@ _RANGE = re.compile(r"\s*(\d+)\s*\^\s*([+-]?\d+)\s*\.\.\s*(?:(\d+)\s*\^\s*)?([+-
 
 
 def powers(text: str) -> list[str]:
-    """The formulas of a range of powers: "2^-1..2^1 theory" is "1/2 theory", "theory", "2 theory".
-
-    Raises:
-        ValueError: it is no range, or one of more than 64 values.
-    """
+    """The formulas of a range of powers: "2^-1..2^1 theory" is "1/2 theory", "theory", "2 theory". ValueError if it is none of up
+    to 64."""
     found = _RANGE.fullmatch(text)
     if found is None or found[3] not in (None, found[1]):
         raise ValueError(f'values = {text!r} should be a list, or a range of powers of one number such as "2^-6..2^10 theory"')

@@ -35,7 +35,9 @@ class Compiling:
         if self._quiet or self.seconds < _WORTH_SAYING:
             return
         if has_bar():
-            self._show()
+            if self._bar is None:
+                self._bar = bar(bar_format="{desc}")
+            self._bar.set_description_str(self._text)
         elif self._begun - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = self._begun
             print_line(self._text)
@@ -55,11 +57,6 @@ class Compiling:
             clock.go_on()
         if self._bar is not None:
             self._bar.close()
-
-    def _show(self) -> None:
-        if self._bar is None:
-            self._bar = bar(bar_format="{desc}")
-        self._bar.set_description_str(self._text)
 
     @property
     def _text(self) -> str:

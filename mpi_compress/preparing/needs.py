@@ -1,10 +1,9 @@
 """What a run needs of its parts, in one place: preparing asks it, and `plan` does before data are read, as far as it is known."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,78 +37,43 @@ def _with(trait: str) -> str:
     return ", ".join(name for name in algorithms if getattr(algorithms[name], trait))
 
 
-def _is_robust(spec: RunSpec) -> bool:
-    return any(spec.lies.parts)
-
-
-def _is_whole_numbers_scaled(spec: RunSpec) -> bool:
-    """True if an attack cannot change what the compressor makes, or what those make that it is built of."""
+def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
+    """What is refused of the tables of a run and its method, in sentences for users; `Method.needs` says what the method needs."""
+    workers, lies, name, as_set = spec.workers, spec.lies, method.name, f"{method.name}, as it is set here,"
+    is_robust, some, tree = any(lies.parts), f"workers.participate = {workers.participate}", 'workers.fold = "tree"'
+    if method.shares_memory:
+        for key in ("cost_up", "wire_bits_up"):
+            if getattr(spec.stop, key) is not None:
+                yield f"stop.{key}: {name} shares memory and counts no bits; give rounds or seconds"
+        if isinstance(spec.cost, Clocked):
+            yield f"cost.model = {spec.cost.name}: {name} shares memory and sends no messages; leave it out"
+        if spec.log.count:
+            yield f"log.count: {name} shares memory and sends no messages; leave it out"
+    if spec.log.theory and spec.clipping is not None:
+        yield "log.theory: CAT's improvements are those of gradients that are not clipped; leave it out, or objective.clip_rows"
+    if workers.participants is not None and not method.partial_mean:
+        enough = f"some of them are enough for {_with('partial_mean')}"
+        yield f"{some}: {as_set} needs all workers in every round; {enough}"
+    if workers.fold == "tree":
+        if method.shares_memory:
+            yield f'{tree}: {as_set} shares memory and sends no messages; fold = "order" would do'
+        if method.needs_each:
+            yield f'{tree}: {as_set} needs each message, not their mean alone; fold = "order" would do'
+        if is_robust:
+            yield f'{tree}: robust means and byzantine workers need each message; fold = "order" would do'
+    if workers.participants is not None and is_robust:
+        yield f"{some}: robust means and byzantine workers need all workers; leave it out"
+    if is_robust and (method.shares_memory or method.needs_each):
+        yield f"workers.robust, workers.byzantine: {as_set} takes no mean of vectors; leave them out"
     makes = (part.makes for part in with_inner((spec.up.compressor,)) if isinstance(part, Compressor))
-    return spec.lies.byzantine is not None and not all(map(spec.lies.byzantine.attack.sends, makes))
-
-
-REFUSED: Sequence[tuple[Callable[[RunSpec, Any], Any], str]] = (
-    (
-        lambda spec, method: method.shares_memory and spec.stop.cost_up is not None,
-        "stop.cost_up: {name} shares memory and counts no bits; give rounds or seconds",
-    ),
-    (
-        lambda spec, method: method.shares_memory and spec.stop.wire_bits_up is not None,
-        "stop.wire_bits_up: {name} shares memory and counts no bits; give rounds or seconds",
-    ),
-    (
-        lambda spec, method: method.shares_memory and isinstance(spec.cost, Clocked),
-        "cost.model = {spec.cost.name}: {name} shares memory and sends no messages; leave it out",
-    ),
-    (
-        lambda spec, method: method.shares_memory and spec.log.count,
-        "log.count: {name} shares memory and sends no messages; leave it out",
-    ),
-    (
-        lambda spec, method: spec.log.theory and spec.clipping is not None,
-        "log.theory: CAT's improvements are those of gradients that are not clipped; leave it out, or objective.clip_rows",
-    ),
-    (
-        lambda spec, method: spec.workers.participants is not None and not method.partial_mean,
-        "workers.participate = {spec.workers.participate}: {name}, as it is set here, needs all workers in every round; "
-        "some of them are enough for {with_partial_mean}",
-    ),
-    (
-        lambda spec, method: spec.workers.fold == "tree" and method.shares_memory,
-        'workers.fold = "tree": {name}, as it is set here, shares memory and sends no messages; fold = "order" would do',
-    ),
-    (
-        lambda spec, method: spec.workers.fold == "tree" and method.needs_each,
-        'workers.fold = "tree": {name}, as it is set here, needs each message, not their mean alone; fold = "order" would do',
-    ),
-    (
-        lambda spec, method: spec.workers.fold == "tree" and _is_robust(spec),
-        'workers.fold = "tree": robust means and byzantine workers need each message; fold = "order" would do',
-    ),
-    (
-        lambda spec, method: spec.workers.participants is not None and _is_robust(spec),
-        "workers.participate = {spec.workers.participate}: robust means and byzantine workers need all workers; leave it out",
-    ),
-    (
-        lambda spec, method: _is_robust(spec) and (method.shares_memory or method.needs_each),
-        "workers.robust, workers.byzantine: {name}, as it is set here, takes no mean of vectors; leave them out",
-    ),
-    (
-        lambda spec, method: _is_whole_numbers_scaled(spec),
-        "workers.byzantine: '{spec.up.compressor.name}' sends whole numbers, which {spec.lies.byzantine.attack.name} cannot scale; "
-        "scale = 1 would do",
-    ),
-)
-"""What is refused of the tables of a run and its method, with the sentence for users; `Method.needs` says what the method needs."""
+    if lies.byzantine is not None and not all(map(lies.byzantine.attack.sends, makes)):
+        cannot = f"sends whole numbers, which {lies.byzantine.attack.name} cannot scale"
+        yield f"workers.byzantine: '{spec.up.compressor.name}' {cannot}; scale = 1 would do"
 
 
 def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Method:
-    """The run's algorithm, bound to its setting.
-
-    Raises:
-        NotMet: a need that is not met.
-        UserError: anything else that is wrong, with its place in the job.
-    """
+    """The run's algorithm, bound to its setting; NotMet if a need is not met, UserError with its place in the job for what else is
+    wrong."""
     return _bound(spec, problem, _setting_of(spec, problem, numbers))
 
 
@@ -199,9 +163,8 @@ def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
         raise NotMet(f"algorithm: {error}", error.of) from None
     if not is_ours(method):
         checked_at("algorithm", partial(check_logs, method))
-    for is_refused, sentence in REFUSED:
-        if is_refused(spec, method):
-            raise NotMet(sentence.format(spec=spec, name=method.name, with_partial_mean=_with("partial_mean")))
+    for sentence in _refusals(spec, method):
+        raise NotMet(sentence)
     return method
 
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +24,6 @@ from mpi_compress.problem.optimum import Optimum, is_soon_solved, lowest, optimu
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT
-
-T = TypeVar("T")
 
 _SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
 OF_SMOOTHNESS = ("L", "kappa", "L_row", *OF_WORKERS)
@@ -60,11 +58,6 @@ class Problem:
     def block_shapes(self) -> list[tuple[int, ...]]:
         """The shape of each block of the model, in order; none for a loss of a margin."""
         return [*self.loss.blocks.values()] if isinstance(self.loss, Model) else []
-
-    @property
-    def is_soon_solved(self) -> bool:
-        """True if x* takes seconds, by what one gradient takes."""
-        return is_soon_solved(self.data.nonzeros, self.data.dim, self.dim)
 
     @property
     def is_convex(self) -> bool:
@@ -113,7 +106,6 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
 
 
 def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
-    """The problem without x* and f*."""
     wanted, n = Wanted.by(spec), spec.workers.count
     loss = _within(spec, data)
     if not isinstance(loss, Model):
@@ -138,7 +130,6 @@ def unsolved_of(spec: RunSpec, data: DataSet, loss: Loss | Model, of_data: Smoot
 
 
 def _within(spec: RunSpec, data: DataSet) -> Loss | Model:
-    """The loss; a model for data of this outline."""
     if not isinstance(spec.loss, Model):
         return spec.loss
     model, outline = spec.loss, Outline(data.n_samples, data.dim, data.classes, data.sizes)
@@ -163,11 +154,8 @@ def _smoothness(spec: RunSpec, data: DataSet, loss: Loss | Model, n: int, wanted
 
 
 def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, quiet: bool = True) -> Problem:
-    """The problem with x* and f* by the solver that its loss states, unless that takes long and nothing asks for them.
-
-    Args:
-        needs: whether a problem without them is refused.
-    """
+    """The problem with x* and f* by its loss's solver, unless that takes long and nothing asks for them; refused if it `needs` them
+    in vain."""
     loss = problem.loss
     if problem.penalty is not None:
         if needs:
@@ -178,7 +166,7 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, quie
         return problem
     if loss.solver is None and not needs:
         return problem
-    if not (needs or asked or problem.is_soon_solved):
+    if not (needs or asked or is_soon_solved(problem.data.nonzeros, problem.data.dim, problem.dim)):
         return replace(problem, f_star_source=LEFT_OUT)
     best = _solved(problem, quiet)
     if best.reached > _SOLVED:

@@ -14,7 +14,7 @@ from typing import Any
 from mpi_compress.algorithms import Method
 from mpi_compress.algorithms.steps import formulas_of
 from mpi_compress.algorithms.tuning.sizes import follows_link
-from mpi_compress.core.errors import UserError, checked_at
+from mpi_compress.core.errors import checked_at, placed
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours, registries
 from mpi_compress.exchange import Exchange
@@ -52,7 +52,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
         problems: keeps the problems that several runs share.
         force: do not check how much memory is free.
     """
-    try:
+    with placed(spec.where):
         key = key_of(spec)
         if key not in problems:
             problems[key] = _problem(spec, ranks, quiet, force)
@@ -67,8 +67,6 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
             at_root(ranks, partial(_warn_of_whole_floats, spec, problem.dim))
             at_root(ranks, partial(_say_condition, spec, problem))
         return Prepared(spec, run_id, problem, algorithm_of(spec, problem, numbers), x0)
-    except UserError as error:
-        raise type(error)(f"{spec.where}{error}") from None
 
 
 def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
@@ -190,7 +188,6 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
 
 @cache
 def _versions() -> str:
-    """The versions of Python and of the packages that decide a number, as JSON text."""
     packages = ("mpi-compress", "numpy", "scipy", "numba", "h5py", "mpi4py")
     return json.dumps({"python": platform.python_version(), **{name: metadata.version(name) for name in packages}})
 

@@ -9,7 +9,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -78,12 +77,7 @@ class OfWorker:
 
 def schema_of(columns: Iterable[str]) -> str:
     """A hash of this format, this version and the columns of a trace; the states themselves are compared as they are read."""
-    return hashlib.sha256("\n".join([_FORMAT, _version(), *columns]).encode()).hexdigest()[:16]
-
-
-@cache
-def _version() -> str:
-    return metadata.version("mpi-compress")
+    return hashlib.sha256("\n".join([_FORMAT, metadata.version("mpi-compress"), *columns]).encode()).hexdigest()[:16]
 
 
 def remove_checkpoint(file: Path) -> None:
@@ -134,12 +128,12 @@ class Checkpoint:
             first: states like those that the run begins with; the workers' are those of worker 0 alone.
             n: workers.
         """
-        header = read_header(self.file) if self._is_whole() else None
-        if header is None or (header.schema, header.run_id) != (self.schema, self.run_id) or header.k > last:
-            return None
         each = OfWorker(first.workers[0], first.up[0])
         like = [UNKNOWN, Common(first.node, counters), OfMaster(first.master, first.down), *[each] * n]
         try:
+            header = read_header(self.file) if seals.holds(self.file, self.run_id) else None
+            if header is None or (header.schema, header.run_id) != (self.schema, self.run_id) or header.k > last:
+                return None
             with self.file.open("rb") as stored:
                 for frame, state in zip(frames_in(stored), like, strict=True):
                     if state is not UNKNOWN:
@@ -147,13 +141,6 @@ class Checkpoint:
         except (OSError, EOFError, ValueError):
             return None
         return header
-
-    def _is_whole(self) -> bool:
-        """True if the file is as it was written, for this run."""
-        try:
-            return bool(seals.holds(self.file, self.run_id))
-        except OSError:
-            return False
 
     def read(self, frame: Frame, first: Any) -> Any:
         """A saved state; UserError if it does not go with the first one, though rank 0 could read it."""

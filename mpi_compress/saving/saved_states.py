@@ -196,7 +196,19 @@ class _Reader:
 
     @cached_property
     def _kinds(self) -> Mapping[str, type]:
-        return _kinds_of(self._expected.algorithm, self._first)
+        """The dataclasses that the states of a user's algorithm may hold, by name.
+
+        They are those of its first states, those that their fields name, all of the modules that define one of them, the kinds of
+        compressed vectors, and `ScaledVector`.
+        """
+        found: set[type] = {ScaledVector, *_subclasses(Compressed)}
+        own = {self._expected.algorithm, *_classes_in(self._first)}
+        for cls in [*own]:
+            with suppress(NameError, TypeError, AttributeError):
+                own.update(_dataclasses_in([*get_type_hints(cls).values()]))
+        for module in {cls.__module__ for cls in own if not is_ours(cls) and cls.__module__ in sys.modules}:
+            found.update(each for each in vars(sys.modules[module]).values() if isinstance(each, type))
+        return {name_of(cls): cls for cls in {*found, *own} if is_dataclass(cls)}
 
 
 _WHOLE = (bool, int, np.integer, np.bool_)
@@ -209,24 +221,7 @@ def _no_constant(name: str) -> Any:
     raise Damaged(f"{name} is no number of JSON")
 
 
-def _kinds_of(algorithm: type, first: Any) -> dict[str, type]:
-    """The dataclasses that the states of a user's algorithm may hold, by name.
-
-    They are those of its first states, those that their fields name, all of the modules that define one of them, the kinds of
-    compressed vectors, and `ScaledVector`.
-    """
-    found: set[type] = {ScaledVector, *_subclasses(Compressed)}
-    own = {algorithm, *_classes_in(first)}
-    for cls in [*own]:
-        with suppress(NameError, TypeError, AttributeError):
-            own.update(_dataclasses_in([*get_type_hints(cls).values()]))
-    for module in {cls.__module__ for cls in own if not is_ours(cls) and cls.__module__ in sys.modules}:
-        found.update(each for each in vars(sys.modules[module]).values() if isinstance(each, type))
-    return {name_of(cls): cls for cls in {*found, *own} if is_dataclass(cls)}
-
-
 def _classes_in(state: Any) -> Iterator[type]:
-    """The dataclasses in a state."""
     if is_dataclass(state) and not isinstance(state, type):
         yield type(state)
         state = list(attributes(state).values())
@@ -238,7 +233,6 @@ def _classes_in(state: Any) -> Iterator[type]:
 
 
 def _dataclasses_in(hints: list[Any]) -> Iterator[type]:
-    """The dataclasses that types of fields name."""
     while hints:
         hint = hints.pop()
         if isinstance(hint, type) and is_dataclass(hint):

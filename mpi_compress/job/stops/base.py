@@ -27,11 +27,8 @@ stops: Registry[StopRule] = Registry("stop", StopRule)
 
 
 def why_it_ends(rules: tuple[StopRule, ...], row: Mapping[str, Any], memories: dict[str, dict[str, float]]) -> str:
-    """The reason of the first rule that ends a run with this row; "" if none does. All of them see it.
-
-    Raises:
-        UserError: a rule answers, or remembers, something else than it may.
-    """
+    """The reason of the first rule that ends a run with this row; "" if none does. All of them see it. UserError if one answers, or
+    remembers, something else than it may."""
     reasons = []
     for rule in rules:
         memory = memories.setdefault(rule.name, {})
