@@ -106,7 +106,8 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
             importlib.reload(m)
             _imported[_file(m)] = _source(m)
     _plugins.pop((name, places[-1]), None)  # the last one is the one that was imported last
-    _plugins[name, places[-1]] = _Plugin(ordered, modules, _parts_of(modules))
+    parts = {r.kind: {key: part for m in modules for key, part in r.registered_in(m.__name__).items()} for r in registries}
+    _plugins[name, places[-1]] = _Plugin(ordered, modules, parts)
     prefer([name], places[-1])
     for registry in registries:
         for part in registry.values():
@@ -131,11 +132,6 @@ def parts_of_plugins(names: Iterable[str], folder: Path) -> dict[str, dict[str, 
     """By kind, such as "compressor", the parts of the plugins that a job in this folder has imported."""
     plugins = [_plugins[name, folder.resolve()] for name in names]
     return {r.kind: {name: part for plugin in plugins for (_, name), part in plugin.parts[r.kind].items()} for r in registries}
-
-
-def _parts_of(modules: Sequence[ModuleType]) -> dict[str, dict[tuple[str, str], type[Part]]]:
-    """By kind the parts that modules, and those inside them, have registered."""
-    return {r.kind: {key: part for m in modules for key, part in r.registered_in(m.__name__).items()} for r in registries}
 
 
 def _first_places(places: Sequence[Path]) -> bool:

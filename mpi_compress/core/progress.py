@@ -38,16 +38,12 @@ def launchers_terminal() -> Path | None:
             return None
         launcher, parent = 0, os.getppid()
         while (_PROCESSES / str(parent) / "comm").read_text().startswith(_LAUNCHERS):
-            launcher, parent = parent, _parent_of(parent)
+            behind_name = (_PROCESSES / str(parent) / "stat").read_text().rpartition(")")[2]
+            launcher, parent = parent, int(behind_name.split()[1])
         shown_on = Path(os.readlink(_PROCESSES / str(launcher) / "fd" / "2")) if launcher else None
     except (OSError, ValueError):
         return None
     return shown_on if shown_on is not None and shown_on.as_posix().startswith(("/dev/pts/", "/dev/tty")) else None
-
-
-def _parent_of(process: int) -> int:
-    """Its number: the second field after its name, which is in parentheses."""
-    return int((_PROCESSES / str(process) / "stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _size() -> tuple[int, int]:

@@ -13,12 +13,8 @@ _AT_ONCE = 1 << 20  # bytes
 
 
 def seal(file: Path, key: str = "", opened: int | None = None) -> None:
-    """Append the seal to a file that has none.
-
-    Args:
-        key: says what the file was made from; it is not stored.
-        opened: the number under which the file is open for writing; None: it is not.
-    """
+    """Append the seal to a file that has none. `key` says what the file was made from, and is not stored; `opened` is the number
+    under which the file is open for writing, None if it is not."""
     size = file.stat().st_size
     mark = _MAGIC + b"%08x" % _crc(file, size, key)
     writable = os.open(file, os.O_WRONLY) if opened is None else opened

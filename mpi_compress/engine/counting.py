@@ -18,6 +18,8 @@ from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective
 from mpi_compress.results.columns import COLUMNS, named
 
+_DTYPES = {c.name.rpartition("_")[0]: c.dtype for c in COLUMNS if c.since == "counter"}
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -52,7 +54,7 @@ class Counts:
     @classmethod
     def unpacked(cls, rows: NDArray[np.float64]) -> "Counts":
         """What `packed` gave."""
-        return cls(*(column.astype(_dtype(f.name)).tolist() for column, f in zip(rows.T, fields(cls), strict=True)))
+        return cls(*(column.astype(_DTYPES.get(f.name, "float64")).tolist() for column, f in zip(rows.T, fields(cls), strict=True)))
 
     def packed(self) -> NDArray[np.float64]:
         """(senders, fields), as one rank sends it to another; whole numbers below 2^53 are exact."""
@@ -62,10 +64,6 @@ class Counts:
         """Add what the same senders have sent since."""
         for total, each in zip(vars(self).values(), vars(more).values(), strict=True):
             total[:] = map(add, total, each)
-
-
-def _dtype(name: str) -> str:
-    return next((c.dtype for c in COLUMNS if c.name in (f"{name}_up", f"{name}_down")), "float64")
 
 
 @dataclass

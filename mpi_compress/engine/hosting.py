@@ -44,11 +44,8 @@ _COORDINATES = 4_000_000  # of all workers that a user's algorithm rehearses
 
 
 def hosted_rows(p: Prepared, exchange: Exchange, ranks: Ranks, kept: dict[Any, dict[int, Rows]]) -> Mapping[int, Rows]:
-    """The rows of a run's workers here. Each rank reads its own, or gets them from rank 0 where not all ranks see its cache.
-
-    Args:
-        kept: the rows of the run before, by what decides them; they are read again only if this run has others.
-    """
+    """The rows of a run's workers here. Each rank reads its own, or gets them from rank 0 where not all ranks see its cache; `kept`
+    are those of the run before, by what decides them, and they are read again only if this run has others."""
     data, n, mine = p.problem.data, p.spec.workers.count, exchange.mine
     key = (data.file, n, exchange.hosts)
     if key not in kept:

@@ -16,12 +16,8 @@ _ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save o
 
 
 class Keeper:
-    """Saves a run at intervals and when it is asked to end, all ranks in the same round, and restores it.
-
-    Args:
-        recorder: of the result, at rank 0.
-        wish: why this process should end now, "" if it should not.
-    """
+    """Saves a run at intervals and when it is asked to end, all ranks in the same round, and restores it. `wish` says why this
+    process should end now, "" if it should not; `recorder` is the result's, at rank 0."""
 
     def __init__(self, saved: Checkpoint, every: Every, observer: Observer, recorder: Recorder | None, wish: Callable[[], str]):
         self.saved, self.every, self.observer, self.recorder, self.wish = saved, every, observer, recorder, wish

@@ -81,7 +81,8 @@ class Watch:
 
     def marks(self, spec: RunSpec) -> dict[str, str]:
         """What distinguishes the further columns of a run from others of the same names."""
-        return {m.column: _mark_of_part(m) for m in spec.metrics} | {name: mark_of(f) for name, f in self.metrics.items()}
+        own = {m.column: _hash(f"{m!r} {source_of(m)}") for m in spec.metrics}
+        return own | {name: mark_of(f) for name, f in self.metrics.items()}
 
     def is_served_by(self, attrs: Mapping[str, Any], spec: RunSpec) -> bool:
         """True if the result of these attributes has these columns, and no other `until` has ended it."""
@@ -123,13 +124,13 @@ def mark_of(function: Callable[..., Any] | None) -> str:
     if isinstance(function, partial):
         bound = (*enumerate(function.args), *sorted(function.keywords.items()))
         given = [f"{name} = {value!r}" for name, value in bound if isinstance(value, _SIMPLE)]
-        return hashlib.sha256(json.dumps([mark_of(function.func), *given]).encode()).hexdigest()[:12]
+        return _hash(json.dumps([mark_of(function.func), *given]))
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     of_keywords = (getattr(function, "__kwdefaults__", None) or {}).values()
     kept = [*(getattr(function, "__defaults__", None) or ()), *of_keywords, *_closed_over(function)]
     texts = [*_texts(code), *(repr(value) for value in kept if isinstance(value, _SIMPLE))]
     named = "" if code else getattr(function, "__qualname__", type(function).__qualname__)
-    return hashlib.sha256(json.dumps([named, *texts]).encode()).hexdigest()[:12]
+    return _hash(json.dumps([named, *texts]))
 
 
 def _closed_over(function: Any) -> list[Any]:
@@ -152,5 +153,5 @@ def _texts(code: CodeType | None) -> list[str]:
     return found
 
 
-def _mark_of_part(metric: Metric) -> str:
-    return hashlib.sha256(f"{metric!r} {source_of(metric)}".encode()).hexdigest()[:12]
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

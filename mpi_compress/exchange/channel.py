@@ -33,12 +33,8 @@ _LOOKS = 200  # looks at requests before the first look at the clock
 
 
 class Channel:
-    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`.
-
-    Args:
-        bell: that of `comm`, if there is one already.
-        kept: how many arrays of large messages are used again.
-    """
+    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`. `bell` is
+    that of the communicator, if there is one already; `kept` arrays of large messages are used again."""
 
     patience: Patience | None = None
 

@@ -29,11 +29,8 @@ _UNUSED = _references(deque([np.empty(0, np.uint8)]))[0]  # if it is only kept
 
 
 class Room:
-    """Memory for messages that is used again once nobody has a view of it: the system gives new memory page by page, slowly.
-
-    Args:
-        most: how many arrays are kept; 0: none.
-    """
+    """Memory for messages, at most so many arrays, that is used again once nobody has a view of it: the system gives new memory
+    page by page, slowly."""
 
     def __init__(self, most: int):
         self._kept: deque[Bytes] = deque(maxlen=most)

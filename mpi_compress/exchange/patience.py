@@ -20,12 +20,8 @@ _LONGEST_STEP = 5.0  # between two looks at the clock: longer means that this pr
 
 
 class Patience:
-    """Ends waits that are too long.
-
-    Args:
-        comm: whose ranks wait for each other; its tags 101 and 102 are used here alone.
-        seconds: the longest wait.
-    """
+    """Ends waits of a communicator's ranks for each other that are longer than so many seconds; tags 101 and 102 are used here
+    alone."""
 
     def __init__(self, comm: MPI.Comm, seconds: float):
         self._comm, self.seconds = comm, seconds

@@ -85,12 +85,8 @@ def rehearsal(method: Method, play: Callable[[], None]) -> Iterator[Finding]:
 
 
 def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str]) -> Iterator[Finding]:
-    """A run's rounds as they were noted in one process, against those that were played in other ways.
-
-    Args:
-        of: which rounds, such as "8 rounds".
-        makers: who makes what is noted at a stage, for the end of the line.
-    """
+    """A run's rounds, `of` such as "8 rounds", as they were noted in one process, against those that were played in other ways. The
+    line ends with what `makers` says of a stage: who makes what is noted there."""
     differing = {way: key for way, notes in others.items() if (key := first_difference(plain, notes))}
     if FAILED in plain or not differing:
         said = f"cannot be played: {plain[FAILED]}" if FAILED in plain else f"{of} are the same {', '.join(others)}"

@@ -194,15 +194,12 @@ def smoothness(model: Model, rows: Rows) -> Iterator[Finding]:
     """A model's L and its convexity, where it states them."""
     L = math.nan
     if math.isfinite(model.curvature):
-        dense = rows.matrix[0] if len(rows.matrix) == 1 else _dense(rows)
+        *sparse, dense = rows.matrix
+        if sparse:
+            dense = scipy.sparse.csr_matrix(rows.matrix[::-1], shape=(len(rows), rows.dim)).toarray()
         L = model.smoothness(rows, float(np.linalg.norm(dense, 2) ** 2))
     if not math.isnan(L) or model.convex:
         yield from _bounds(lambda x: _loss(model, rows, x)[1], _points_of(model), L, 0.0 if model.convex else -math.inf)
-
-
-def _dense(rows: Rows) -> Vector:
-    indptr, indices, values = rows.matrix
-    return np.asarray(scipy.sparse.csr_matrix((values, indices, indptr), shape=(len(rows), rows.dim)).todense())
 
 
 def mean_of_rows(model: Model, rows: Rows) -> Iterator[Finding]:

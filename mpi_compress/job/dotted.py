@@ -159,12 +159,9 @@ def named_tables(given: Mapping[str, Any], name: str | None) -> tuple[dict[str, 
     own = tables.pop("name", None)
     chosen = own if name is None else name
     if chosen is None:
-        return tables, _slug(tables.get("title")) or "job"
+        title = tables.get("title") if isinstance(tables.get("title"), str) else ""
+        return tables, re.sub(r"\W+", "-", title.lower()).strip("-")[:60] or "job"
     path = PurePath(chosen if isinstance(chosen, str) and chosen.isprintable() else "")
     if not path.parts or path.is_absolute() or ".." in path.parts:
         raise UserError(f'name: {chosen!r} was given; it should name a folder below the results, such as "sweep" or "sweep/steps"')
     return tables, path.as_posix()
-
-
-def _slug(title: Any) -> str:
-    return re.sub(r"\W+", "-", title.lower()).strip("-")[:60] if isinstance(title, str) else ""

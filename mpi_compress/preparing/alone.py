@@ -128,10 +128,7 @@ def _with_f_star(run: Run, specs: Sequence[RunSpec], problems: dict[str, Problem
     except UserError as error:
         print_line(f"{run.label}: f* cannot be computed: {error}")
         return run
-    return _changed(run, problems[key])
-
-
-def _changed(run: Run, p: Problem) -> Run:
+    p = problems[key]
     found = {key: getattr(p, key) for key in ("f_star", "f_star_accuracy", "f_star_source")}
     is_whole = "loss" in run.trace and "evaluate" not in run.attrs  # a sample of the rows says nothing about the gap
     gap = {"suboptimality": run.trace["loss"] - p.f_star} if is_whole else {}

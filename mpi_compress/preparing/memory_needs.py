@@ -94,7 +94,9 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
             playing += 2 * n * message  # its bytes and what they decode to
         found.append(playing)
     if solve:
-        size = dim if _solves(spec) else min(dim, shape.samples)  # of the solver's vectors; λmax takes the shorter side of the data
+        wanted = Wanted.by(spec)
+        solves = wanted.optimum or wanted.f_star or (wanted.asked and spec.objective.f_star != "skip")
+        size = dim if solves else min(dim, shape.samples)  # of the solver's vectors; λmax takes the shorter side of the data
         small = 3 * vector * dim if dim <= DENSE_HESSIAN_UP_TO else 0.0
         solving = shape.bytes(spec.data.dtype) + 8.0 * (size * _VECTORS_OF_A_SOLVER + 6 * shape.samples) + small
         found[0] = max(found[0], solving)
@@ -118,12 +120,6 @@ def _message(spec: RunSpec, dim: int, few: float | None) -> float:
         return 8.0 * dim * (_LATTICE if made is Lattice else 1.0)
     most = 8.0 * dim * _SPARSE if few is None else min(few, 8.0 * dim * _SPARSE)
     return most if k is None else min(_SENT * k, 8.0 * dim)
-
-
-def _solves(spec: RunSpec) -> bool:
-    """True if x* or f* is computed before the run."""
-    wanted = Wanted.by(spec)
-    return wanted.optimum or wanted.f_star or (wanted.asked and spec.objective.f_star != "skip")
 
 
 def _dim_of_x(spec: RunSpec, shape: Shape) -> int:

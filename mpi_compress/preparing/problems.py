@@ -107,10 +107,19 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
 
 def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
     wanted, n = Wanted.by(spec), spec.workers.count
-    loss = _within(spec, data)
+    loss, given = _within(spec, data), spec.objective.smoothness
     if not isinstance(loss, Model):
-        _refuse_size(gram_eigenvalues(data)[0])
-    problem = unsolved_of(spec, data, loss, _smoothness(spec, data, loss, n, wanted))
+        gram = gram_eigenvalues(data)[0]
+        if gram == 0:
+            raise UserError("data: all samples are zero, so there is nothing to optimise")
+        if not math.isfinite(gram):
+            scales = 'normalize = "rows" or "columns" scales them'
+            raise UserError(f"data: the samples are so large that their squares overflow; {scales}")
+    if given is None:
+        of_data = stated(data, loss, n, wanted.each, wanted.row)
+    else:
+        of_data = estimated(data, loss, n, wanted.each) if given == "estimate" else Smoothness(math.nan)
+    problem = unsolved_of(spec, data, loss, of_data)
     return replace(problem, test=open_test(spec.data, spec.folder, data))
 
 
@@ -136,21 +145,6 @@ def _within(spec: RunSpec, data: DataSet) -> Loss | Model:
     bound = checked_at("objective.model", lambda: model.within(outline))
     bound.require()
     return bound
-
-
-def _refuse_size(gram: float) -> None:
-    if gram == 0:
-        raise UserError("data: all samples are zero, so there is nothing to optimise")
-    if not math.isfinite(gram):
-        raise UserError('data: the samples are so large that their squares overflow; normalize = "rows" or "columns" scales them')
-
-
-def _smoothness(spec: RunSpec, data: DataSet, loss: Loss | Model, n: int, wanted: Wanted) -> Smoothness:
-    """The smoothness of the mean loss alone, as the job says."""
-    given = spec.objective.smoothness
-    if given is None:
-        return stated(data, loss, n, wanted.each, wanted.row)
-    return estimated(data, loss, n, wanted.each) if given == "estimate" else Smoothness(math.nan)
 
 
 def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, quiet: bool = True) -> Problem:

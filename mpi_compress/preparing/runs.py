@@ -47,11 +47,7 @@ class Prepared:
 
 def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
     """Open a run's data, solve its problem and bind its algorithm; UserError with the place in the job if that is not possible.
-
-    Args:
-        problems: keeps the problems that several runs share.
-        force: do not check how much memory is free.
-    """
+    `problems` keeps those that several runs share; `force`: do not check how much memory is free."""
     with placed(spec.where):
         key = key_of(spec)
         if key not in problems:

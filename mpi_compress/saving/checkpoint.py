@@ -151,12 +151,8 @@ class Checkpoint:
 
     def write(self, k: int, mark: Callable[[], Mark], received: int, states: tuple[Common, OfMaster],
               add_workers: Callable[[FrameWriter], None]) -> None:  # fmt: skip
-        """Save a run before round k. UserError if the file cannot be written; the one before it stays.
-
-        Args:
-            mark: brings the result's rows to the disk.
-            add_workers: adds a frame for each worker.
-        """
+        """Save a run before round k; UserError if the file cannot be written, and the one before it stays. `mark` brings the
+        result's rows to the disk, `add_workers` adds a frame for each worker."""
         new = _being_written(self.file)
         try:
             header = Header(self.schema, self.run_id, k, mark(), received)

@@ -24,12 +24,8 @@ def pays(m: int, dim: int) -> bool:
 
 
 class GradientsTogether:
-    """Evaluates neighbouring shards by one call: to the last bit as one by one, and counted as if it had been one by one.
-
-    Args:
-        objectives: of all workers hosted here.
-        whole: the rows that theirs were cut from, one shard after the other.
-    """
+    """Evaluates neighbouring shards by one call: to the last bit as one by one, and counted as if it had been one by one. `whole`
+    are the rows that those of the `objectives`, of all workers hosted here, were cut from, one shard after the other."""
 
     def __init__(self, objectives: Sequence[Objective], whole: Rows):
         first = objectives[0]
