@@ -9,10 +9,9 @@ from pathlib import Path
 from mpi_compress.cli.parsing import load_one
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-from mpi_compress.evidence.outcomes import readable, readable_results_of, result_files
+from mpi_compress.evidence.outcomes import readable, readable_results_of
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.columns import LEFT_OUT
-from mpi_compress.results.files import part_of
 from mpi_compress.results.reader import Run
 
 
@@ -56,10 +55,8 @@ def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
         runs += new
         specs += job.runs
         _tell(unread, "; the others go on")
-        begun = {run.file for run in new if run.rows}
-        n, having = len(job.runs), [f for f in result_files(job, out) if f.exists() or part_of(f) in begun]
-        if missing := n - len(having):
-            print_line(f"mpi-compress: {file}: {missing} of {n} runs have no row; `mpi-compress plan` lists them")
+        if missing := len(job.runs) - len(new) - len(unread):
+            print_line(f"mpi-compress: {file}: {missing} of {len(job.runs)} runs have no row; `mpi-compress plan` lists them")
     if problems and not runs:
         raise problems[0]
     _tell(problems)

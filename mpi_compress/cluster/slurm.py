@@ -85,12 +85,10 @@ def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
     is refused; NotKnown: SLURM does not say whether it has queued it.
     """
     folder = file.parents[2].absolute()
-    line = ["sbatch", "--parsable", *options]
-    line += [f"--output={OUTPUT}"] if output_apart(folder) else []
-    place = folder if output_apart(folder) else None
-    line += [str(file.absolute()), str(array.first)]
+    apart = output_apart(folder)
+    line = ["sbatch", "--parsable", *options, *[f"--output={OUTPUT}"] * apart, str(file.absolute()), str(array.first)]
     for pause in (*_PAUSES, None):
-        done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, cwd=place)
+        done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, cwd=folder if apart else None)
         number = done.stdout.strip().split(";")[0]
         if done.returncode == 0 and number.isdecimal():
             array.job = number

@@ -22,14 +22,6 @@ from mpi_compress.results.reader import Run, read, result_of_run
 from mpi_compress.results.status import State, status_of_run
 
 
-@dataclass(frozen=True)
-class Unfinished:
-    """A run of a job that has no finished result."""
-
-    spec: RunSpec
-    why: str = ""  # "": nothing here says it
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A job file with its results and verdicts."""
@@ -43,7 +35,7 @@ class Outcome:
     verdicts: list[Verdict] = field(default_factory=list)
     problem: str = ""  # why runs are missing, if it is known
     begun: list[Run] = field(default_factory=list)  # what runs have written so far that are stopped, failed or still played
-    missing: list[Unfinished] = field(default_factory=list)  # the runs without a finished result, those begun too
+    missing: list[tuple[RunSpec, str]] = field(default_factory=list)  # runs without a finished result, those begun too, and why
     out: Path = Path("results")  # where its results are
 
     @property
@@ -190,8 +182,8 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     each = [(spec, _result_of(spec, job.name, out)) for spec in job.runs]
     begun = [found for _, found in each if isinstance(found, Run) and found.file.suffix == ".part"]
     runs = [found for _, found in each if isinstance(found, Run) and found not in begun]
-    missing = [Unfinished(spec, found if isinstance(found, str) else "") for spec, found in each if found not in runs]
-    problem = next((one.why for one in missing if one.why), "")
+    missing = [(spec, found if isinstance(found, str) else "") for spec, found in each if found not in runs]
+    problem = next((why for _, why in missing if why), "")
     return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem, begun, missing, out)
 
 

@@ -121,16 +121,16 @@ def _methods(o: Outcome) -> Iterator[MethodStatus]:
     """The methods with rows, then those without."""
     if o.job is None:
         return
-    unknown = [missing.spec for missing in o.missing if not missing.why]  # the others may have no run id: it follows from data
+    unknown = [spec for spec, why in o.missing if not why]  # the others may have no run id: it follows from data
     keys = [(spec.run_id, spec.label) for spec in unknown]
     known = dict(zip(keys, statuses(replace(o.job, runs=unknown), o.out), strict=True)) if keys else {}
     for runs in by_seed(o.shown):
         yield _method(runs, [known.get(_key(run)) if run in o.begun else None for run in runs])
     begun = {_key(run) for run in o.begun}
     groups: dict[tuple[str, str], list[State]] = {}
-    for missing in o.missing:
-        if missing.why:
-            groups.setdefault((missing.spec.label, missing.why), []).append(State.LACKING)
+    for spec, why in o.missing:
+        if why:
+            groups.setdefault((spec.label, why), []).append(State.LACKING)
     for (id, label), status in known.items():
         if (id, label) not in begun:
             groups.setdefault((label, ", ".join(status.details)), []).append(status.state)

@@ -171,22 +171,13 @@ def _texts(each: Sequence[Cell]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class OfProblem:
-    """A problem of several jobs."""
-
-    words: str
-    jobs: Sequence[tuple[str, str]]  # anchor and key
-    table: TargetTable
-
-
-@dataclass(frozen=True)
 class OfData:
     """A data set on which several jobs have a problem in common."""
 
     id: str
     name: str
-    problems: Sequence[OfProblem]
-    others: Sequence[tuple[str, str, str]]  # problems of one job alone: in words, the job's anchor and key
+    problems: Sequence[tuple[ProblemRuns, TargetTable]]
+    others: Sequence[ProblemRuns]  # of one job alone
 
 
 @dataclass(frozen=True)
@@ -202,12 +193,11 @@ class Tables:
         """The tables of these jobs."""
         each = {o: table(f"{ids[o]}-reach", [(run, o.key) for run in o.shown], [o]) for o in found if o.job}
         of_jobs = {ids[o]: table for o, table in each.items() if table is not None}
-        of_data = list(_of_data(found, ids))
-        all_tables = [*of_jobs.values(), *(problem.table for each in of_data for problem in each.problems)]
-        return cls(of_jobs, of_data, as_json(data(all_tables)))
+        of_data = _of_data(found)
+        return cls(of_jobs, of_data, as_json(data([*of_jobs.values(), *(own for each in of_data for _, own in each.problems)])))
 
 
-def _of_data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> list[OfData]:
+def _of_data(found: Sequence[Outcome]) -> list[OfData]:
     sets: dict[str, list[ProblemRuns]] = {}
     for problem in by_problem(found):
         sets.setdefault(problem.data, []).append(problem)
@@ -215,12 +205,6 @@ def _of_data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> list[OfDat
     for name, problems in sets.items():
         shared = [each for each in problems if len(each.jobs) > 1]
         tables = [(p, table(f"data-{len(made) + 1}-{i}", p.runs, p.outcomes)) for i, p in enumerate(shared, 1)]
-        own = [OfProblem(each.words, _jobs(each, ids), table) for each, table in tables if table is not None]
-        alone = [(each.words, *_jobs(each, ids)[0]) for each in problems if len(each.jobs) == 1]
-        if own:
-            made.append(OfData(f"data-{len(made) + 1}", name, own, alone))
+        if own := [(each, table) for each, table in tables if table is not None]:
+            made.append(OfData(f"data-{len(made) + 1}", name, own, [each for each in problems if len(each.jobs) == 1]))
     return made
-
-
-def _jobs(problem: ProblemRuns, ids: Mapping[Outcome, str]) -> list[tuple[str, str]]:
-    return [(ids[o], o.key) for o in problem.outcomes if o.key in problem.jobs]

@@ -73,10 +73,8 @@ def _each_message(way: str) -> Callable[[Result], NDArray]:
 
 def _density(name: str, bits: int) -> Callable[[Result], NDArray]:
     def derive(run: Result) -> NDArray:
-        rounds = np.maximum(run.trace["round"], 1)
-        return np.where(
-            run.trace["round"] > 0, run.column(name) / (bits * rounds * run.attrs["n_workers"] * run.attrs["dim"]), np.nan
-        )
+        sent = run.column(name) / (bits * np.maximum(run.trace["round"], 1) * run.attrs["n_workers"] * run.attrs["dim"])
+        return np.where(run.trace["round"] > 0, sent, np.nan)
 
     return derive
 

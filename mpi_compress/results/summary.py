@@ -10,9 +10,7 @@ _SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down"
 
 def line(run: Result) -> str:
     """Its label, status, last row and file, in one line."""
-    numbers = (
-        "no rows" if not run.rows else ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss"))
-    )
+    numbers = ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss")) or "no rows"
     return f"Run({run.label!r}, {run.attrs['status']}, {numbers}, {run.file})"
 
 

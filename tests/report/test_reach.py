@@ -182,11 +182,11 @@ def test_methods_of_several_jobs_on_one_problem_stand_in_one_table(found):
     assert alone.jobs == ["two"]
     ids = render.ids_of(found)
     (of_data,) = Tables.of(found, ids).of_data
-    (problem,) = of_data.problems
-    assert [(method.name, method.job, len(method.runs)) for method in sorted(problem.table.methods, key=lambda m: (m.job, m.name))] == [
+    ((_, table),) = of_data.problems
+    assert [(method.name, method.job, len(method.runs)) for method in sorted(table.methods, key=lambda m: (m.job, m.name))] == [
         ("GD", "one", 3), ("SGD", "one", 3), ("GD", "two", 1),
     ]  # fmt: skip
-    assert of_data.others == [(alone.words, ids[found[1]], "two")]
+    assert of_data.others == [alone]
     html = render.page(found, "")
     assert 'data-across="yes"' in html
     assert "All jobs on gspar" in html
