@@ -5,6 +5,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.kernels import factorisation as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, models
@@ -21,12 +22,8 @@ class MatrixFactorisation(Model):
     """
 
     labels = "number"
-    rank: int = 8  # number of factors of each user and each item
+    rank: AtLeastOne = 8  # number of factors of each user and each item
     bias: bool = False  # true: with a bias b_i of each user and b_j of each item
-
-    def check(self) -> None:
-        if self.rank < 1:
-            raise ValueError(f"rank = {self.rank} must be at least 1")
 
     @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:

@@ -1,10 +1,12 @@
 import math
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import numpy as np
 import scipy  # which loads linalg where it is first used
 from numpy.random import Generator
 
+from mpi_compress.core.fields import NotNegative, within
 from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, models
@@ -26,9 +28,9 @@ class Quadratic(Model):
 
     labels = "number"
     solver = "exact"
-    dim: int = 1000  # d, the number of coordinates of x
-    convexity: float = 1e-6  # λ, the least eigenvalue of the mean of all A_i
-    noise: float = 0.0  # σ, of the Gaussian noise on gradients: E‖noise‖² = σ²; 0: none
+    dim: Annotated[int, within("[2, inf)")] = 1000  # d, the number of coordinates of x
+    convexity: NotNegative = 1e-6  # λ, the least eigenvalue of the mean of all A_i
+    noise: NotNegative = 0.0  # σ, of the Gaussian noise on gradients: E‖noise‖² = σ²; 0: none
 
     @fact
     def random(self) -> bool:
@@ -37,10 +39,6 @@ class Quadratic(Model):
     def check(self) -> None:
         if self.outline.features != 3:
             raise ValueError('quadratic needs data = { generator = "tridiagonal", … }, whose rows are quadratics')
-        if self.dim < 2:
-            raise ValueError(f"dim = {self.dim} must be at least 2")
-        if not (self.convexity >= 0 and self.noise >= 0):
-            raise ValueError(f"convexity = {self.convexity} and noise = {self.noise} must be 0 or more")
 
     @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:

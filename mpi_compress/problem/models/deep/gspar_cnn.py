@@ -3,6 +3,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.random import Generator
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import models
 from mpi_compress.problem.models.deep.framework import jax
@@ -18,13 +19,8 @@ class GSparCNN(ImageNetwork):
     layer. Batch normalisation takes the statistics of the chunk, in tests too: there are no running ones.
     """
 
-    channels: int = 24  # of each convolution; 24, 32, 48 or 64 in the paper
-    hidden: int = 256  # units of the fully connected layer
-
-    def check(self) -> None:
-        super().check()
-        if min(self.channels, self.hidden) < 1:
-            raise ValueError(f"channels = {self.channels} and hidden = {self.hidden} must be at least 1")
+    channels: AtLeastOne = 24  # of each convolution; 24, 32, 48 or 64 in the paper
+    hidden: AtLeastOne = 256  # units of the fully connected layer
 
     @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:

@@ -27,7 +27,6 @@ class ImageNetwork(Network):
         raise ValueError(f"{self.name}: {features} features are no square image of 1 or 3 channels")
 
     def check(self) -> None:
-        super().check()
         if self.outline.sizes and "height" not in self.outline.sizes:
             raise ValueError(f"{self.name} needs images; the samples of this set have {', '.join(self.outline.sizes)}")
         if self.outline.classes < 2:

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import models
@@ -23,20 +24,17 @@ class LSTM(Network):
     """
 
     labels = "number"
-    hidden: int = 128  # units of a layer, and length of a word's vector
-    layers: int = 3  # LSTM layers, one above the other
-    dropout: float = 0.4  # of word vectors, between layers, and of the last layer's output
+    hidden: AtLeastOne = 128  # units of a layer, and length of a word's vector
+    layers: AtLeastOne = 3  # LSTM layers, one above the other
+    dropout: Decay = 0.4  # of word vectors, between layers, and of the last layer's output
 
     @fact
     def random(self) -> bool:
         return self.dropout > 0
 
     def check(self) -> None:
-        super().check()
         if "vocabulary" not in self.outline.sizes:
             raise ValueError(f'{self.name} needs text: data = {{ path = …, format = "text", vocabulary = … }}')
-        if min(self.hidden, self.layers) < 1 or not 0 <= self.dropout < 1:
-            raise ValueError(f"hidden and layers must be at least 1, and dropout = {self.dropout} at least 0 and below 1")
 
     @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:

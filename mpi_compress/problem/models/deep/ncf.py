@@ -6,6 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import models
@@ -24,22 +25,19 @@ class NCF(Network):
     """
 
     labels = "number"
-    factors: int = 64  # of each user and each item that are multiplied
+    factors: AtLeastOne = 64  # of each user and each item that are multiplied
     layers: list[int] = field(default_factory=lambda: [256, 256, 128, 64], hash=False)  # widths, the first of both factors together
-    dropout: float = 0.5  # after each layer
+    dropout: Decay = 0.5  # after each layer
 
     @fact
     def random(self) -> bool:
         return self.dropout > 0
 
     def check(self) -> None:
-        super().check()
         if not {"users", "items"} <= set(self.outline.sizes):
             raise ValueError(f'{self.name} needs ratings: data = {{ path = …, format = "movielens" }}')
-        if self.factors < 1 or not self.layers or min(self.layers) < 1 or self.layers[0] % 2:
-            raise ValueError(f"factors = {self.factors} and layers = {self.layers} must be at least 1, and the first layer even")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout = {self.dropout} must be at least 0 and below 1")
+        if not self.layers or min(self.layers) < 1 or self.layers[0] % 2:
+            raise ValueError(f"layers = {self.layers} must be at least 1, and the first layer even")
 
     @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.registry import fact
 from mpi_compress.core.sums import added
 from mpi_compress.messages.kinds import Vector
@@ -46,14 +47,10 @@ class Network(Model):
     """
 
     rows_apart = False
-    chunk: int = 64  # rows that are evaluated at once; best the size of a minibatch
+    chunk: AtLeastOne = 64  # rows that are evaluated at once; best the size of a minibatch
 
     def require(self) -> None:
         require()
-
-    def check(self) -> None:
-        if self.chunk < 1:
-            raise ValueError(f"chunk = {self.chunk} must be at least 1")
 
     @abstractmethod
     def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:

@@ -3,6 +3,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.random import Generator
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import models
 from mpi_compress.problem.models.deep.framework import jax
@@ -19,14 +20,9 @@ class ResNet8(ImageNetwork):
     too: there are no running ones, so f depends on `chunk`.
     """
 
-    width: int = 16  # channels of the first stage
-    stages: int = 3  # each with half the height and width of the one before
-    units: int = 1  # residual units of a stage
-
-    def check(self) -> None:
-        super().check()
-        if min(self.width, self.stages, self.units) < 1:
-            raise ValueError(f"width = {self.width}, stages = {self.stages} and units = {self.units} must be at least 1")
+    width: AtLeastOne = 16  # channels of the first stage
+    stages: AtLeastOne = 3  # each with half the height and width of the one before
+    units: AtLeastOne = 1  # residual units of a stage
 
     @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:
@@ -63,9 +59,9 @@ class ResNet8(ImageNetwork):
 class ResNet18(ResNet8):
     """`resnet-8` with 18 layers, as the hard-threshold paper trains it on CIFAR-10: d = 11,173,962."""
 
-    width: int = 64  # channels of the first stage
-    stages: int = 4  # each with half the height and width of the one before
-    units: int = 2  # residual units of a stage
+    width: AtLeastOne = 64  # channels of the first stage
+    stages: AtLeastOne = 4  # each with half the height and width of the one before
+    units: AtLeastOne = 2  # residual units of a stage
 
 
 def _convolution(name: str, size: int, before: int, after: int) -> dict[str, tuple[int, ...]]:
