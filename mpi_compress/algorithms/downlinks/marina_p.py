@@ -3,8 +3,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from mpi_compress.algorithms.downlinks.ef21_p import Master
 from mpi_compress.algorithms.needs import LAST_ITERATE, STATELESS_DOWN, UNBIASED_DOWN
-from mpi_compress.algorithms.parts import Downlink, Moved, dense, downlinks
+from mpi_compress.algorithms.parts import Downlink, dense, downlinks
 from mpi_compress.algorithms.vocabulary import Compressed, Estimator, Expression, Link, Message, Objective, Round, Vector
 
 
@@ -20,12 +21,6 @@ class Worker:
     x: Vector  # (d,) w_i: where it takes gradients
     before: Vector | None  # (d,) w_i of the round before, where the estimator takes gradients there too
     own: Any  # the estimator's
-
-
-@dataclass
-class Master:
-    moved: Moved
-    memory: Any  # the estimator's, of the means so far
 
 
 @downlinks.register("marina-p")
