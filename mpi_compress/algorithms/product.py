@@ -41,7 +41,6 @@ class Product(Method):
     parts: ClassVar[tuple[str, str]] = ("step", "mean")  # the server and the downlink of the method's paper
     server: Any = None  # how x moves: a part, its name or its table; a bound method has the part
     by: Any = None  # the downlink that [down] names; None: the method's own; a bound method has the part
-    tunes: ClassVar[bool] = False  # True: a parameter of its own says of its messages what `budget` in [up] says: they are tuned
     scaled: ClassVar[bool] = False  # True: x is a scalar times a vector, where the server moves such an x
 
     def heard_by(self, by: Any) -> Self:
@@ -68,6 +67,11 @@ class Product(Method):
         """The parts that are not those of the method's paper, such as "nesterov and ef21-p"; "" if it is the paper's."""
         given = [part.name for part in (self.server_given, self.by) if part is not None]
         return " and ".join(name for name in given if name not in self.parts)
+
+    @property
+    def tunes(self) -> bool:
+        """True if a parameter of its own says of its messages what `budget` in [up] says: they are tuned."""
+        return False
 
     def settled(self, setting: Setting) -> Self:
         bound = super().settled(replace(setting, up=tuned(setting.up, setting.cost)) if self.tunes else setting)

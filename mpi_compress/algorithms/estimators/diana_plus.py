@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.estimators.diana import DIANA, Worker
+from mpi_compress.algorithms.estimators.diana import DIANA
 from mpi_compress.algorithms.needs import STRONGLY_CONVEX
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, Roots, scaled, times
 from mpi_compress.algorithms.vocabulary import Compressed, Message, Objective, Round, Step, Vector, algorithms
 
 
 @dataclass
-class RootedWorker(Worker):
+class Worker:
+    h: Vector  # (d,) h_i, which learns ∇f_i(x*)
     L: Root  # L_i^{1/2}
 
 
@@ -37,7 +38,7 @@ class DIANAPlus(KnowsSmoothness, DIANA):
     step: Step = theory  # γ, the step size
 
     def start_worker(self, node: Any, f: Objective) -> Any:
-        return RootedWorker(np.zeros(f.dim), self.no_root())
+        return Worker(np.zeros(f.dim), self.no_root())
 
     def start_master(self, node: Any) -> Roots:
         return self.no_roots(super().start_master(node))

@@ -179,7 +179,7 @@ class EF(ErrorFeedback):
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
     masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
 
-    @fact
+    @property
     def tunes(self) -> bool:
         return self.budget is not None
 

@@ -7,7 +7,6 @@ import numpy as np
 from mpi_compress.algorithms.needs import ADDS_UP, Need
 from mpi_compress.algorithms.sampling import Sampling, sampled_delta
 from mpi_compress.algorithms.vocabulary import Estimator, Expression, First, Message, Objective, Round, Step, Vector, algorithms
-from mpi_compress.core.registry import fact
 
 
 @dataclass
@@ -51,7 +50,7 @@ class EF21(Estimator):
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
 
-    @fact
+    @property
     def tunes(self) -> bool:
         return self.budget is not None
 

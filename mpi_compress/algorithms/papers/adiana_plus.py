@@ -4,15 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.papers.adiana import ADIANA, Node, Worker
+from mpi_compress.algorithms.papers.adiana import ADIANA, Node
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, scaled, times
-from mpi_compress.algorithms.vocabulary import Compressed, Message, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import Compressed, Message, Objective, Round, Step, Vector, algorithms
 from mpi_compress.messages.kinds import Pair
 from mpi_compress.messages.several import PairLink
 
 
 @dataclass
-class RootedWorker(Worker):
+class Worker:
+    h: Vector  # (d,) h_i, which learns ∇f_i(w)
+    of_w: Vector  # (d,) ∇f_i(w)
     L: Root  # L_i^{1/2}
 
 
@@ -37,7 +39,7 @@ class ADIANAPlus(KnowsSmoothness, ADIANA):
     step: Step = theory  # η, the step size
 
     def start_worker(self, node: Node, f: Objective) -> Any:
-        return RootedWorker(np.zeros(f.dim), np.zeros(f.dim), self.no_root())
+        return Worker(np.zeros(f.dim), np.zeros(f.dim), self.no_root())
 
     def start_master(self, node: Node) -> Any:
         return self.no_roots()
