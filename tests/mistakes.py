@@ -231,7 +231,7 @@ KERNELS = (
 )
 
 ONCE_UNSEEN = (  # the suite did not notice these for long
-    M("engine/evaluation.py", "(x - r.prox(x - γ * g, γ)) / γ", "x - r.prox(x - γ * g, γ)", ROWS + "beside_a_penalty_that_is_not_smooth_the_gradient_norm_is_that_of_the_mapping_with_step_1_over_l", "the gradient mapping is not divided by its step"),
+    M("engine/evaluation.py", "(x - r.prox(x - γ * gradient, γ)) / γ", "x - r.prox(x - γ * gradient, γ)", ROWS + "beside_a_penalty_that_is_not_smooth_the_gradient_norm_is_that_of_the_mapping_with_step_1_over_l", "the gradient mapping is not divided by its step"),
     M("engine/observer.py", "self.log.corrects and not self.counters.wire_bits_up", "self.log.corrects", ROWS + "whole_gradients_are_free_in_round_0_alone", "all whole gradients are free"),
     M("engine/counting.py", "clocked.at(self.model_seconds, i)", "clocked.at(0.0, i)", LINKS + "every_message_costs_what_its_own_link_costs_at_the_second_in_which_its_round_began", "links stay as they are at second 0"),
     M("engine/counting.py", "cost.at(self.model_seconds, j).of", "cost.at(self.model_seconds, 0).of", LINKS + "messages_to_each_worker_cost_what_its_own_link_costs", "all workers hear by the link of worker 0"),
