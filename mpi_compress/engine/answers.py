@@ -110,7 +110,7 @@ class OneToAll:
         if answer is None or not answer.is_finite():
             return False
         t = self._round(s.k)
-        if hears_in_workers(self.algorithm):
+        if getattr(self.algorithm.worker_hears, "__func__", None) is not Method.worker_hears:  # they have memories of it
             for i, worker in s.workers.items():
                 self.algorithm.worker_hears(s.node, worker, answer, t.to(i))
         self.algorithm.all_hear(s.node, answer, t)
@@ -151,11 +151,6 @@ class OneEach(OneToAll):
         except OverflowError as error:
             return self._refused(error)
         return answers if all(downlink.unpack(m).is_finite() for m in answers) else self._refused(None)
-
-
-def hears_in_workers(algorithm: Any) -> bool:
-    """True if workers take the message over into memories of their own."""
-    return getattr(algorithm.worker_hears, "__func__", None) is not Method.worker_hears
 
 
 def answers_of(algorithm: Method, exchange: Exchange, streams: Streams) -> OneToAll:

@@ -20,6 +20,7 @@ from mpi_compress.job.tables import BUDGETS
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.results.targets import Target
 
+_FREE = ("loss", "grad_norm", "squared_grad_norm")  # levels of [stop] for which nothing has to be solved
 WHOLE = 1.0
 LAST = 3  # values that the last stage plays whole
 FURTHEST = 12  # places beyond an end of the grid that may be tried
@@ -115,9 +116,6 @@ def _is_no_better(place: int, best: int, played: Played) -> bool:
     """
     own, bar = {share: rank for (there, share), rank in played.items() if there == place}, played[best, WHOLE]
     return WHOLE in own or any(rank.is_hopeless or (not rank.missed and rank.took >= bar.took > 0) for rank in own.values())
-
-
-_FREE = ("loss", "grad_norm", "squared_grad_norm")  # levels of [stop] for which nothing has to be solved
 
 
 def tune_of(spec: RunSpec) -> TuneTable:

@@ -26,6 +26,14 @@ from mpi_compress.problem.points import are_few
 from mpi_compress.problem.rows import Rows
 from mpi_compress.saving.frames import size
 
+PROCESS = 200 * 2**20  # Python with its libraries
+_VECTORS = 10  # (d,) arrays of float64 on each rank, about: x, x0, x*, gradients and means of an evaluation, the answer
+_VECTORS_OF_A_SOLVER = 32
+_SPARSE = 0.1  # of a vector: what a message takes that has not all coordinates, about
+_SENT = 16.0  # bytes of a coordinate of a sparse message, encoded or decoded
+_HELD = 16.0  # bytes, at most, of a gradient that is kept by the entries of a worker's rows, of each entry
+_LATTICE = 0.75  # of a vector: small integers, as bytes and decoded
+UNKNOWN = "? GiB"
 _DIM = 1000  # d of the stand-in; a state's other fields are small beside a vector
 
 
@@ -61,16 +69,6 @@ def vectors_of(spec: RunSpec) -> _Vectors:
 def _size(state: Any, more: float = 0.0) -> float:
     """The vectors (d,) in a state, without `more` numbers."""
     return float(round(max(0.0, size(state) / 8 - more) / _DIM))
-
-
-PROCESS = 200 * 2**20  # Python with its libraries
-_VECTORS = 10  # (d,) arrays of float64 on each rank, about: x, x0, x*, gradients and means of an evaluation, the answer
-_VECTORS_OF_A_SOLVER = 32
-_SPARSE = 0.1  # of a vector: what a message takes that has not all coordinates, about
-_SENT = 16.0  # bytes of a coordinate of a sparse message, encoded or decoded
-_HELD = 16.0  # bytes, at most, of a gradient that is kept by the entries of a worker's rows, of each entry
-_LATTICE = 0.75  # of a vector: small integers, as bytes and decoded
-UNKNOWN = "? GiB"
 
 
 def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[float]:

@@ -1,5 +1,6 @@
 """What a run needs of its parts, in one place: preparing asks it, and `plan` does before data are read, as far as it is known."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -172,7 +173,8 @@ def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
     """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
     compressor, dim = table.compressor, problem.dim
     if isinstance(compressor, Composed):
-        compressor = checked_at(f"{way}.compressor", partial(compressor.within_model, problem.block_sizes))
+        sizes = [math.prod(shape) for shape in problem.block_shapes]
+        compressor = checked_at(f"{way}.compressor", partial(compressor.within_model, sizes))
     if isinstance(compressor, AmongWorkers):
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
     if not (table.budget or spec.algorithm.settles(compressor, way)):

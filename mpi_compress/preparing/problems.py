@@ -50,11 +50,6 @@ class Problem:
         return dim_of(self.loss, self.data.dim)
 
     @property
-    def block_sizes(self) -> list[int]:
-        """The coordinates of each block of the model, in order; none for a loss of a margin."""
-        return [math.prod(shape) for shape in self.block_shapes]
-
-    @property
     def block_shapes(self) -> list[tuple[int, ...]]:
         """The shape of each block of the model, in order; none for a loss of a margin."""
         return [*self.loss.blocks.values()] if isinstance(self.loss, Model) else []
