@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import fixtures.instructions  # noqa: F401  it chooses code for NumPy and Numba, before they are imported
+import matplotlib as mpl
 import pytest
 from helpers.running import SMALL_JOB
 from hypothesis import settings
@@ -20,6 +21,7 @@ from matplotlib import pyplot
 import mpi_compress
 from mpi_compress.core.registry import registries
 
+mpl.use("agg")
 settings.register_profile("same", deadline=None, derandomize=True)  # the first call of a kernel may compile it
 settings.register_profile("drawn", deadline=None)  # examples that are drawn anew: pytest --hypothesis-profile drawn
 settings.load_profile("same")

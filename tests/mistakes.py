@@ -125,8 +125,8 @@ ENGINE = (
     M("saving/checkpoint.py", "                os.fsync(out.fileno())\n", "", CHECKPOINT + "a_checkpoint_is_on_the_disk_before_it_takes_its_name", "a checkpoint is renamed before it is on the disk"),
     M("engine/keeper.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
     M("engine/keeper.py", "        exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
-    M("guard/verbs.py", "np.shape(given) == (len(logs),)", "np.shape(given) != ()", "guard/test_own_parts.py::test_logs_that_do_not_fit_their_names_are_refused", "more logs than names are let through"),
-    M("guard/verbs.py", "compressor.has_state and (complaint := unsavable(state))", "(complaint := \"\")", "guard/test_own_parts.py::test_a_state_that_does_not_fit_is_refused", "a compressor's state is not tried out"),
+    M("guard/verbs.py", "np.shape(given) == (len(logs),)", "np.shape(given) != ()", "guard/test_own_parts.py::test_what_is_wrong_is_refused_before_or_in_the_rounds", "more logs than names are let through"),
+    M("guard/verbs.py", "compressor.has_state and (complaint := unsavable(state))", "(complaint := \"\")", "guard/test_own_parts.py::test_what_is_wrong_is_refused_before_or_in_the_rounds", "a compressor's state is not tried out"),
     M("preparing/shapes.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "preparing/test_memory_needs.py", "4 bytes for float64"),
     M("preparing/problems.py", "math.sqrt(added(L * L for L in each) / n)", "sum(each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
     M("engine/theory.py", "sampling_noise(f, x) / algorithm.batch", "sampling_noise(f, x)", THEORY + "the_variance_of_a_minibatch_falls_with_its_rows", "the noise of one row for any minibatch"),
@@ -180,7 +180,7 @@ RESULTS_OF_RUNS = (
 
 PICTURES = (
     M("results/targets.py", "float(column[row])", "float(column[-1])", VERDICTS + "a_column_is_its_last_entry_or_that_where_a_level_is_reached", "the last row, not the first below a level"),
-    M("evidence/lines.py", "np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "np.mean(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", RESULTS + "medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once figures/test_figures.py::test_seeds_are_one_line_in_a_band", "the mean over seeds under the name of the median"),
+    M("evidence/lines.py", "np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "np.mean(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "evidence/test_lines.py::test_a_line_of_seeds_is_their_median_and_range_row_by_row figures/test_figures.py::test_seeds_are_one_line_in_a_band", "the mean over seeds under the name of the median"),
     M("figures/style.py", '"mm": 1 / 25.4', '"mm": 1 / 2.54', "figures/test_pictures.py::test_a_width_is_read_in_its_unit", "millimetres are taken for centimetres"),
     M("evidence/verdicts.py", "float(np.median(self.values))", "float(np.mean(self.values))", VERDICTS + "a_claim_is_judged_by_the_median_over_unequal_seeds", "a claim is judged by the mean"),
     M("results/targets.py", "-sign * np.asarray(levels, dtype=float))", "-sign * np.asarray(levels, dtype=float), \"right\")", REPORT + "a_level_that_is_met_exactly_is_reached", "a row exactly at a level has not reached it"),
@@ -206,7 +206,7 @@ PLANNING = (
 )
 
 COMMANDS = (
-    M("cli/check.py", "v.holds is False", "not v.holds", VERDICTS + "a_claim_without_results_has_not_failed", "a claim without results counts as failed"),
+    M("cli/check.py", "v.holds is False", "not v.holds", VERDICTS + "the_command_prints_each_claim_and_ends_with_1_where_one_fails", "a claim without results counts as failed"),
     M("cli/run.py", '("complete", "stopped")', '("complete", "stopped", "diverged")', "engine/test_diverged.py::test_the_status_of_a_run_that_explodes_is_that_of_divergence", "a run that diverged ends with status 0"),
     M("cli/plan.py", "memory_needs.text(spec, options.ranks, shapes)", "memory_needs.text(spec, None, shapes)", CLI + "plan_counts_the_memory_of_as_many_ranks_as_are_asked_for", "--ranks is ignored"),
     M("cli/show.py", '/ run.attrs["n_workers"]\n    yield "sent', '\n    yield "sent', CLI + "show_prints_the_coordinates_of_one_message", "coordinates of all workers under the name of one"),
@@ -215,7 +215,7 @@ COMMANDS = (
 
 CORE = (
     M("core/expressions.py", '"KiB": 8 * 2**10', '"KiB": 8e3', "core/test_expressions.py::test_sizes_are_in_bits", "a KiB of 1000 bytes"),
-    M("core/streams.py", "np.array([0, k, who, role]", "np.array([0, k, role, who]", "core/test_streams.py::test_an_address_is_the_counter_of_philox", "roles and workers change places in an address"),
+    M("core/streams.py", "np.array([0, k, who, role]", "np.array([0, k, role, who]", ADDRESSES + "a_stream_is_philox_with_the_seed_as_key_and_the_address_as_counter", "roles and workers change places in an address"),
     M("core/streams.py", "if self.at + n <= self._words.size else 0", "if self.at + n < self._words.size else 0", "core/test_streams.py::test_a_pool_is_read_to_its_last_word", "the last number of a pool is never used"),
     M("core/signals.py", "BEGUN + limit", "limit", "core/test_signals.py", "a time limit counts from the start of the machine"),
     M("core/arrays.py", "array[0] >= 0 and array[-1] < dim", "array[0] >= 0 and array[-1] <= dim", "messages/test_kinds.py::test_checked_sorts_or_refuses_index_sets", "the index d is let through"),

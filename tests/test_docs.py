@@ -112,19 +112,8 @@ def test_every_page_with_code_is_played():
 def test_the_pages_are_built_without_a_warning(tmp_path):
     pytest.importorskip("sphinx", reason="the pages are built where the extra `docs` is installed")
     line = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-W",
-        "--keep-going",
-        "-b",
-        "html",
-        "-d",
-        tmp_path / "trees",
-        DOCS,
-        tmp_path / "html",
-    ]
+        sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", tmp_path / "trees", DOCS, tmp_path / "html",
+    ]  # fmt: skip
     done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=PATIENT)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "html" / "tutorial.html").exists()

@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 from helpers import plain_literature as plain
-from helpers.plain_ef import Shards
+from helpers.plain_ef import shards
 from helpers.plays import bound, optimum, play, problem, start
 
 from mpi_compress.core.streams import Role, Round, Streams
 
 IDENTITY, TOP, RANDOM = {"name": "identity"}, {"name": "top-k", "k": 4}, {"name": "random-k", "k": 9, "scaled": False}
-
-
-def shards(p):
-    return Shards(p.A, p.labels, p.count, p.mu)
 
 
 @pytest.mark.parametrize(("up", "batch"), [(IDENTITY, None), (TOP, None), (TOP, 2)], ids=["identity", "top-k", "top-k, minibatches"])
@@ -90,15 +86,3 @@ def test_a_message_is_two_messages():
     assert (seen.first.elements, seen.second.elements) == (4, 4)
     assert method.uplink(node, 0).paper_bits(seen) == 2 * method.up.paper_bits(seen.first)
     assert np.array_equal(worker.h, seen.first.dense())
-
-
-@pytest.mark.parametrize(
-    ("settings", "down", "text"),
-    [
-        ({"step": [[0, 0.1], [5, 0.01]]}, None, "adef takes one step size for all rounds"),
-        ({}, TOP, "adef adds up what comes down, so that must be exact"),
-    ],
-)
-def test_settings_that_do_not_go_together_are_refused(settings, down, text):
-    with pytest.raises(ValueError, match=text):
-        bound(problem(), {"name": "adef", **settings}, TOP, down=down)

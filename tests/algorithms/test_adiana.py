@@ -3,17 +3,13 @@
 import numpy as np
 import pytest
 from helpers import plain_literature as plain
-from helpers.plays import bound, optimum, play, problem, start
+from helpers.plays import bound, gradients, optimum, play, problem, start
 
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.kinds import Pair
 from mpi_compress.messages.link import SILENT, Message
 
 IDENTITY, RANDOM = {"name": "identity"}, {"name": "random-k", "k": 10}
-
-
-def gradients(p, x):
-    return np.array([f.value_and_gradient(np.array(x))[1].copy() for f in p.fs.values()])
 
 
 def test_iterates_are_those_of_a_plain_loop():
@@ -81,16 +77,3 @@ def test_a_message_holds_two_vectors_and_counts_both():
     assert not Pair(seen.first, method.up.compress(np.full(30, np.nan), t)).is_finite()
     assert seen.checked(30).elements == 6
     assert link.at(k=2).pack_two(np.ones(30), np.ones(30), t).data.size < message.data.size
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "up", "mu", "text"),
-    [
-        ({"name": "adiana", "p": 0.5, "step": 0.1}, {"name": "top-k", "k": 3}, 0.1, "adiana needs an unbiased compressor, such as random-k or qsgd"),
-        ({"name": "adiana"}, RANDOM, 0.0, "adiana needs mu > 0"),
-        ({"name": "adiana", "p": 2}, RANDOM, 0.1, "p = 2 must be above 0 and at most 1"),
-    ],
-)
-def test_settings_that_do_not_go_together_are_refused(algorithm, up, mu, text):
-    with pytest.raises(ValueError, match=text):
-        bound(problem(mu=mu), algorithm, up)

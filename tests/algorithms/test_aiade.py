@@ -212,26 +212,6 @@ def test_the_weak_growth_condition_holds_with_the_default_rho():
         assert np.mean(squares) <= 2 * method.rho * method.L * f_x  # f* = 0
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "up", "why"),
-    [
-        ({"name": "iade", "rate": 0.5}, SENT, "above c = 1 − ηµ"),
-        ({"name": "iade", "rate": 1.0}, SENT, "below 1"),
-        ({"name": "iade", "level": 0.0}, SENT, "level = 0"),
-        ({"name": "iade", "step": -1.0}, SENT, "step = -1"),
-        ({"name": "iade"}, {"name": "lattice", "sigma": 0.1}, "sets the sigma"),
-        ({"name": "iade"}, {"name": "lattice", "stochastic": True}, "deterministic lattice"),
-        ({"name": "iade-sgd", "convexity": 0.1}, BOUND, 'range = "sent"'),
-        ({"name": "aiade"}, {"name": "top-k", "k": 3}, "quantiser of a given precision"),
-        ({"name": "aiade", "convexity": 0.0}, SENT, "µ = 0"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(algorithm, up, why):
-    with pytest.raises(ValueError) as refused:
-        play(problem(2), algorithm, up, 1, down=SENT)
-    assert why in str(refused.value)
-
-
 def test_svrg_is_written_as_its_paper_and_counts_its_full_gradients():
     p = problem(3, samples=60)
     step, epoch, batch = 0.3 / p.numbers["L"], 5, 4

@@ -315,16 +315,9 @@ def test_runs_equal_a_plain_implementation(name, scheme, real_data, tmp_path):
     algorithm = {"name": "cat", "budget": "alistarh" if scheme == "alistarh" else "cat"}
     compressor = "sq" if scheme == "alistarh" else scheme
     description = job(
-        tmp_path,
-        algorithm,
-        compressor,
-        data={"name": name},
-        rounds=300,
-        count=4,
-        cost=PACKETS,
-        objective={"mu": "1e-4 L"},
+        tmp_path, algorithm, compressor, data={"name": name}, rounds=300, count=4, cost=PACKETS, objective={"mu": "1e-4 L"},
         start={"offset": OFFSET},
-    )
+    )  # fmt: skip
     (run,) = mc.run(description, out=tmp_path)
     with lzma.open(real_data / f"{name}.xz") as text:
         samples, labels = load_svmlight_file(text, n_features=run.attrs["dim"])

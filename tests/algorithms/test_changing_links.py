@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from helpers.plays import bound, optimum, play, problem, start
-from helpers.refusals import naming
 
 from mpi_compress.messages.costs import costs
 
@@ -110,20 +109,3 @@ def test_error_feedback_tunes_for_the_link_of_the_moment():
     sent, begun = np.diff(trace["elements_up"]), trace["model_seconds"][:-1]
     assert 3 * counts[0] < counts[1]
     assert sent[begun < 1].max() < sent[begun >= 1].min()
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "up", "codec", "text"),
-    [
-        ({"name": "kimad", "deadline": 1}, {"name": "top-k", "k": 3}, "fixed", "kimad sets k itself"),
-        ({"name": "kimad", "deadline": 1}, {"name": "random-k", "k": 3}, "fixed", "kimad sets k itself"),
-        ({"name": "kimad", "deadline": 1}, TOP, "auto", "auto"),
-        ({"name": "kimad", "deadline": float("nan")}, TOP, "fixed", "deadline = nan must be 0 or more"),
-        ({"name": "kimad", "deadline": 1, "least": 31}, TOP, "fixed", "k 31 d 30"),
-        ({"name": "cat"}, TOP, "rice", 'the cost model "trace" cannot be planned for'),
-        ({"name": "cat"}, {"name": "natural"}, "packed", "trace"),
-    ],
-)
-def test_settings_that_do_not_go_together_are_refused(algorithm, up, codec, text):
-    with pytest.raises(ValueError, match=naming(text)):
-        bound(problem(), algorithm, up, codec=codec, cost=CHANGING).check()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from helpers import plain_ef
+from helpers import plain_ef, plain_products
 from helpers.plain_ef import Shards, top
 from helpers.plain_ef import threshold as above
 from helpers.plays import play, problem
@@ -100,7 +100,8 @@ def test_other_directions_of_momentum(direction, tmp_path):
 def test_adam_is_adam_on_the_mean_of_what_was_sent(feedback, tmp_path):
     algorithm = {"name": "adam", "step": 0.02, "beta1": 0.25, "beta2": 0.5, "feedback": feedback}  # HT table 5
     run = run_of(tmp_path, algorithm, {"name": "top-k", "k": 4}, rounds=50)
-    xs = plain_ef.adam(shards(run), np.zeros(40), top(4), 0.02, 50, 0.25, 0.5, 1e-8, feedback)
+    f, sent = shards(run), plain_products.ef if feedback else plain_products.gd
+    xs = plain_products.by_mean(f, np.zeros(40), sent(f, lambda v, i, k: top(4)(v)), plain_products.adam(0.02, 0.25, 0.5), 50)
     np.testing.assert_allclose(run.x, xs[-1], rtol=1e-9, atol=1e-12)
     with pytest.raises(mc.UserError, match="at least 0 and below 1"):
         run_of(tmp_path, {"name": "adam", "beta1": 1.0}, {"name": "top-k", "k": 4}, rounds=1)

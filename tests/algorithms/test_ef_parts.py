@@ -103,43 +103,6 @@ def test_wrong_steps_are_refused_before_anything_runs(step, why, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "up", "why"),
-    [
-        ({"name": "sgd", "batch": 0}, None, "batch = 0"),
-        *(
-            ({"name": name, "batch": batch, "sampling": sampling}, {"name": "identity"}, f"batch = {batch} must be from 1 to")
-            for name in ("sgd", "svrg", "iade-sgd", "async-sgd", "cat", "ef")
-            for batch in (10**12, 10**19)
-            for sampling in ("with-replacement", "epoch")
-        ),
-        ({"name": "ef", "momentum": 1.0}, None, "momentum: 1.0"),
-        ({"name": "ef", "masking": True}, None, "needs momentum"),
-        ({"name": "ef", "reset": 0}, None, "reset: 0"),
-        ({"name": "ef", "average": "linear"}, None, '"linear" goes with step'),
-        ({"name": "ef-gdstar", "batch": 1}, None, "takes full gradients"),
-        ({"name": "ef-gdstar", "regularizer": "master"}, None, 'regularizer = "worker"'),
-        ({"name": "ef21"}, {"name": "hard-threshold", "threshold": 1.0}, "δ of a contraction"),
-        ({"name": "diana"}, {"name": "top-k", "k": 3}, "ω of a bounded variance"),
-        ({"name": "marina", "p": 2.0, "step": 0.1}, {"name": "random-k", "k": 3}, "p = 2"),
-        ({"name": "gd"}, {"name": "hard-threshold", "accuracy": 1e-3}, "accuracy needs the step"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(algorithm, up, why, tmp_path):
-    with pytest.raises(UserError, match=naming(why)):
-        run_of(tmp_path, algorithm, up or {"name": "top-k", "k": 3})
-
-
-def test_methods_that_add_up_what_they_hear_refuse_a_lossy_downlink(tmp_path):
-    for name, up in (
-        ("ef21", {"name": "top-k", "k": 3}),
-        ("diana", {"name": "random-k", "k": 3}),
-        ("marina", {"name": "random-k", "k": 3}),
-    ):
-        with pytest.raises(UserError, match="must be exact"):
-            run_of(tmp_path, {"name": name}, up, down={"compressor": {"name": "top-k", "k": 5}})
-
-
-@pytest.mark.parametrize(
     ("average", "step", "weight"),
     [
         ("uniform", "1/L", lambda t, p: 1.0),

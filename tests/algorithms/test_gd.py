@@ -5,19 +5,12 @@ import lzma
 import numpy as np
 import pytest
 from helpers.plays import play, problem
+from helpers.running import run_of
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
 from mpi_compress.algorithms.estimators.gd import GD
 from mpi_compress.job.loading import parse_job
-
-
-def job_of(folder, data, algorithm, up=None, count=1, rounds=200, **tables):
-    run = {
-        "data": data, "algorithm": algorithm, "workers": {"count": count}, "objective": {"mu": "1e-4 L"},
-        "stop": {"rounds": rounds}, **({"up": up} if up else {}), **tables,
-    }  # fmt: skip
-    return parse_job(run, "test", folder, {})
 
 
 def plain(samples, labels, mu, step, rounds, shards=1, k=None):
@@ -43,7 +36,7 @@ def plain(samples, labels, mu, step, rounds, shards=1, k=None):
 @pytest.mark.parametrize("name", [pytest.param("a9a", marks=pytest.mark.slow), "madelon"])
 @pytest.mark.parametrize("count", [1, 4])
 def test_loss_of_gradient_descent_equals_a_plain_loop(name, count, real_data, tmp_path):
-    (run,) = mc.run(job_of(tmp_path, {"name": name}, {"name": "gd"}, count=count), out=tmp_path)
+    run = run_of(tmp_path, {"name": "gd"}, None, {"name": name}, count, objective={"mu": "1e-4 L"})
     with lzma.open(real_data / f"{name}.xz") as text:
         samples, labels = load_svmlight_file(text, n_features=run.attrs["dim"])
     losses, x = plain(samples.toarray(), labels, run.attrs["mu"], 1 / run.attrs["L"], 200, count)
@@ -55,7 +48,7 @@ def test_loss_of_gradient_descent_equals_a_plain_loop(name, count, real_data, tm
 def test_sparsified_descent_equals_a_plain_loop(k, tmp_path):
     data = {"generator": "gspar", "samples": 90, "dim": 60, "seed": 5}
     up = {"compressor": {"name": "top-k", "k": k}}
-    (run,) = mc.run(job_of(tmp_path, data, {"name": "gd"}, up, count=4, rounds=100), out=tmp_path)
+    run = run_of(tmp_path, {"name": "gd"}, up, data, 4, 100, objective={"mu": "1e-4 L"})
     samples, labels = mc.datasets.generators["gspar"](samples=90, dim=60, seed=5).make()
     losses, x = plain(samples, labels, run.attrs["mu"], 1 / run.attrs["L"], 100, 4, k)
     assert np.allclose(run.trace["loss"], losses, rtol=1e-12)
@@ -65,7 +58,7 @@ def test_sparsified_descent_equals_a_plain_loop(k, tmp_path):
 
 def test_with_the_identity_messages_cost_what_they_hold(tmp_path):
     data = {"generator": "gspar", "samples": 30, "dim": 50}
-    (run,) = mc.run(job_of(tmp_path, data, {"name": "gd"}, count=3, rounds=5), out=tmp_path)
+    run = run_of(tmp_path, {"name": "gd"}, None, data, 3, 5)
     assert run.trace["wire_bits_up"].tolist() == [r * 3 * 8 * (4 + 50 * 8) for r in range(6)]
     assert run.trace["paper_bits_up"].tolist() == [r * 3 * 50 * 64 for r in range(6)]
     assert run.trace["wire_bits_down"].tolist() == [r * 3 * 8 * (4 + 1 + 50 * 8) for r in range(6)]
@@ -79,71 +72,31 @@ def test_with_the_identity_messages_cost_what_they_hold(tmp_path):
 def test_wire_bits_of_top_k_are_at_most_16_bytes_a_message_above_paper_bits(bits, tmp_path):
     data = {"generator": "gspar", "samples": 40, "dim": 333}
     up = {"compressor": {"name": "top-k", "k": 100}, "codec": {"name": "fixed", "float": bits}}
-    (run,) = mc.run(job_of(tmp_path, data, {"name": "gd"}, up, count=2, rounds=4), out=tmp_path)
+    run = run_of(tmp_path, {"name": "gd"}, up, data, 2, 4)
     assert run.trace["paper_bits_up"][-1] == 4 * 2 * 100 * (9 + bits)
     assert run.trace["wire_bits_up"][-1] - run.trace["paper_bits_up"][-1] <= 4 * 2 * 16 * 8
 
 
-def test_the_mean_of_sparse_updates_goes_down_sparse(tmp_path):
-    data = {"generator": "gspar", "samples": 40, "dim": 1000}
-    up = {"compressor": {"name": "top-k", "k": 3}}
-    (run,) = mc.run(job_of(tmp_path, data, {"name": "gd"}, up, count=2, rounds=1), out=tmp_path)
-    union = run.trace["paper_bits_down"][-1] / 2 / (10 + 64)
-    assert 3 <= union <= 6
-
-
 def test_regulariser_at_the_master_is_the_same_method(tmp_path):
     data = {"generator": "gspar", "samples": 80, "dim": 30}
-    runs = [
-        mc.run(job_of(tmp_path, data, {"name": "gd", "regularizer": where}, count=3, rounds=50), out=tmp_path / where)[0]
-        for where in ("worker", "master")
-    ]
+    runs = [run_of(tmp_path / where, {"name": "gd", "regularizer": where}, None, data, 3, 50) for where in ("worker", "master")]
     assert np.allclose(runs[0].trace["loss"], runs[1].trace["loss"], rtol=1e-12)
     assert np.allclose(runs[0].trace["grad_norm"], runs[1].trace["grad_norm"], rtol=1e-9)
-
-
-def test_logging_less_often_changes_no_number(tmp_path):
-    data = {"generator": "gspar", "samples": 80, "dim": 30}
-    each, seldom = (
-        mc.run(job_of(tmp_path, data, {"name": "gd"}, count=3, rounds=50, log={"every": every}), out=tmp_path)[0]
-        for every in (1, 20)
-    )
-    assert seldom.trace["round"].tolist() == [0, 20, 40, 50]
-    for column in each.trace:
-        assert each.trace[column][[0, 20, 40, 50]].tobytes() == seldom.trace[column].tobytes()
 
 
 def test_a_step_may_name_what_the_compressor_states(tmp_path):
     """Random-k keeps k of d = 512 coordinates, d/k times as large: ω = d/k − 1 = 3."""
     up = {"compressor": {"name": "random-k", "k": 128}}
     data = {"generator": "gspar", "samples": 60, "dim": 512}
-    named, written = (
-        mc.run(job_of(tmp_path, data, {"name": "gd", "step": step}, up, rounds=5), out=tmp_path)[0]
-        for step in ("1/(L*(1+omega))", "1/(4*L)")
-    )
+    named, written = (run_of(tmp_path, {"name": "gd", "step": step}, up, data, 1, 5) for step in ("1/(L*(1+omega))", "1/(4*L)"))
     assert np.array_equal(named.trace["loss"], written.trace["loss"])
 
 
 @pytest.mark.parametrize("more", [{"objective": {"mu": "1e-2 L", "regularizer": "master"}}, {"log": {"theory": True}}])
 def test_what_diverges_beyond_the_squares_of_floats_has_diverged(more, tmp_path):
     data = {"generator": "gspar", "samples": 40, "dim": 10}
-    run = mc.run(job_of(tmp_path, data, {"name": "gd", "step": 1e160}, count=2, **more), out=tmp_path)[0]
+    run = run_of(tmp_path, {"name": "gd", "step": 1e160}, None, data, 2, **more)
     assert run.status == "diverged"
-
-
-def test_divergence_is_a_result_and_the_others_go_on(tmp_path):
-    tables = {
-        "data": {"generator": "gspar", "samples": 40, "dim": 20}, "objective": {"mu": "1e-3 L", "loss": "least-squares"},
-        "workers": {"count": 2}, "stop": {"rounds": 2000},
-        "run": [
-            {"label": "wild", "algorithm": {"name": "gd", "step": "1e6/L"}},
-            {"label": "tame", "algorithm": {"name": "gd"}},
-        ],
-    }  # fmt: skip
-    wild, tame = mc.run(parse_job(tables, "test", tmp_path, {}), out=tmp_path)
-    assert (wild.status, tame.status) == ("diverged", "complete")
-    assert "not finite" in wild.attrs["reason"]
-    assert 2 < len(wild.trace["round"]) < 2000
 
 
 @pytest.mark.parametrize(("bits", "able"), [(16, '"bf16", 32 or 64'), ("bf16", "64"), (32, "64")])
@@ -207,10 +160,9 @@ def test_the_reason_of_a_refusal_is_one_short_line(error, told):
 )
 def test_stops_at_the_first_round_that_meets(stop, column, tmp_path):
     data = {"generator": "gspar", "samples": 80, "dim": 30}
-    whole = mc.run(job_of(tmp_path, data, {"name": "gd"}, count=3, rounds=60), out=tmp_path)[0].trace[column]
+    whole = run_of(tmp_path, {"name": "gd"}, None, data, 3, 60).trace[column]
     wanted = float(whole[30])
     met = whole >= wanted if stop == "wire_bits_up" else whole <= wanted
-    stopped = job_of(tmp_path, data, {"name": "gd"}, count=3, stop={"rounds": 60, stop: wanted})
-    (run,) = mc.run(stopped, out=tmp_path)
+    run = run_of(tmp_path, {"name": "gd"}, None, data, 3, stop={"rounds": 60, stop: wanted})
     assert run.trace["round"][-1] == int(np.argmax(met))
     assert run.status == "complete"

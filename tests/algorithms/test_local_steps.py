@@ -3,35 +3,15 @@
 import numpy as np
 import pytest
 from helpers import plain_literature as plain
-from helpers.plays import bound, optimum, play, problem, start
-from helpers.refusals import naming
+from helpers.plays import bound, gradients, optimum, play, problem, start
 
 from mpi_compress.core.streams import Role, Streams
 
 IDENTITY, RANDOM = {"name": "identity"}, {"name": "random-k", "k": 10}
 
 
-def gradients(p, x):
-    """∇f_i(x_i) of all workers; x (d,) or (n, d)."""
-    x = np.broadcast_to(x, (p.count, p.dim))
-    return np.array([f.value_and_gradient(np.array(x[i]))[1].copy() for i, f in enumerate(p.fs.values())])
-
-
 def tosses(seed, k, p):
     return int(Streams(seed).at(Role.SHARED, 0, k).geometric(p))
-
-
-def test_local_sgd_is_its_plain_loop():
-    p, γ = problem(), 0.2
-    done = play(p, {"name": "local-sgd", "step": γ, "local_steps": 3, "server_step": 0.8}, IDENTITY, 20)
-    x = start(p).copy()
-    for _ in range(20):
-        y = np.tile(x, (p.count, 1))
-        for _ in range(3):
-            y -= γ * gradients(p, y)
-        x = x + 0.8 * (y.mean(axis=0) - x)
-    assert np.abs(done.x - x).max() < 1e-10
-    assert np.allclose(np.diff(done.trace["epoch"]), 3)
 
 
 def test_each_local_step_has_a_minibatch_of_its_own():
@@ -217,24 +197,6 @@ def test_locodl_keeps_its_rate(up):
     assert q == pytest.approx(min(1, np.sqrt((1 + ω / n) * (1 + ω) * µ / L)))
     assert np.all(np.mean(ratios, axis=0) <= 1)
     assert max(ends) < 1e-2
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "up", "text"),
-    [
-        ({"name": "local-sgd", "local_steps": 0}, IDENTITY, "local_steps 0 1"),
-        ({"name": "local-sgd", "server_step": 0}, IDENTITY, "server_step: 0 was given; it should be above 0"),
-        ({"name": "scaffnew"}, RANDOM, "scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
-        ({"name": "scaffnew", "p": 0}, IDENTITY, "p = 0 must be above 0 and at most 1; the default needs mu > 0"),
-        ({"name": "scaffnew", "step": [[0, 0.1], [5, 0.01]]}, IDENTITY, "scaffnew takes one step size for all rounds"),
-        ({"name": "compressed-scaffnew"}, RANDOM, "sends by a pattern that has each coordinate at several workers: leave up"),
-        ({"name": "compressed-scaffnew"}, {"name": "pattern", "s": 1, "n": 4}, "≥ 2"),
-        ({"name": "locodl", "p": 0.5}, {"name": "top-k", "k": 3}, "locodl needs an unbiased compressor, such as random-k or qsgd"),
-    ],
-)
-def test_settings_that_do_not_go_together_are_refused(algorithm, up, text):
-    with pytest.raises(ValueError, match=naming(text)):
-        bound(problem(), algorithm, up)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers.plays import bound, optimum, play, problem, start
+from helpers import plain_ef, plain_products
+from helpers.plays import bound, gradients, optimum, play, problem, start
 from helpers.running import run_of
 
 import mpi_compress as mc
@@ -17,19 +18,9 @@ from mpi_compress.engine.fast import faster
 from mpi_compress.job.tables import WorkersTable
 
 TOP, RANDOM = {"name": "top-k", "k": 6}, {"name": "random-k", "k": 6}
+top = plain_ef.top(6)
 SOME = [name for name in algorithms if algorithms[name].partial_mean]
 NEVER_ALL = [name for name in SOME if name not in ("dasha-pp", "marina-pp", "fednl-pp")]  # these have rounds of all workers
-
-
-def top(v, k=6):
-    kept = np.zeros_like(v)
-    largest = np.argsort(-np.abs(v), kind="stable")[:k]
-    kept[largest] = v[largest]
-    return kept
-
-
-def gradients(p, x):
-    return np.array([f.value_and_gradient(x)[1].copy() for f in p.fs.values()])
 
 
 @pytest.mark.parametrize(("n", "r"), [(10, 1), (10, 3), (10, 9), (400, 5)])
@@ -61,7 +52,7 @@ def test_what_a_draw_makes_of_a_compressor():
     assert [sampled_omega(12.3, n, n), sampled_delta(0.7, n, n)] == [12.3, 0.7]
 
 
-def plain_ef(p, γ, seen, rounds, r):
+def plain_feedback(p, γ, seen, rounds, r):
     x, e = start(p).copy(), np.zeros((p.count, p.dim))
     for k in range(rounds):
         g, total = gradients(p, x), 0.0
@@ -74,24 +65,21 @@ def plain_ef(p, γ, seen, rounds, r):
     return x
 
 
-def plain_ef21(p, γ, seen, rounds, r):
-    x, g = start(p).copy(), np.zeros((p.count, p.dim))
-    for k in range(rounds):
-        now = gradients(p, x)
-        for i in seen(k):
-            g[i] += top(now[i] - g[i])
-        x = x - γ * g.mean(axis=0)
-    return x
+def plain_product(direction, weight=lambda n, r: 1):
+    """Who sleeps sends zero."""
+
+    def loop(p, γ, seen, rounds, r):
+        f = plain_ef.shards(p)
+        direct = direction(f, lambda v, i, k: (i in seen(k)) * weight(f.n, r) * top(v))
+        return plain_products.by_mean(f, start(p), direct, plain_products.step(γ), rounds)[-1]
+
+    return loop
 
 
-def plain_gd(p, γ, seen, rounds, r):
-    x = start(p).copy()
-    for k in range(rounds):
-        x = x - γ * np.mean([top(gradients(p, x)[i]) for i in seen(k)], axis=0)
-    return x
+PLAIN = [("ef", plain_feedback), ("ef21", plain_product(plain_products.ef21)), ("gd", plain_product(plain_products.gd, lambda n, r: n / r))]
 
 
-@pytest.mark.parametrize(("name", "plain"), [("ef", plain_ef), ("ef21", plain_ef21), ("gd", plain_gd)])
+@pytest.mark.parametrize(("name", "plain"), PLAIN)
 def test_rounds_of_some_workers_are_those_of_a_plain_loop(name, plain):
     p, r = problem(count=5), 2
     done = play(p, {"name": name, "step": "0.3/L"}, TOP, 40, participants=r, seed=4)
@@ -234,9 +222,3 @@ def test_a_round_that_needs_all_workers_has_them():
     workers = HostedWorkers(method, p.fs, dict.fromkeys(p.fs), Streams(3))
     silent = [sum(m is mc.SILENT for m in workers.messages(node, k)) for k in range(4)]
     assert silent == [0, 4, 0, 4]
-
-
-def test_first_gradients_of_all_workers_are_sent_where_ef21_begins_with_them():
-    p = problem(count=6)
-    sent = np.diff(play(p, {"name": "ef21", "first": "gradient"}, TOP, 3, participants=2).trace["elements_up"])
-    assert sent.tolist() == [6 * p.dim, 2 * 6, 2 * 6]

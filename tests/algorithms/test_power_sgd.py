@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from helpers import plain_literature as plain
-from helpers.plain_ef import Shards
+from helpers.plain_ef import shards
 from helpers.plays import bound, play, problem, start
-from helpers.refusals import naming
 from helpers.running import run_of
 
 from mpi_compress.core.streams import Role, Streams
@@ -72,7 +71,7 @@ FALLING = {"form": "1/t", "a": 1.0, "b": 5.0}  # 1/(5 + k) in the k-th step, whi
 @pytest.mark.parametrize(("rank", "λ", "step", "γ"), [(1, 0.0, 0.2, lambda k: 0.2), (2, 0.9, 0.2, lambda k: 0.2), (2, 0.0, FALLING, lambda k: 1 / (5 + k))])
 def test_iterates_are_those_of_a_plain_loop(rank, λ, step, γ):
     p = problem()
-    f = Shards(p.A, p.labels, p.count, p.mu)
+    f = shards(p)
     found = steps_of(p, power_sgd(rank=rank, momentum=λ, step=step, batch=3), 25, seed=4)
     expected = plain_power_sgd(f, start(p), γ, 25, rank, λ, plain.batches(f, 3, seed=4), seed=4)
     assert np.abs(found - expected).max() < 1e-10
@@ -86,7 +85,7 @@ def test_iterates_are_those_of_a_plain_loop(rank, λ, step, γ):
 def test_what_is_not_sent_is_kept_and_the_rest_arrives(C, codec):
     """x − γ (1/W) Σ e_w = x_0 − γ Σ_t (1/W) Σ g_w after every step, also where floats of 32 bits or quantised factors go up."""
     p, errors, points = problem(), [], []
-    f = Shards(p.A, p.labels, p.count, p.mu)
+    f = shards(p)
 
     def look(k, node, workers):
         if k % 2 == 0:
@@ -132,20 +131,3 @@ def test_it_goes_on_from_a_gradient_of_zero():
     for _, left, _ in blocks.matrices(v, P, np.zeros(blocks.dim_Q)):
         np.testing.assert_allclose(left.T @ left, np.eye(2), atol=1e-15)
     assert blocks.right(v, P).any()
-
-
-@pytest.mark.parametrize(
-    ("more", "up", "down", "text"),
-    [
-        ({"shapes": "model"}, IDENTITY, None, "a loss of a margin has no blocks; give shapes = [[n, m], …]"),
-        ({"shapes": [[3, 5]]}, IDENTITY, None, "shapes = [[3, 5]] must have axes of at least 1, and d = 30 coordinates in all"),
-        ({"shapes": [[30, 0], [30]]}, IDENTITY, None, "must have axes of at least 1"),
-        ({"rank": 0}, IDENTITY, None, "0 1"),
-        ({"momentum": 1.0}, IDENTITY, None, "1.0 0 1"),
-        ({}, TOP, None, "[up] has a compressor such as qsgd or natural, or none"),
-        ({}, IDENTITY, TOP, "leave the compressor of [down] out"),
-    ],
-)
-def test_settings_that_do_not_go_together_are_refused(more, up, down, text):
-    with pytest.raises(ValueError, match=naming(text)):
-        bound(problem(), power_sgd(**more), up, down=down)

@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 from helpers import plain_literature as draws
 from helpers import plain_products as plain
-from helpers.plain_ef import Shards
+from helpers.plain_ef import shards
 from helpers.plays import optimum, play, problem, start
 from helpers.running import run_of
 
@@ -23,7 +23,6 @@ TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"
 HEAVY, NESTEROV, ADAM = {"name": "heavy-ball", "beta": 0.8}, {"name": "nesterov", "momentum": 0.6}, {"name": "adam", "beta2": 0.9}
 SQUEEZE, MARINA_P = "double-squeeze", {"name": "marina-p", "p": 0.4}
 γ, ROUNDS = 0.1, 40
-
 
 
 def own_coin(i, k):
@@ -79,7 +78,7 @@ def played(p, algorithm, up, server=None, by=None, down=None, rounds=ROUNDS, **m
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_product_is_its_plain_loop(estimator, server, downlink):
     p = problem(samples=24, dim=12, mu=0.1)
-    f = Shards(p.A, p.labels, p.count, p.mu)
+    f = shards(p)
     (algorithm, up, direction), (settings, server_of), (by, down, heard) = ESTIMATORS[estimator], SERVERS[server], DOWNLINKS[downlink]
     xs = played(p, algorithm, up, settings, by, down)
     wanted = heard(f, start(p), direction(f), server_of, ROUNDS, tosses=int(estimator in COINS))
@@ -103,7 +102,7 @@ EXACTLY = {  # estimators whose messages lose nothing here: each is then gradien
 @pytest.mark.parametrize("server", SERVERS)
 def test_without_loss_every_estimator_is_gradient_descent_with_that_server_and_downlink(server, downlink):
     p = problem(samples=24, dim=12, mu=0.1)
-    f, (settings, server_of), (by, down, heard) = Shards(p.A, p.labels, p.count, p.mu), SERVERS[server], DOWNLINKS[downlink]
+    f, (settings, server_of), (by, down, heard) = shards(p), SERVERS[server], DOWNLINKS[downlink]
     wanted = [heard(f, start(p), plain.gd(f, lambda v, i, k: v), server_of, 8, tosses=at) for at in (0, 1)]
     for name, (given, up) in EXACTLY.items():
         more = {"cost": LINK, "codec": "fixed"} if name == "kimad" else {"x_star": optimum(p)[0]} if name == "ef-gdstar" else {}
@@ -116,11 +115,14 @@ def test_every_estimator_is_among_those_without_loss():
     assert set(EXACTLY) == estimators - {"local-sgd", "power-sgd", "svrg"}  # a round of theirs is not one step
 
 
-@pytest.mark.parametrize("server", ["heavy ball, nesterov", "adam", "nesterov"])
+@pytest.mark.parametrize("server", ["step", "heavy ball, nesterov", "adam", "nesterov"])
 def test_local_steps_with_a_server_are_diloco_and_fedadam(server):
     p = problem(samples=24, dim=12, mu=0.1)
-    f = Shards(p.A, p.labels, p.count, p.mu)
-    made = {"heavy ball, nesterov": plain.heavy_ball(0.7, 0.8, "nesterov"), "adam": plain.adam(0.7, β2=0.9), "nesterov": plain.nesterov(0.7, 0.6)}
+    f = shards(p)
+    made = {
+        "step": plain.step(0.7), "heavy ball, nesterov": plain.heavy_ball(0.7, 0.8, "nesterov"),
+        "adam": plain.adam(0.7, β2=0.9), "nesterov": plain.nesterov(0.7, 0.6),
+    }  # fmt: skip
     xs = played(p, {"name": "local-sgd", "local_steps": 3, "server_step": 0.7}, EXACT, SERVERS[server][0])
     np.testing.assert_allclose(xs, plain.by_mean(f, start(p), plain.local(f, γ, 3), made[server], ROUNDS), rtol=1e-12, atol=1e-12)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers import plain_literature as draws
-from helpers.plain_ef import Shards
+from helpers.plain_ef import shards
 from helpers.plays import bound, optimum, play, problem, start
 from helpers.refusals import naming
 from helpers.running import run_of
@@ -32,10 +32,6 @@ def root(f, i, matrix):
 
 def roots(f, matrix):
     return np.array([root(f, i, matrix) for i in range(f.n)])
-
-
-def shards(p):
-    return Shards(p.A, p.labels, p.count, p.mu)
 
 
 def diana_plus(f, x, S, γ, α, rounds, seed=0):

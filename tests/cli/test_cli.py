@@ -222,11 +222,8 @@ def test_list_names_every_part_with_its_parameters(capsys):
     assert len(short.splitlines()) <= 42
     assert max(map(len, short.splitlines())) <= 80
     for kind, registry in {
-        "algorithms": mc.algorithms.algorithms,
-        "compressors": mc.compressors.compressors,
-        "codecs": mc.codecs.codecs,
-        "costs": mc.costs.costs,
-        "datasets": mc.datasets.generators,
+        "algorithms": mc.algorithms.algorithms, "compressors": mc.compressors.compressors, "codecs": mc.codecs.codecs,
+        "costs": mc.costs.costs, "datasets": mc.datasets.generators,
     }.items():
         assert main(["list", kind]) == 0
         said = capsys.readouterr().out

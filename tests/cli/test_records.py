@@ -61,11 +61,9 @@ def test_a_record_that_is_right_is_equal_in_one_process_and_on_ranks(bits, ranks
 
 def test_a_claim_of_too_few_bits_or_of_a_level_that_is_not_reached_does_not_hold(bits, tmp_path):
     done = checked(
-        tmp_path,
-        record("GD", 2e-2, wire_bits_up=bits - 1),
-        record("GD", 2e-2, wire_bits_up=bits + 1),
+        tmp_path, record("GD", 2e-2, wire_bits_up=bits - 1), record("GD", 2e-2, wire_bits_up=bits + 1),
         record("GD", 1e-15, wire_bits=10**9),
-    )
+    )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert [line.rpartition(": ")[2] for line in done.stdout.splitlines()] == ["does not hold", "fewer", "does not hold"]
     assert "more: does not hold" in done.stdout

@@ -12,7 +12,7 @@ import pytest
 import tomli_w
 from helpers.examples import ALGORITHMS, GENERATED
 from helpers.layouts import DOWN, assert_equal
-from helpers.running import BIN, PATIENT, wait_for
+from helpers.running import BIN, PATIENT, gone_on, wait_for
 
 import mpi_compress as mc
 
@@ -79,7 +79,7 @@ def test_what_is_interrupted_goes_on_to_the_same_bytes(event, job, tmp_path):
     wait_for(lambda: not any(Path(f"/proc/{rank}").exists() for rank in ranks))
     if event == "Ctrl-C":
         assert {mc.read(part).attrs["reason"] for part in tmp_path.rglob("*.part")} == {"stopped by SIGTERM"}  # which mpiexec sends
-    assert "goes on from round" in complete(file, tmp_path, reference)
+    assert gone_on(complete(file, tmp_path, reference))
 
 
 def is_rank(process: Path, out: str) -> bool:

@@ -9,18 +9,11 @@ from helpers.running import command
 import mpi_compress as mc
 
 JOB = """
-[data]
-generator = "gspar"
-samples = 40
-dim = 8
-[objective]
-mu = "1e-2 L"
-[algorithm]
-name = "gd"
-[stop]
-rounds = 20
-[grid]
-seed = [0, 1, 2, 3, 4]
+data = { generator = "gspar", samples = 40, dim = 8 }
+objective.mu = "1e-2 L"
+algorithm.name = "gd"
+stop.rounds = 20
+grid.seed = [0, 1, 2, 3, 4]
 """
 
 

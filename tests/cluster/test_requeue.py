@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.running import PATIENT, SMALL_JOB, wait_for
-from helpers.slurm_stub import StubSlurm
+from helpers.slurm_stub import in_front
 
 from mpi_compress.cli.main import main
 
@@ -26,10 +26,7 @@ time.sleep(60)
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
     """A job that was submitted as 1001, whose ranks end with status $CODE, at once or when they are asked to."""
-    stub = StubSlurm(tmp_path / "stub")
-    for name, value in stub.variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
+    stub = in_front(tmp_path, monkeypatch)
     Path("small.toml").write_text(SMALL_JOB)
     (tmp_path / "stub" / "ranks.py").write_text(RANKS)
     stub.command("srun", f'if [ "$CODE" ]; then exit $CODE; fi\nexec {sys.executable} "$STUB/ranks.py"\n')

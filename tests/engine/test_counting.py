@@ -16,17 +16,10 @@ from mpi_compress.results.columns import COLUMNS, named
 PROGRAM = Path(__file__).parents[1] / "helpers" / "with_a_column.py"
 JOB = """
 seed = 1
-[data]
-generator = "gspar"
-samples = 80
-dim = 20
-[workers]
-count = 40
-[stop]
-rounds = 6
-[log]
-every = 2
-count = ["values+indices"]
+data = { generator = "gspar", samples = 80, dim = 20 }
+workers.count = 40
+stop.rounds = 6
+log = { every = 2, count = ["values+indices"] }
 [[run]]
 label = "top-3"
 algorithm = { name = "gd" }

@@ -16,7 +16,7 @@ import tomli_w
 from helpers.examples import ALGORITHMS, CHANGING, GENERATED, SHARED_MEMORY, run_of
 from helpers.layouts import TREE, Ended, Layout, Plan, assert_equal, play, play_all, results
 from helpers.problems import problem_files, problems_job
-from helpers.running import BIN, PATIENT, SMALL_JOB, command
+from helpers.running import BIN, PATIENT, SMALL_JOB
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
@@ -345,13 +345,6 @@ def test_theory_is_logged_for_every_row_and_sparsity(played):
     for label in ("top-k", "sq", "stochastic"):
         run = mc.read(played(ONE)["theory", label])
         assert run.theory["alpha"].shape == (5, run.attrs["theory_T"].size)
-
-
-@pytest.mark.slow
-def test_the_command_on_ranks_gives_the_same_bytes(jobs, played, tmp_path):
-    done = command("run", jobs / "small.toml", "--only", "CAT", "--quiet", "--out", tmp_path, ranks=3)
-    assert done.returncode == 0, done.stderr
-    assert_equal(played(ONE)["small", "CAT"], results(tmp_path)["small", "CAT"])
 
 
 WATCH = """

@@ -1,22 +1,15 @@
 """Problems of one's own: what is stated is used, what is not known is not borrowed, and what is wrong ends in one line."""
 
-import itertools
-import textwrap
 
 import numpy as np
 import pytest
 import scipy.optimize
+from helpers.own_parts import module_in
 from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 
-NUMBER = itertools.count()
-HEAD = """
-from dataclasses import dataclass
-import numpy as np
-import mpi_compress as mc
-"""
 HUBER = '''
 @mc.losses.register("my-huber")
 @dataclass(frozen=True)
@@ -54,8 +47,7 @@ pytestmark = pytest.mark.usefixtures("registered_for_one_test_only")
 
 
 def job(tmp_path, source="", objective="", algorithm='{ name = "gd", step = 0.1 }', more="", data=""):
-    name = f"own_problem_{next(NUMBER)}"
-    (tmp_path / f"{name}.py").write_text(HEAD + textwrap.dedent(source))
+    name = module_in(tmp_path, source)
     file = tmp_path / "own.toml"
     file.write_text(f"""
 plugins = ["{name}"]

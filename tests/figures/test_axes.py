@@ -1,6 +1,5 @@
 """Axes by hand: scales, units with prefixes, ends that a scale does not have, entries and titles of legends."""
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -8,8 +7,6 @@ import pytest
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures import axes, words
 from mpi_compress.job.tables import FigureTable, PanelTable
-
-mpl.use("agg")
 
 
 @pytest.fixture

@@ -12,8 +12,6 @@ from mpi_compress.evidence.lines import Line
 from mpi_compress.figures import curves, legends, words
 from mpi_compress.job.tables import FigureTable
 
-mpl.use("agg")
-
 
 @pytest.fixture
 def ax():

@@ -2,7 +2,6 @@
 
 import re
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from helpers.refusals import naming
@@ -12,8 +11,6 @@ from mpi_compress.cli.main import main
 from mpi_compress.evidence.lines import lines, without_common
 from mpi_compress.figures import plotting as figures
 from mpi_compress.job.tables import FigureTable, PanelTable
-
-mpl.use("agg")
 
 JOB = """
 title = "panels"
@@ -82,9 +79,7 @@ def test_panels_share_looks_and_a_legend(done):
     assert [ax.get_title() for ax in figure.axes] == ["(a)", "(b)", "(c)"]
     for one, other in zip(a.lines, b.lines, strict=True):
         assert (one.get_color(), one.get_linestyle(), one.get_marker()) == (
-            other.get_color(),
-            other.get_linestyle(),
-            other.get_marker(),
+            other.get_color(), other.get_linestyle(), other.get_marker(),
         )
         assert not np.array_equal(one.get_ydata(), other.get_ydata())
     (legend,) = figure.legends
@@ -166,10 +161,8 @@ def test_bounds_have_their_runs_colour_beside_several_columns(done):
     _, _, runs = done
     ax = figures.plot(runs[:1], x="round", y="loss,suboptimality", bounds=["step"])
     assert [line.get_color() for line in ax.lines[:3]] == [
-        ax.lines[0].get_color(),
-        ax.lines[1].get_color(),
-        ax.lines[0].get_color(),
-    ]
+        ax.lines[0].get_color(), ax.lines[1].get_color(), ax.lines[0].get_color(),
+    ]  # fmt: skip
 
 
 def test_mathematics_that_cannot_be_read_is_one_line(done, tmp_path):

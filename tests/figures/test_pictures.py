@@ -15,8 +15,6 @@ from mpi_compress.figures.curves import draw_on
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import FigureTable
 
-mpl.use("agg")
-
 JOB = """
 title = "A title that is much too long for a plot which is as wide as the column of a paper, and so it wraps twice"
 data = { generator = "gspar", samples = 60, dim = 10 }

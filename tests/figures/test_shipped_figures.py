@@ -13,8 +13,6 @@ from matplotlib.text import Text
 from mpi_compress.figures import plotting
 from mpi_compress.job.loading import load_job
 
-mpl.use("agg")
-
 ROOT = Path(__file__).parents[2]
 JOBS = sorted(file for file in (ROOT / "jobs").rglob("*.toml"))
 DPI = 60

@@ -6,22 +6,8 @@ import re
 
 import numpy as np
 import pytest
+from helpers import unseen_parts as parts
 from helpers.running import command
-from helpers.unseen_parts import (
-    ALGORITHMS,
-    BREAKS,
-    COMPRESSORS,
-    DEPENDENT,
-    HELPER,
-    HONEST,
-    NAMED,
-    NAMED_DATA,
-    REFUSED,
-    REMEMBERING,
-    WRONG,
-    WRONG_DATA,
-    job_of_twelve,
-)
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
@@ -183,23 +169,23 @@ def test_a_model_is_checked_on_the_data_of_a_job(tmp_path):
 
 @pytest.fixture
 def wrong_parts(tmp_path, monkeypatch):
-    (tmp_path / "wrong_parts.py").write_text(WRONG + WRONG_DATA)
+    (tmp_path / "wrong_parts.py").write_text(parts.WRONG + parts.WRONG_DATA)
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("wrong_parts")
 
 
-@pytest.mark.parametrize("name", [*NAMED, *NAMED_DATA])
+@pytest.mark.parametrize("name", [*parts.NAMED, *parts.NAMED_DATA])
 @pytest.mark.usefixtures("wrong_parts")
 def test_a_part_that_is_not_what_it_states_is_named(name):
     (part,) = (registry[name] for registry in registries if name in registry)
-    with pytest.raises(AssertionError, match="WRONG  " + (f"{NAMED[name]}: " if name in NAMED else NAMED_DATA[name])):
+    with pytest.raises(AssertionError, match="WRONG  " + (f"{parts.NAMED[name]}: " if name in parts.NAMED else parts.NAMED_DATA[name])):
         mc.testing.check(part)
 
 
 @pytest.fixture
 def remembering(tmp_path):
     """A job with a plugin of several compressors that have a state, of which one run has one."""
-    (tmp_path / "remembering.py").write_text(REMEMBERING)
+    (tmp_path / "remembering.py").write_text(parts.REMEMBERING)
     (tmp_path / "job.toml").write_text(
         'plugins = ["remembering"]\ndata = { generator = "gspar", samples = 40, dim = 12 }\nobjective = { mu = 0.1 }\n'
         'stop = { rounds = 2 }\nalgorithm = { name = "ef", step = 0.1 }\nup = { compressor = { name = "by-age", k = 3 } }\n'
@@ -208,10 +194,10 @@ def remembering(tmp_path):
 
 
 @pytest.mark.parametrize("k", [1, "10%"])
-@pytest.mark.parametrize("name", BREAKS)
+@pytest.mark.parametrize("name", parts.BREAKS)
 @pytest.mark.usefixtures("remembering")
 def test_a_compressor_whose_state_breaks_its_theorem_is_named_with_the_vector_and_what_came_before(name, k):
-    theorem, told = BREAKS[name]
+    theorem, told = parts.BREAKS[name]
     found = mc.testing.findings(mc.compressors[name](k))
     (wrong,) = [each for each in found if not each.holds]
     assert (wrong.what, wrong.by) == (theorem, "after rounds")
@@ -219,7 +205,7 @@ def test_a_compressor_whose_state_breaks_its_theorem_is_named_with_the_vector_an
 
 
 @pytest.mark.parametrize("k", [1, "10%", 3])
-@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize("name", parts.HONEST)
 def test_a_compressor_whose_state_does_no_harm_passes(name, k, remembering):
     (found,) = findings_in_job(name, remembering, {"k": k}).values()
     assert [each for each in found if not each.holds] == []
@@ -242,7 +228,7 @@ def test_every_part_of_a_jobs_plugins_is_found_and_all_are_listed_where_there_is
     )
     with pytest.raises(UserError) as caught:
         findings_in_job("honest-bottom", remembering)
-    own = [f"{name} (compressor)" for name in sorted([*BREAKS, *HONEST])]
+    own = [f"{name} (compressor)" for name in sorted([*parts.BREAKS, *parts.HONEST])]
     assert str(caught.value).startswith("no part in this job called 'honest-bottom'; did you mean 'honest-top'?")
     assert str(caught.value).endswith(f"; its plugins have {', '.join([*own, 'descent-of-plugin (algorithm)'])}")
 
@@ -258,34 +244,22 @@ def test_a_check_draws_and_keeps_nothing():
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
 
 
-def test_the_command_ends_with_1_where_something_is_wrong(tmp_path):
-    (tmp_path / "wrong_of_job.py").write_text(WRONG)
-    job = tmp_path / "job.toml"
-    job.write_text(
-        'plugins = ["wrong_of_job"]\ndata = { generator = "gspar", samples = 40, dim = 12 }\nobjective = { mu = 0.1 }\n'
-        'stop = { rounds = 2 }\nalgorithm = { name = "ef", step = 0.1 }\nup = { compressor = "wrong-delta" }\n'
-    )
-    said = command("check-part", "wrong-delta", "--job", job)
-    assert said.returncode == 1
-    assert "WRONG  δ: 0.9 is stated for d = 12; of a vector of normal numbers 0." in said.stdout
-
-
 @pytest.fixture
 def twelve(tmp_path):
-    (tmp_path / "helper_of_twelve.py").write_text(HELPER)
-    (tmp_path / "twelve.py").write_text(DEPENDENT)
+    (tmp_path / "helper_of_twelve.py").write_text(parts.HELPER)
+    (tmp_path / "twelve.py").write_text(parts.DEPENDENT)
 
     def of(*names):
         file = tmp_path / "job.toml"
-        file.write_text(job_of_twelve(*names))
+        file.write_text(parts.job_of_twelve(*names))
         return file
 
     return of
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", parts.REFUSED)
 def test_what_a_run_can_see_of_a_part_that_depends_on_the_layout_is_refused_with_its_line(name, twelve, tmp_path):
-    with pytest.raises(UserError, match=REFUSED[name]) as caught:
+    with pytest.raises(UserError, match=parts.REFUSED[name]) as caught:
         mc.run(mc.load_job(twelve((name,))), out=tmp_path)
     assert re.search(r"twelve\.py, line \d+", str(caught.value))
 
@@ -298,7 +272,7 @@ def test_verification_names_each_of_twelve_parts_that_depend_on_the_layout_and_n
     assert steady.text.startswith(
         f"{ROUNDS} rounds are the same with another PYTHONHASHSEED and the workers in the opposite order, on 3 ranks, on from"
     )
-    assert set(found) == {*COMPRESSORS, *ALGORITHMS}
+    assert set(found) == {*parts.COMPRESSORS, *parts.ALGORITHMS}
     for name, each in found.items():
         assert not each.holds, each
         assert f"it comes from {name} (" in each.text

@@ -10,12 +10,8 @@ import h5py
 
 GOOD_DATA = "".join(f"{1 - 2 * (i % 2)} {i % 4 + 1}:{i + 1}.5 {i % 4 + 5}:1\n" for i in range(12))
 GOOD_JOB: dict[str, Any] = {
-    "data.path": "data",
-    "workers.count": 3,
-    "algorithm.name": "gd",
-    "up.compressor": {"name": "top-k", "k": 2},
-    "stop.rounds": 3,
-}
+    "data.path": "data", "workers.count": 3, "algorithm.name": "gd", "up.compressor": {"name": "top-k", "k": 2}, "stop.rounds": 3,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

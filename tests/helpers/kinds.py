@@ -7,38 +7,11 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.registry import is_ours
-from mpi_compress.messages.kinds import (
-    Blocks,
-    BlockSigns,
-    Chained,
-    Compressed,
-    Cyclic,
-    Dense,
-    Dithered,
-    Drawn,
-    Eigenpairs,
-    Hybrid,
-    Lattice,
-    Levels,
-    Pair,
-    Permuted,
-    Powers,
-    Projections,
-    Several,
-    SignSparse,
-    Sketch,
-    Sparse,
-    Ternary,
-    WithScalar,
-    WithSize,
-    cyclic_indices,
-    no_coordinates,
-    permuted_indices,
-    side_of,
-)
+from mpi_compress.messages import kinds
+from mpi_compress.messages.kinds import Compressed, Dense, Lattice, Levels, Sparse, Ternary
 from mpi_compress.messages.samples import Samples
 
-OF_LINKS = (Pair, Samples, Several, WithScalar, WithSize)  # no codec writes these
+OF_LINKS = (kinds.Pair, Samples, kinds.Several, kinds.WithScalar, kinds.WithSize)  # no codec writes these
 
 
 def _below(kind: type[Compressed]) -> Iterator[type[Compressed]]:
@@ -70,20 +43,20 @@ def known_of(c: Compressed) -> dict[str, Any]:
         return {"bucket": c.bucket}
     if isinstance(c, Lattice):
         return {"sigma": c.sigma, "radius": None if c.radius_sent else c.radius, "stochastic": c.stochastic}
-    if isinstance(c, Blocks):
+    if isinstance(c, kinds.Blocks):
         return {"codec": c.codec, "blocks": tuple((part.dim, type(part), known_of(part)) for part in c.parts)}
-    if isinstance(c, Chained):
+    if isinstance(c, kinds.Chained):
         first, then = (type(c.placed), known_of(c.placed)), (type(c.values), lambda T: known_of(c.values))
         return {"codecs": c.codecs, "first": first, "then": then, "scale": lambda T: c.scale}
-    if isinstance(c, Cyclic):
+    if isinstance(c, kinds.Cyclic):
         return {"parts": c.parts, "copies": c.copies}
-    if isinstance(c, Sketch):
+    if isinstance(c, kinds.Sketch):
         return {"rows": c.table.shape[0], "columns": c.table.shape[1]}
-    if isinstance(c, Eigenpairs):
+    if isinstance(c, kinds.Eigenpairs):
         return {"rank": c.values.size}
-    if isinstance(c, Projections):
+    if isinstance(c, kinds.Projections):
         return {"m": c.values.size}
-    names = {Drawn: "kappa", Powers: "fraction", BlockSigns: "block", Dithered: "most", Permuted: "parts"}
+    names = {kinds.Drawn: "kappa", kinds.Powers: "fraction", kinds.BlockSigns: "block", kinds.Dithered: "most", kinds.Permuted: "parts"}
     return {names[type(c)]: getattr(c, names[type(c)])} if type(c) in names else {}
 
 
@@ -102,12 +75,12 @@ def messages(dim: int, rng: np.random.Generator, digits: int = 24) -> Iterator[C
     for indices in sets:
         T = indices.size
         yield Sparse(dim, indices, short(T))
-        yield SignSparse(dim, indices, rng.random(T) < 0.5, 1.5)
+        yield kinds.SignSparse(dim, indices, rng.random(T) < 0.5, 1.5)
         own = rng.random(T) < 0.3
-        yield Hybrid(dim, indices[own], short(own.sum()), indices[~own], rng.random(T - own.sum()) < 0.5, 0.25)
+        yield kinds.Hybrid(dim, indices[own], short(own.sum()), indices[~own], rng.random(T - own.sum()) < 0.5, 0.25)
     for seed, kappa in ((0, 0.5), (2**64 - 1, 0.01), (12345, 1.0)):
-        drawn = Drawn(dim, seed, kappa, np.empty(0))
-        yield Drawn(dim, seed, kappa, short(drawn.indices.size))
+        drawn = kinds.Drawn(dim, seed, kappa, np.empty(0))
+        yield kinds.Drawn(dim, seed, kappa, short(drawn.indices.size))
     for spread in (0, 0.3, 2, 100, 2**24):
         levels = np.rint(rng.normal(size=dim) * spread).astype(np.int32)
         yield Levels(levels, short(1), dim)
@@ -131,41 +104,41 @@ def later(dim: int, rng: np.random.Generator, short: Callable[[int], Any]) -> It
     for fraction, spread in ((0, 1), (0, 300), (3, 40), (16, 2000)):
         integers = rng.integers(-spread, spread + 1, dim) << fraction
         integers[0] = spread
-        yield Powers(integers.astype(np.int32), -40 if spread < 1000 else -1074, fraction)
-    yield Powers(np.zeros(dim, dtype=np.int32), 0)
-    yield Powers(np.zeros(dim, dtype=np.int32), 0, finite=False)
+        yield kinds.Powers(integers.astype(np.int32), -40 if spread < 1000 else -1074, fraction)
+    yield kinds.Powers(np.zeros(dim, dtype=np.int32), 0)
+    yield kinds.Powers(np.zeros(dim, dtype=np.int32), 0, finite=False)
     for block in {1, 3, dim}:
-        yield BlockSigns(rng.random(dim) < 0.5, short(-(-dim // block)), block)
+        yield kinds.BlockSigns(rng.random(dim) < 0.5, short(-(-dim // block)), block)
     for most in (1, 2, 127, 128, 2**31 - 1):
         levels = rng.integers(-most, most + 1, dim)
-        yield Dithered(levels.astype(np.int8 if most < 128 else np.int32), 0.25, most)
+        yield kinds.Dithered(levels.astype(np.int8 if most < 128 else np.int32), 0.25, most)
     for part, parts, seed in ((0, 1, 0), (2, 3, 77), (149, 150, 2**32 - 1)):
-        yield Permuted(dim, seed, part, parts, short(permuted_indices(dim, seed, part, parts).size))
+        yield kinds.Permuted(dim, seed, part, parts, short(kinds.permuted_indices(dim, seed, part, parts).size))
     for rows, columns in ((1, 1), (3, 4)):
-        yield Sketch(dim, short(rows * columns).reshape(rows, columns), 9)
+        yield kinds.Sketch(dim, short(rows * columns).reshape(rows, columns), 9)
     half = dim // 2
-    yield Blocks((Sparse(dim, np.array([dim - 1], dtype=np.uint32), short(1)),), "rice")
+    yield kinds.Blocks((Sparse(dim, np.array([dim - 1], dtype=np.uint32), short(1)),), "rice")
     if half:
         kept = np.arange(half, dtype=np.uint32)
-        yield Blocks((Sparse(half, kept, short(half)), Sparse(dim - half, kept[:0], short(0))), "fixed")
-        yield Blocks(tuple(Ternary(rng.integers(-1, 2, size).astype(np.int8), 2.0) for size in (half, dim - half)), "ternary")
+        yield kinds.Blocks((Sparse(half, kept, short(half)), Sparse(dim - half, kept[:0], short(0))), "fixed")
+        yield kinds.Blocks(tuple(Ternary(rng.integers(-1, 2, size).astype(np.int8), 2.0) for size in (half, dim - half)), "ternary")
     T = max(1, dim // 4)
     for codec in ("rice", "fixed"):
         values = Ternary(rng.integers(-1, 2, T).astype(np.int8), 2.0)
-        yield Chained(Sparse(dim, index_set(rng, dim, T), np.zeros(T)), values, (codec, "ternary"), 0.5)
-    yield Chained(Sparse(dim, np.empty(0, dtype=np.uint32), np.empty(0)), no_coordinates(0), ("fixed", "ternary"))
-    for rank in {1, min(2, side_of(dim)), side_of(dim)}:
-        yield Eigenpairs(dim, short(rank), short(rank * side_of(dim)).reshape(rank, side_of(dim)))
+        yield kinds.Chained(Sparse(dim, index_set(rng, dim, T), np.zeros(T)), values, (codec, "ternary"), 0.5)
+    yield kinds.Chained(Sparse(dim, np.empty(0, dtype=np.uint32), np.empty(0)), kinds.no_coordinates(0), ("fixed", "ternary"))
+    for rank in {1, min(2, kinds.side_of(dim)), kinds.side_of(dim)}:
+        yield kinds.Eigenpairs(dim, short(rank), short(rank * kinds.side_of(dim)).reshape(rank, kinds.side_of(dim)))
     for part, parts, copies, seed in ((0, 1, 1, 0), (2, 3, 2, 77), (149, 150, 4, 2**32 - 1)):
-        yield Cyclic(dim, seed, part, parts, copies, short(cyclic_indices(dim, seed, part, parts, copies).size))
-    yield Projections(dim, short(3), 2**32 - 1)
+        yield kinds.Cyclic(dim, seed, part, parts, copies, short(kinds.cyclic_indices(dim, seed, part, parts, copies).size))
+    yield kinds.Projections(dim, short(3), 2**32 - 1)
 
 
 def same(a: Compressed, b: Compressed) -> bool:
     """Whether all fields are equal, to the last bit but for the sign of zeros."""
-    if isinstance(a, Blocks) and isinstance(b, Blocks):
+    if isinstance(a, kinds.Blocks) and isinstance(b, kinds.Blocks):
         return a.codec == b.codec and all(same(one, other) for one, other in zip(a.parts, b.parts, strict=True))
-    if isinstance(a, Chained) and isinstance(b, Chained):
+    if isinstance(a, kinds.Chained) and isinstance(b, kinds.Chained):
         return (a.codecs, a.scale) == (b.codecs, b.scale) and same(a.placed, b.placed) and same(a.values, b.values)
     return type(a) is type(b) and all(
         np.array_equal(value, getattr(b, name), equal_nan=isinstance(value, float) or np.asarray(value).dtype.kind == "f")

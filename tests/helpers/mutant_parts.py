@@ -13,12 +13,16 @@ class Plain(AIADE):
         return 0.0
 
 
-@algorithms.register("aiade, coarse")
-class Coarse(AIADE):
+class Coarse:
     """It quantises four times as coarsely as its budget allows."""
 
     def sigma(self, k):
         return 4 * super().sigma(k)
+
+
+@algorithms.register("aiade, coarse")
+class CoarseAIADE(Coarse, AIADE):
+    """AIADE, coarse."""
 
 
 @algorithms.register("iade, slow")
@@ -32,11 +36,8 @@ class Slow(IADE):
 
 
 @algorithms.register("iade, coarse")
-class CoarseIADE(IADE):
-    """It quantises four times as coarsely as its budget allows."""
-
-    def sigma(self, k):
-        return 4 * super().sigma(k)
+class CoarseIADE(Coarse, IADE):
+    """IADE, coarse."""
 
 
 @algorithms.register("iade, fine")
@@ -48,11 +49,8 @@ class FineIADE(IADE):
 
 
 @algorithms.register("iade-sgd, coarse")
-class CoarseSGD(IADESGD):
-    """It quantises four times as coarsely as its budget allows."""
-
-    def sigma(self, k):
-        return 4 * super().sigma(k)
+class CoarseSGD(Coarse, IADESGD):
+    """IADE-SGD, coarse."""
 
     def budget(self, k):
         return super().budget(k) / 4  # which follows from σ

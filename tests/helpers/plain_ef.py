@@ -22,6 +22,11 @@ class Shards:
         return total / self.N + self.mu / 2 * (x @ x)
 
 
+def shards(p):
+    """Those of a problem of `helpers.plays`."""
+    return Shards(p.A, p.labels, p.count, p.mu)
+
+
 def top(k):
     """C keeps the k largest, ties to the lowest index."""
 
@@ -90,21 +95,5 @@ def algorithm_3(f, x, C, γ, rounds, λ, masking=False, direction="printed"):
             if masking:
                 ms[i][sent[-1] != 0] = 0.0
         x = x - γ * np.mean(sent, axis=0)
-        xs.append(x)
-    return np.array(xs)
-
-
-def adam(f, x, C, γ, rounds, β1, β2, ε, feedback=True):
-    """Adam on the mean of compressed gradients, with error feedback or without."""
-    e, m, v, xs = [np.zeros_like(x) for _ in range(f.n)], np.zeros_like(x), np.zeros_like(x), [x]
-    for t in range(1, rounds + 1):
-        sent = []
-        for i in range(f.n):
-            Δ = f.gradient(i, x) + e[i]
-            sent.append(C(Δ))
-            e[i] = feedback * (Δ - sent[-1])
-        g = np.mean(sent, axis=0)
-        m, v = β1 * m + (1 - β1) * g, β2 * v + (1 - β2) * g**2
-        x = x - γ * (m / (1 - β1**t)) / (np.sqrt(v / (1 - β2**t)) + ε)
         xs.append(x)
     return np.array(xs)

@@ -191,16 +191,3 @@ def double_squeeze(f, x, C, C_down, γ, rounds, rows=everything):
         xs.append(x)
         virtual.append(x - γ * (E + e.mean(axis=0)))
     return np.array(xs), np.array(virtual)
-
-
-def ef21_p_diana(f, x, Q, C_down, γ, rounds, β):
-    """EF21-P with DIANA; with Q the identity, and then any β, EF21-P alone: the points w and x."""
-    w, h, ws, xs = x, zeros(f, x), [x], [x]
-    for k in range(rounds):
-        m = np.array([Q(f.gradient(i, w) - h[i], i, k) for i in range(f.n)])
-        x = x - γ * (h + m).mean(axis=0)
-        h = h + β * m
-        w = w + C_down(x - w, MASTER, k)
-        ws.append(w)
-        xs.append(x)
-    return np.array(ws), np.array(xs)

@@ -86,6 +86,12 @@ def start(p, x0=None):
     return np.full(p.dim, 0.1) if x0 is None else x0
 
 
+def gradients(p, x):
+    """∇f_i(x_i) of all workers (n, d); x (d,) or (n, d)."""
+    x = np.broadcast_to(x, (p.count, p.dim))
+    return np.array([f.value_and_gradient(np.array(x[i]))[1].copy() for i, f in p.fs.items()])
+
+
 def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, seed=0, **setting):
     """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end."""
     method = bound(p, algorithm, up, x0, **setting)

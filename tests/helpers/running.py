@@ -1,6 +1,7 @@
 """How tests run jobs: by the command, on ranks, and by Python calls that are stopped in between."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,21 +19,11 @@ GSPAR = {"generator": "gspar", "samples": 100, "dim": 40, "seed": 2}
 SMALL_JOB = """
 title = "small"
 seed = 3
-[data]
-generator = "gspar"
-samples = 120
-dim = 40
-[objective]
-mu = "1e-3 L"
-[workers]
-count = 7
-[cost]
-model = "packet"
-c1 = "16 B"
-c0 = "8 B"
-pmax = "16 B"
-[stop]
-rounds = 12
+data = { generator = "gspar", samples = 120, dim = 40 }
+objective.mu = "1e-3 L"
+workers.count = 7
+cost = { model = "packet", c1 = "16 B", c0 = "8 B", pmax = "16 B" }
+stop.rounds = 12
 [[run]]
 label = "GD"
 algorithm = { name = "gd" }
@@ -84,6 +75,16 @@ class After(Interrupts):
     def wish(self) -> str:
         self.times -= 1
         return "the test" if self.times < 0 else ""
+
+
+def gone_on(said: str) -> list[int]:
+    """The rounds that runs went on from, as the command says."""
+    return [int(k) for k in re.findall(r": goes on from round (\d+)\b", said)]
+
+
+def nothing_left(said: str) -> bool:
+    """True if `submit` had nothing to submit."""
+    return "nothing to submit: all runs are done or in the queue" in said.splitlines()
 
 
 def rows_in(folder: Path) -> bool:

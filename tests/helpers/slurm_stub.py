@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 _COMMANDS = {
     "sbatch": """
 n=$(($(ls "$STUB/submitted" | wc -l) + 1001))
@@ -80,6 +82,15 @@ class StubSlurm:
             with Path(re.sub("%(.)", lambda match: values[match[1]], log.removeprefix("--output="))).open("a") as file:
                 file.write(done.stdout + done.stderr)
         return done
+
+
+def in_front(folder: Path, monkeypatch: pytest.MonkeyPatch) -> StubSlurm:
+    """The commands of a new folder ahead of all others, for a test in `folder`."""
+    stub = StubSlurm(folder / "stub")
+    for name, value in stub.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(folder)
+    return stub
 
 
 def option(arguments: Sequence[str], name: str) -> str:

@@ -1,6 +1,26 @@
 """Parts of one's own that passed in silence: twelve whose results depend on the layout, and eight that are not what they state."""
 
 HELPER = "CALLS = {'count': 0}\n"
+DESCENT = """
+@dataclass
+class Node:
+    x: np.ndarray
+    e: np.ndarray
+
+
+@dataclass(frozen=True)
+class Descent(mc.Algorithm):
+    step: mc.Step = 0.1
+
+    def start(self, x0):
+        return Node(x0.copy(), np.zeros(x0.size))
+
+    def worker_sends(self, node, worker, f, t):
+        return self.up.pack(f.gradient(node.x), t)
+
+    def all_hear(self, node, down, t):
+        down.add_to(node.x, -self.gamma(t.k))
+"""
 
 DEPENDENT = """
 import random
@@ -110,25 +130,7 @@ class FromRound5(Top):
             type(self).since += 1
         return self.since
 
-
-@dataclass
-class Node:
-    x: np.ndarray
-
-
-@dataclass(frozen=True)
-class Descent(mc.Algorithm):
-    step: mc.Step = "1/L"
-
-    def start(self, x0):
-        return Node(x0.copy())
-
-    def worker_sends(self, node, worker, f, t):
-        return self.up.pack(f.gradient(node.x), t)
-
-    def all_hear(self, node, down, t):
-        down.add_to(node.x, -self.gamma(t.k))
-
+""" + DESCENT + """
 
 @mc.algorithms.register("unseeded-noise")
 class Unseeded(Descent):
@@ -323,23 +325,7 @@ class AnyRows(mc.Generator):
         rng = np.random.default_rng()
         return rng.random((self.samples, 3)), np.ones(self.samples)
 
-
-@dataclass
-class Node:
-    x: np.ndarray
-    e: np.ndarray
-
-
-class Descent(mc.Algorithm):
-    def start(self, x0):
-        return Node(x0.copy(), np.zeros(x0.size))
-
-    def worker_sends(self, node, worker, f, t):
-        return self.up.pack(f.gradient(node.x), t)
-
-    def all_hear(self, node, down, t):
-        down.add_to(node.x, -0.1)
-
+""" + DESCENT + """
 
 @mc.algorithms.register("shares-error")
 class SharesError(Descent):
@@ -443,25 +429,7 @@ class OneLate(OfSome):
         last, state["last"] = state.get("last", v), v.copy()
         return mc.Dense(last)
 
-
-@mc.algorithms.register("descent-of-plugin")
-class Descent(mc.Algorithm):
-    step: float = 0.1
-
-    def start(self, x0):
-        return Node(x0.copy())
-
-    def worker_sends(self, node, worker, f, t):
-        return self.up.pack(f.gradient(node.x), t)
-
-    def all_hear(self, node, down, t):
-        down.add_to(node.x, -self.step)
-
-
-@dataclass
-class Node:
-    x: np.ndarray
-"""
+""" + DESCENT.replace("@dataclass(frozen", '@mc.algorithms.register("descent-of-plugin")\n@dataclass(frozen')
 BREAKS = {
     "by-age": (
         "δ",

@@ -36,15 +36,10 @@ def fixed(d=12):
     """A few vectors (d,) for what is measured over many draws."""
     rng = np.random.default_rng(d)
     return {
-        "normal": rng.standard_normal(d),
-        "heavy": rng.standard_cauchy(d),
-        "constant": np.full(d, -0.7),
-        "spike": np.r_[5.0, np.full(d - 1, 0.3)],
-        "zeros": np.r_[1.0, -2.0, np.zeros(d - 2)],
-        "zero": np.zeros(d),
-        "tiny": 1e-310 * rng.standard_normal(d),
-        "huge": 1e150 * rng.standard_normal(d),
-    }
+        "normal": rng.standard_normal(d), "heavy": rng.standard_cauchy(d), "constant": np.full(d, -0.7),
+        "spike": np.r_[5.0, np.full(d - 1, 0.3)], "zeros": np.r_[1.0, -2.0, np.zeros(d - 2)], "zero": np.zeros(d),
+        "tiny": 1e-310 * rng.standard_normal(d), "huge": 1e150 * rng.standard_normal(d),
+    }  # fmt: skip
 
 
 @cache

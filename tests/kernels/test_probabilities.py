@@ -35,13 +35,9 @@ def increase(a, p):
 def solver(objective, constraint, p0):
     """SciPy's minimum over 0 < p ≤ 1."""
     found = minimize(
-        objective,
-        p0,
-        method="SLSQP",
-        bounds=[(1e-6, 1)] * p0.size,
-        constraints=[constraint],
+        objective, p0, method="SLSQP", bounds=[(1e-6, 1)] * p0.size, constraints=[constraint],
         options={"maxiter": 500, "ftol": 1e-12},
-    )
+    )  # fmt: skip
     return found.fun
 
 

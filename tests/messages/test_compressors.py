@@ -346,6 +346,9 @@ def test_rounding_is_to_the_nearest_point():
     np.testing.assert_array_equal(Rounding(0.5).compress(v, at()).levels, [1, -1, 1, 0, -2])
 
 
+TOP = {"name": "top-k", "k": 3}
+
+
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
@@ -365,6 +368,26 @@ def test_rounding_is_to_the_nearest_point():
         ({"name": "rounding", "step": 0.0}, "above 0"),
         ({"name": "lattice", "sigma": float("nan")}, "above 0"),
         ({"name": "accordion", "k_min": 1, "k_max": 2, "every": 0}, "at least 1"),
+        ({"name": "natural", "fraction": 17}, "from 0 to 16"),
+        ({"name": "block-sign", "block": 0}, "at least 1"),
+        ({"name": "dithering", "levels": 0}, "from 1 to"),
+        ({"name": "dithering", "levels": 1, "p": 0.5}, "at least 1, or inf"),
+        ({"name": "perm-k", "n": 0}, "at least 1"),
+        ({"name": "count-sketch", "columns": 3, "rows": 0}, "at least 1"),
+        ({"name": "count-sketch", "columns": 0}, "at least 1"),
+        ({"name": "blocks", "of": "natural"}, "needs one of slices, sizes"),
+        ({"name": "blocks", "of": "natural", "sizes": [2, 0]}, "at least 1"),
+        ({"name": "blocks", "of": "naturl", "slices": 2}, "natural"),
+        ({"name": "blocks", "of": "natural", "slices": 2, "codec_of_block": "rice"}, "cannot write what 'natural' makes"),
+        ({"name": "blocks", "of": {"name": "hard-threshold", "accuracy": 1.0}, "slices": 2}, "follows the run"),
+        ({"name": "chain", "first": "sq", "then": "natural"}, "first = 'sq' sends no value of its own"),
+        ({"name": "chain", "first": TOP, "then": TOP}, "then = 'top-k' does not send all"),
+        ({"name": "chain", "first": TOP, "then": {"name": "hard-threshold", "accuracy": 1.0}}, "follows the run"),
+        ({"name": "chain", "first": TOP, "then": "natural", "codec_of_first": "dense"}, "codec_of_first = 'dense'"),
+        ({"name": "chain", "first": TOP, "then": "natural", "codec_of_then": "rice"}, "codec_of_then = 'rice'"),
+        ({"name": "blocks", "of": TOP, "sizes": "layers"}, "sizes: 'layers' was given"),
+        ({"name": "blocks", "of": {"name": "gspar", "kappa": 0.1}, "sizes": [50], "joined": True}, "with their values, and not 'gspar'"),
+        ({"name": "blocks", "of": TOP, "sizes": [50], "joined": True, "codec_of_block": "rice"}, "choose [up] codec"),
     ],
     ids=str,
 )

@@ -153,11 +153,9 @@ def test_calibrate_measures_a_real_link_and_a_job_uses_it(small_job, tmp_path):
     assert "affine" in done.stdout
     assert "packets" in done.stdout
     assert table.with_suffix(".png").exists()
-    small_job.write_text(
-        small_job.read_text().replace(
-            'model = "packet"\nc1 = "16 B"\nc0 = "8 B"\npmax = "16 B"', f'model = "table"\nfile = "{table}"'
-        )
-    )
+    job, packet = small_job.read_text(), 'model = "packet", c1 = "16 B", c0 = "8 B", pmax = "16 B"'
+    assert packet in job
+    small_job.write_text(job.replace(packet, f'model = "table", file = "{table}"'))
     done = command("run", small_job, "--only", "CAT", "--out", tmp_path, "--quiet")
     assert done.returncode == 0, done.stderr
 

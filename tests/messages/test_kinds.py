@@ -60,13 +60,8 @@ def test_sign_messages_are_sparse_vectors():
             assert np.array_equal(s.dense(), c.dense())
 
 
-def test_paper_bits_are_the_papers():
-    d = 1000
-    index = np.arange(7, dtype=np.uint32)
-    assert Sparse(d, index, np.ones(7)).paper_bits(32) == 7 * (10 + 32)
-    assert Sparse(d, index, np.ones(7)).paper_bits(32, indices_counted=False) == 7 * 32
-    assert SignSparse(d, index, np.ones(7, dtype=bool), 1.0).paper_bits(64) == 64 + 7 * 10
-    assert Ternary(np.zeros(d, dtype=np.int8), 1.0).paper_bits(32) == 32 + d * log2(3)
+def test_bits_of_a_hybrid_are_the_papers():
+    d, index = 1000, np.arange(7, dtype=np.uint32)
     few = Hybrid(d, index[:2], np.ones(2), index[2:], np.ones(5, dtype=bool), 1.0)
     assert few.paper_bits(32) == pytest.approx(2 * (32 + log2(d)) + 5 * log2(d) + 32)
     r = np.arange(2, 600, dtype=np.uint32)

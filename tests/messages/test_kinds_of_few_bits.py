@@ -8,7 +8,7 @@ from helpers.refusals import naming
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.coders import coder
@@ -274,34 +274,6 @@ def test_a_chain_of_unbiased_parts_is_unbiased_and_a_shrunk_one_is_not():
     assert (chain(first, then).unbiased(40), chain(first, then, shrunk=True).unbiased(40)) == (True, False)
     assert (chain(first, then, shrunk=True).omega(40), chain(first, then, shrunk=True).delta(40)) == (None, None)
     assert chain("perm-k", "natural").among(5).omega(40) == 5 * 9 / 8 - 1
-
-
-@pytest.mark.parametrize(
-    ("table", "says"),
-    [
-        ({"name": "natural", "fraction": 17}, "from 0 to 16"),
-        ({"name": "block-sign", "block": 0}, "at least 1"),
-        ({"name": "dithering", "levels": 0}, "from 1 to"),
-        ({"name": "dithering", "levels": 1, "p": 0.5}, "at least 1, or inf"),
-        ({"name": "perm-k", "n": 0}, "at least 1"),
-        ({"name": "count-sketch", "columns": 3, "rows": 0}, "at least 1"),
-        ({"name": "count-sketch", "columns": 0}, "at least 1"),
-        ({"name": "blocks", "of": "natural"}, "needs one of slices, sizes"),
-        ({"name": "blocks", "of": "natural", "sizes": [2, 0]}, "at least 1"),
-        ({"name": "blocks", "of": "naturl", "slices": 2}, "natural"),
-        ({"name": "blocks", "of": "natural", "slices": 2, "codec_of_block": "rice"}, "cannot write what 'natural' makes"),
-        ({"name": "blocks", "of": {"name": "hard-threshold", "accuracy": 1.0}, "slices": 2}, "follows the run"),
-        ({"name": "chain", "first": "sq", "then": "natural"}, "first = 'sq' sends no value of its own"),
-        ({"name": "chain", "first": {"name": "top-k", "k": 3}, "then": {"name": "top-k", "k": 3}}, "then = 'top-k' does not send all"),
-        ({"name": "chain", "first": {"name": "top-k", "k": 3}, "then": {"name": "hard-threshold", "accuracy": 1.0}}, "follows the run"),
-        ({"name": "chain", "first": {"name": "top-k", "k": 3}, "then": "natural", "codec_of_first": "dense"}, "codec_of_first = 'dense'"),
-        ({"name": "chain", "first": {"name": "top-k", "k": 3}, "then": "natural", "codec_of_then": "rice"}, "codec_of_then = 'rice'"),
-    ],
-    ids=str,
-)
-def test_parameters_that_make_no_sense_are_refused(table, says):
-    with pytest.raises(UserError, match=naming(says)):
-        compressors.build(table, "up.compressor")
 
 
 def test_blocks_that_do_not_fit_the_vector_are_refused():

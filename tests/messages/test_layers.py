@@ -104,20 +104,6 @@ def test_accordions_layers_follow_the_regime_of_the_run():
     assert sent == [sum(max(1, round(share * size)) for size in LAYERS) for share in (0.05, 0.3)]
 
 
-@pytest.mark.parametrize(
-    ("table", "says"),
-    [
-        ({"of": HARD, "sizes": "layers"}, "sizes: 'layers' was given"),
-        ({"of": {"name": "gspar", "kappa": 0.1}, "sizes": [50], "joined": True}, "with their values, and not 'gspar'"),
-        ({"of": HARD, "sizes": [50], "joined": True, "codec_of_block": "rice"}, "choose .up. codec"),
-    ],
-    ids=str,
-)
-def test_layers_that_make_no_sense_are_refused(table, says):
-    with pytest.raises(UserError, match=says):
-        compressors.build({"name": "blocks", **table}, "up.compressor")
-
-
 def test_blocks_of_a_model_need_a_model():
     C = compressors.build({"name": "blocks", "of": HARD, "sizes": "model"}, "up.compressor")
     with pytest.raises(ValueError, match="needs a run of a model"):

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from helpers.running import SMALL_JOB
-from helpers.slurm_stub import StubSlurm
+from helpers.running import SMALL_JOB, nothing_left
+from helpers.slurm_stub import in_front
 
 from mpi_compress.cli.main import main
 
@@ -17,10 +17,7 @@ ENDED = {
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    stub = StubSlurm(tmp_path / "stub")
-    for name, value in stub.variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
+    stub = in_front(tmp_path, monkeypatch)
     Path("small.toml").write_text(SMALL_JOB)
     assert main(["submit", "small.toml", "--only", "GD"]) == 0
     return stub
@@ -47,7 +44,7 @@ def test_a_task_that_slurm_still_has_is_not_submitted_again(state, slurm, capsys
     slurm.queue(f"1001_0|{state}|None|")
     assert "SLURM 1001_0" in told(capsys)
     assert main(["submit", "small.toml", "--only", "GD"]) == 0
-    assert "nothing to submit" in capsys.readouterr().out
+    assert nothing_left(capsys.readouterr().out)
 
 
 def test_of_several_submissions_the_youngest_one_counts(slurm, capsys):

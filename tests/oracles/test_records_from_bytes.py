@@ -155,12 +155,9 @@ CODERS = {
     "powers, 8 digits": (mc.coder("natural", fraction=8, codec="entropy"), reader.powers(8)),
 }
 CLAIMED = {  # [[record]] tables
-    "a1a, 15 levels": 0,
-    "a1a, 15 levels of four": 4,
-    "a1a, powers": 0,
-    "mushrooms, 15 levels": 3,
+    "a1a, 15 levels": 0, "a1a, 15 levels of four": 4, "a1a, powers": 0, "mushrooms, 15 levels": 3,
     "ijcnn1.val, 15 levels of five": 4,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.3, 3.0, 30.0])

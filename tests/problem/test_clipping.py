@@ -139,12 +139,9 @@ FLOATS = st.floats(-1e100, 1e100, allow_subnormal=False)
 
 
 @given(
-    st.sampled_from([*losses, "softmax"]),
-    st.lists(FLOATS, min_size=1, max_size=9),
-    st.floats(1e-100, 1e100),
-    st.integers(0, 2**32 - 1),
-    st.booleans(),
-)
+    st.sampled_from([*losses, "softmax"]), st.lists(FLOATS, min_size=1, max_size=9), st.floats(1e-100, 1e100),
+    st.integers(0, 2**32 - 1), st.booleans(),
+)  # fmt: skip
 def test_no_row_contributes_more_than_the_norm(name, a, τ, seed, sparse):
     d = len(a)
     dense = (np.array([a]),)

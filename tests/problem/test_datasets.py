@@ -219,9 +219,7 @@ def test_least_squares_fit_the_labels_as_they_are_or_the_two_classes_that_positi
     losses = []
     for more in ({}, {"positive": [2, 3]}):
         tables = {
-            "data": {"path": "three", **more},
-            "objective": {"loss": "least-squares"},
-            "algorithm": {"name": "gd"},
+            "data": {"path": "three", **more}, "objective": {"loss": "least-squares"}, "algorithm": {"name": "gd"},
             "stop": {"rounds": 1},
         }
         (run,) = mc.run(parse_job(tables, "fit", tmp_path, {}), out=tmp_path)

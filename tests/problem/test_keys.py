@@ -24,15 +24,9 @@ BASE = {
     "stop": {"rounds": 3},
 }
 OF_DATA = {
-    "data.path": "b.svm",
-    "data.normalize": "rows",
-    "data.positive": [2],
-    "data.dtype": "float32",
-    "data.rows": 11,
-    "data.dim": 9,
-    "workers.partition": "by-label",
-    "seed": 2,
-}
+    "data.path": "b.svm", "data.normalize": "rows", "data.positive": [2], "data.dtype": "float32", "data.rows": 11, "data.dim": 9,
+    "workers.partition": "by-label", "seed": 2,
+}  # fmt: skip
 OF_PROBLEM = {
     **OF_DATA,
     "objective.mu": 0.2,

@@ -1,10 +1,10 @@
 """Splits: every row goes to one worker, as many as asked for, drawn from the seed alone; and what is told of them."""
 
-import itertools
 import textwrap
 
 import numpy as np
 import pytest
+from helpers.own_parts import module_in
 from helpers.refusals import naming
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -17,7 +17,6 @@ from mpi_compress.problem.datasets.store import open_data, outcome
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.partitions import Split, partitions
 
-NUMBER = itertools.count()
 SPECS = [
     {"name": "contiguous"},
     {"name": "contiguous", "sizes": 0.7},
@@ -199,21 +198,11 @@ def test_dirichlet_refuses_labels_that_are_numbers():
 
 def job(tmp_path, partition, source="", count=3, **tables):
     """A run of gradient descent under a split; a user's part comes from `source`."""
-    plugins = []
-    if source:
-        plugins = [f"own_splits_{next(NUMBER)}"]
-        head = "from dataclasses import dataclass\nimport numpy as np\nimport mpi_compress as mc\n"
-        (tmp_path / f"{plugins[0]}.py").write_text(head + textwrap.dedent(source))
     written = {
-        "plugins": plugins,
-        "data": {"generator": "gspar", "samples": 60, "dim": 8},
-        "objective": {"mu": 0.1},
-        "workers": {"count": count, "partition": partition},
-        "algorithm": {"name": "gd"},
-        "stop": {"rounds": 3},
-        **tables,
-    }
-    return parse_job(written, "splits", tmp_path, {})
+        "plugins": [module_in(tmp_path, source)] if source else [], "data": {"generator": "gspar", "samples": 60, "dim": 8},
+        "objective": {"mu": 0.1}, "workers": {"count": count, "partition": partition}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3},
+    }  # fmt: skip
+    return parse_job({**written, **tables}, "splits", tmp_path, {})
 
 
 OWN = """
@@ -342,14 +331,6 @@ class TestShow:
         """
         assert plus >= 30
         assert textwrap.indent(textwrap.dedent(wanted).strip(), "  ") in out
-
-    def test_of_many_workers_the_first_are_printed(self, tmp_path, capsys):
-        _, out = self.of(tmp_path, capsys, partition="contiguous", count=20)
-        assert "contiguous: 3 rows a worker" in out
-        assert "… and 14 workers more, of 3 rows" in out
-
-    def test_one_worker_has_no_split(self, tmp_path, capsys):
-        assert "  split " not in self.of(tmp_path, capsys, partition="shuffled", count=1)[1]
 
     @pytest.mark.parametrize("kind", ["png", "svg"])
     def test_a_picture_is_drawn_in_the_format_of_its_name(self, tmp_path, capsys, kind):

@@ -102,12 +102,8 @@ def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
     verdicts = (("holds", "holds", 2), ("fails", "does not hold", 1), ("open", "not run", 3))
     assert all(html.count(f'<span class="verdict {kind}">{text}</span>') == n for kind, text, n in verdicts)
     for text in (
-        "gspar for gisette",
-        "it is a logarithm of more than one",
-        "3 of 30 are sent",
-        "over 3 seeds",
-        "never comes down to loss = -1",
-        "HT fig. 99",
+        "gspar for gisette", "it is a logarithm of more than one", "3 of 30 are sent", "over 3 seeds",
+        "never comes down to loss = -1", "HT fig. 99",
     ):
         assert text in html
 
