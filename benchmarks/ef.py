@@ -92,7 +92,7 @@ def ours(
     back = Link(compressors.build("identity", "down"), codecs.build({"name": "auto", "search": "quick"}, "down"), dim)
     numbers = {"L": L, "mu": mu, "n": float(n), "d": float(dim), "N": float(N), "kappa": 1e4}
     setting = Setting(n, dim, link, back, costs.build(cost, "cost"), mu if apart else 0.0, numbers, x_star)
-    method = algorithms.build(algorithm, "algorithm").within(setting)
+    method = algorithms.build(algorithm, "algorithm").bind(setting)
     fs = {i: Objective(p, losses["logistic"](), n / N, 0.0 if apart else mu) for i, p in enumerate(parts)}
 
     def play(rounds: int) -> float:

@@ -87,7 +87,7 @@ class Played:
         }  # fmt: skip
         links = _link(up), _link(more.get("down", WHOLE))
         self.setting = Setting(WORKERS, D, *links, self.cost, 0.0, numbers, participants=more.get("participants"))
-        self.method = algorithms.build(algorithm, "algorithm").within(self.setting)
+        self.method = algorithms.build(algorithm, "algorithm").bind(self.setting)
         self.gradients = self.bits = math.nan
 
     def __call__(self, rounds: int) -> float:

@@ -1,5 +1,6 @@
 """The pages of docs/ do what they say: their files are written, their commands run, what these print is compared."""
 
+import ast
 import doctest
 import io
 import os
@@ -193,3 +194,11 @@ def test_every_claim_of_a_job_that_was_played_has_a_verdict():
     done = re.findall(r"^\|[^|]*\| \[([\w/-]+)\]\([^|]*\|[^|]*\|[^|]*\| done \| (.*) \|$", text, re.MULTILINE)
     assert len(done) > 40
     assert [job for job, claims in done if "not run" in claims] == []
+
+
+@pytest.mark.parametrize("script", sorted([*DOCS.glob("*.py"), *ROOT.glob("benchmarks/*.py")]), ids=lambda file: file.stem)
+def test_what_a_script_imports_of_the_package_is_there(script):
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mpi_compress."):
+            module = import_module(node.module)
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []

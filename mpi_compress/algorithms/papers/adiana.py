@@ -64,11 +64,16 @@ class ADIANA(Algorithm):
         γ = η / (2 * (θ1 + η * µ))
         return η, θ1, γ, 1 - γ * µ, 1 / (1 + ω)
 
+    @cached_property
+    def pairs(self) -> tuple[PairLink, PairLink]:
+        """The links of two vectors, up and down."""
+        return PairLink(self.up), PairLink(self.down)
+
     def uplink(self, node: Node, k: int) -> PairLink:
-        return PairLink(self.up)
+        return self.pairs[0]
 
     def downlink(self, node: Node, k: int) -> PairLink:
-        return PairLink(self.down)
+        return self.pairs[1]
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), x0.copy(), x0.copy(), x0.copy(), np.zeros_like(x0))
