@@ -6,9 +6,9 @@ It needs the sets rcv1_vw1000, rcv1_vw500.t and url_sub2000 in $MPI_COMPRESS_DAT
 import numpy as np
 import scipy.sparse as sp
 
-from mpi_compress.problem.datasets.libsvm import read_blocks
 from mpi_compress.problem.datasets.generators import generators
 from mpi_compress.problem.datasets.known import KNOWN
+from mpi_compress.problem.datasets.libsvm import read_blocks
 from mpi_compress.problem.datasets.table import find_set
 
 RANKS = (1, 11, 51, 101, 201, 501, 1001, 2001)
