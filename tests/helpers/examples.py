@@ -206,6 +206,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         **run_of({"name": "ef21", "server": "heavy-ball", "step": "0.05/L"}, _TOP),
         "down": {"compressor": _TOP, "by": "ef21-p"},
     },
+    "ef21, l-bfgs, by ef21-p": {
+        **run_of({"name": "ef21", "server": {"name": "l-bfgs", "memory": 3}, "step": 1.0}, _TOP),
+        "down": {"compressor": _TOP, "by": "ef21-p"},
+    },
     "ef21, muon": run_of({"name": "ef21", "server": "muon", "step": 0.01}, _TOP),
     "diana, adam": run_of({"name": "diana", "server": "adam", "step": 0.01}, {"name": "random-k", "k": 3}),
     "ef, by marina-p": {

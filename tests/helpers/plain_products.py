@@ -141,6 +141,26 @@ def adam(γ, β1=0.9, β2=0.999, ε=1e-8):
     return server
 
 
+def l_bfgs(γ, L, c, memory):
+    """By the matrix H itself, built anew from the pairs in each round: H ← (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ."""
+
+    def server(x):
+        pairs, before, identity = [], None, np.eye(x.size)
+        while True:
+            g, _ = yield x, x
+            if before is not None:
+                s, y = x - before[0], g - before[1]
+                θ = min(1.0, (L - c) * (s @ s) / (L * (s @ s) - s @ y)) if s @ y < L * (s @ s) else 1.0
+                pairs = [*pairs, (s, θ * y + (1 - θ) * L * s)][-memory:]
+            H = identity / (min(L, pairs[-1][1] @ pairs[-1][1] / (pairs[-1][0] @ pairs[-1][1])) if pairs else L)
+            for s, y in pairs:
+                V = identity - np.outer(y, s) / (s @ y)
+                H = V.T @ H @ V + np.outer(s, s) / (s @ y)
+            x, before = x - γ * (H @ g), (x, g)
+
+    return server
+
+
 def adagrad(γ, β1=0.0, ε=1e-3):
     def server(x):
         m, v = np.zeros_like(x), np.zeros_like(x)
