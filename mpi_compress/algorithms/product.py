@@ -11,6 +11,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import Method, Setting, algorithms
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Server, downlinks, servers
 from mpi_compress.algorithms.tuning.sizes import tuned
+from mpi_compress.core.errors import NotMet
 from mpi_compress.core.registry import Part
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors import Compressor
@@ -82,6 +83,9 @@ class Product(Method):
 
     def bind(self, setting: Setting) -> Self:
         bound = super().bind(setting)
+        if (r := setting.penalty_apart) is not None and not bound.server.proximal:
+            those = ", ".join(name for name, server in servers.items() if server.proximal)
+            raise NotMet(f"the server {bound.server.name} does not apply the penalty '{r.name}'; these do: {those}")
         bound.by.check()
         bound.server.check()
         bound.server.weight_ratio(1)

@@ -276,7 +276,12 @@ def test_proximal_ef21_takes_twice_the_workers_smoothness_in_its_step(tmp_path):
     assert settled[1] == pytest.approx(2 * settled[0], rel=1e-12)
 
 
-def test_a_smooth_penalty_at_the_master_is_refused_by_ef21(tmp_path):
-    objective = {"penalty": {"name": "ratio", "weight": 0.1}, "regularizer": "master"}
-    with pytest.raises(UserError, match='regularizer = "worker"'):
-        run_of(tmp_path, {"name": "ef21"}, TOP, objective=objective)
+UNAPPLIED = [({"name": "ef21"}, "ratio", 'regularizer = "worker"')]
+UNAPPLIED += [({"name": "gd", "server": s, "step": 0.1}, "l1", f"the server {s} does not apply") for s in ("heavy-ball", "l-bfgs")]
+
+
+@pytest.mark.parametrize(("algorithm", "penalty", "says"), UNAPPLIED)
+def test_a_penalty_that_no_step_applies_is_refused(algorithm, penalty, says, tmp_path):
+    objective = {"penalty": {"name": penalty, "weight": 0.1}, "regularizer": "master"}
+    with pytest.raises(UserError, match=says):
+        run_of(tmp_path, algorithm, TOP, objective=objective)
