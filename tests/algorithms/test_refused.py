@@ -22,6 +22,8 @@ BOUND = [
     ({"name": "marina-p", "step": 0.1}, RANDOM, {"down": PERM}, "sends whole gradients up"),
     ({"name": "marina-p", "step": 0.1, "p": 0}, NOTHING, {"down": PERM}, "p 0.0 0"),
     ({"name": "gd", "step": 1, "server": "l-bfgs", "batch": 2}, NOTHING, {}, "l-bfgs takes differences of gradients of one f"),
+    ({"name": "gd", "step": 1, "server": "l-bfgs"}, NOTHING, {"participants": 2}, "l-bfgs takes differences of gradients of one f"),
+    ({"name": "local-sgd", "step": 1, "server": "l-bfgs"}, NOTHING, {}, "local-sgd sends local steps"),
     ({"name": "gd", "step": 1, "server": {"name": "l-bfgs", "least": 0.0}}, NOTHING, {}, "least = 0.0 must be above 0"),
     ({"name": "gd", "step": 1, "server": {"name": "l-bfgs", "least": "2*L"}}, NOTHING, {}, "at most L"),
     ({"name": "clag", "zeta": -1}, TOP, {}, "zeta = -1.0 must be 0 or more"),

@@ -10,8 +10,10 @@ from mpi_compress.messages.kinds import Vector
 
 KNOWN_L = Need(lambda m: "L" in m.setting.numbers, "the server l-bfgs needs L, so a loss that is smooth", of=("L",))
 SAME_FUNCTION = Need(
-    lambda m: m.batch is None, "the server l-bfgs takes differences of gradients of one f, not of minibatches: leave batch out"
+    lambda m: m.batch is None and (m.setting.r == m.setting.n or m.partial_mean == "over all"),
+    "the server l-bfgs takes differences of gradients of one f: leave batch out, and let all workers take part",
 )
+OF_GRADIENTS = Need(lambda m: m.pace(0) > 0, "the server l-bfgs takes differences of gradients, and {name} sends local steps")
 
 
 @dataclass
@@ -30,12 +32,13 @@ class LBFGS(Server):
 
     All of it is known where x is, so curvature costs no bits. γ = 1 is the step to try. Damping (Powell 1978) keeps
     sᵀy ≥ c‖s‖², c the least curvature: where it is less, y ← θ y + (1 − θ) L s. The loops begin with H₀ = 1/min{L, yᵀy/sᵀy} of the
-    last pair, 1/L before the first. A regulariser that is not in the f_i is part of g. The paper's text was not at hand: its
-    updates are on a public page of formulas, and the damping and H₀ are ours.
+    last pair, 1/L before the first. A regulariser µ that is not in the f_i is part of g. There is no line search: with a coarse
+    compressor, such as top-k of few coordinates, γ = 1 may diverge. The paper's text was not at hand: its updates are on a public
+    page of formulas, and the damping and H₀ are ours.
     """
 
     paper = "EF21 + L-BFGS"
-    needs = (KNOWN_L, SAME_FUNCTION)
+    needs = (KNOWN_L, SAME_FUNCTION, OF_GRADIENTS)
     memory: AtLeastOne = 10  # the number of pairs that are kept
     least: Expression = "mu"  # c, the least curvature of a pair, above 0
 
@@ -52,9 +55,8 @@ class LBFGS(Server):
         return MovedWithPairs(x, self.begun_mean(x), np.zeros((2, d)), np.zeros((self.memory, d)), np.zeros((self.memory, d)))
 
     def move(self, s: MovedWithPairs, g: Direction, γ: float, k: int) -> None:
-        x, r = dense(s.x), self.method.setting.penalty_apart
+        x = dense(s.x)
         ĝ = summed(g) + self.method.setting.mu_apart * x
-        ĝ += r.gradient(x) if r is not None else 0.0
         if s.pairs >= 0:
             self.remember(s, x - s.before[0], ĝ - s.before[1])
         s.pairs = max(s.pairs, 0)
