@@ -108,7 +108,8 @@ class Method(Linked, Foretold, ABC):
         bound = self.settled(setting)
         check_needs(bound)
         bound.check()
-        return bound.bound_to(log=bound.logged())
+        nearest = next(name for cls in type(self).__mro__ for name in ("log", "logged", "logs", "worker_logs") if name in vars(cls))
+        return bound.bound_to(log=Log.of(bound) if nearest in ("logs", "worker_logs") else bound.logged())
 
     def settled(self, setting: Setting) -> Self:
         """This method with what follows from the setting and from its parameters; nothing is checked yet."""
@@ -239,7 +240,7 @@ class SharedMemoryMethod(Part, Method):
     """A method without messages: each worker adds to one iterate in memory that all of them share."""
 
     shares_memory = True
-    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: anew in each update
+    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: new ones in each update
     start = worker_sends = all_hear = None  # type: ignore[assignment]  # there are no rounds
 
     @abstractmethod

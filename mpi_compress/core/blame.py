@@ -64,6 +64,13 @@ def is_users_file(file: str) -> bool:
     return not file.startswith((_PACKAGE, *_INSTALLED))
 
 
+_MERGED = {
+    "AddsUp": "mpi_compress.Estimator with adds_up = True",
+    "Descent": "mpi_compress.Estimator, with step, batch and what else the class declares",
+}
+"""Bases that are part of another class now."""
+
+
 def moved(error: BaseException, source: str) -> str:
     """The rest of an error line: where what a plugin wants of this package in its line `source` is now; "" if nothing is known of
     it."""
@@ -72,6 +79,7 @@ def moved(error: BaseException, source: str) -> str:
         return ""
     wanted = re.findall(r"\w+", source.partition(" import ")[2]) or re.findall(r"(\w+)'", str(error))[-1:]
     places = {name: [f"{package}.{name}"] if name in sys.modules[package].__all__ else [*_definitions(name)] for name in wanted}
+    places |= {name: [now] for name, now in _MERGED.items() if name in wanted}
     now = [" or ".join(found) for found in places.values() if 0 < len(found) <= 3]
     return f"; now it is {' and '.join(now)}" if now else ""
 

@@ -738,6 +738,7 @@ class Mine(Server):
         ("from mpi_compress.link import Pair", ""),
         ("import mpi_compress.objective", "mpi_compress.problem.objective"),
         ("from mpi_compress.problem import Objective", "now it is mpi_compress.Objective"),
+        ("from mpi_compress.algorithms.product import AddsUp", "now it is mpi_compress.Estimator with adds_up = True"),
         ("mc.ScalarLink", "now it is mpi_compress.messages.link.ScalarLink"),
     ],
 )
