@@ -156,7 +156,7 @@ def _choices(hint: Any) -> str:
 
 
 def meanings(cls: Any) -> dict[str, str]:
-    """The comment beside each field of a class, by the field's name; a field that is given anew without one keeps the former."""
+    """The comment beside each field of a class, by its name; a field that is declared again without one keeps the former."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if "__annotations__" in vars(base):

@@ -39,7 +39,7 @@ class Part:
     def bound_to(self, **known: Any) -> Self:
         """A new part like this one that knows more than its parameters: numbers, links, other parts of a run.
 
-        This one stays as it is. What its cached properties have kept follows from what it knew: the new part computes it anew.
+        This one stays as it is. What its cached properties have kept follows from what it knew: the new part computes it again.
         """
         bound = copy(self)
         for name in vars(self):

@@ -36,7 +36,7 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
                 print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is played again by {spec.workers.exchange!r}")
             return False
         with suppress(OSError):
-            if not part_of(file).exists():  # a kill left the checkpoint in the run's last moment; else it is begun anew
+            if not part_of(file).exists():  # a kill left the checkpoint in the run's last moment; else it begins again
                 remove_checkpoint(checkpoint_of(file))
         return True
     if part_of(file).exists() or checkpoint_of(file).exists():

@@ -2,7 +2,7 @@
 
     Job.runs: RunSpec            a run's tables, each read and built to its part
       │  played_before.done      which of them have a result, which is not played again
-      │  tuning.tune             those with a [tune] get the best of its values, by trials that are played as runs of a job
+      │  tuning.tune             those with a [tune] get the best of its values, by trials that are runs of a job
       │  preparing.runs.prepare  every run, before the first is played: its data, its constants, its memory, what it needs
     Prepared                     a problem, an algorithm bound to its setting, x0
       │  playing.play            one by one: the objectives of the workers hosted here, the result file, the checkpoint
@@ -99,7 +99,7 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
 
 
 def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = ignore) -> Runs:
-    """Run a job as a command or a call asks for it; `refuse` raises UserError for a prepared run that may not be played."""
+    """Run a job as a command or a call asks for it; `refuse` raises UserError for a prepared run that is not to start."""
     ranks, quiet = how.ranks, how.quiet
     if job.runs:
         plugins = (name for spec in job.runs for name in spec.written.get("plugins", ()))

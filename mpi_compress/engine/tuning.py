@@ -132,7 +132,7 @@ class _Search:
         self.count, self.is_ordered = len(self.table.grid), bool(sizes(self.table.grid))
 
     def wanted(self) -> list[tuple[int, float]]:
-        """What is to be played next, by place and share; places without a value are noted as such."""
+        """What is to run next, by place and share; places without a value are noted as such."""
         while places := wanted(self.count, self.is_ordered, self.played):
             none = [place for place in places if self.table.beyond(place[0]) is None]
             if not none:

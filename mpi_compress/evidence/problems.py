@@ -143,7 +143,7 @@ def _is_same(run: Run, other: Run, *columns: str) -> bool:
 
 
 def _played(run: Run) -> dict[str, Any]:
-    """The settings that a run was played with: after [tune] with the value that it found."""
+    """The settings of a run: after [tune] with the value that it found."""
     found = {key: value for key, value in settings_of(run.written).items() if key.partition(".")[0] != "tune"}
     return found | ({run.tuned["parameter"]: run.tuned["value"]} if run.tuned else {})
 

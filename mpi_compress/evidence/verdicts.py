@@ -1,4 +1,4 @@
-"""Verdicts: a job's claims compared with its results, and its records with what their runs took when they were played again."""
+"""Verdicts: a job's claims compared with its results, and its records with what their runs took when they were run again."""
 
 import math
 from collections import Counter

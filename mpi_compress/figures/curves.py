@@ -183,7 +183,7 @@ def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str
 
 
 def draw_ends(ax: Axes, ends: Sequence[tuple[tuple[float, float], float, str]]) -> None:
-    """Draw where curves fall to y = 0, as the data itself does in one round: a line down to a triangle at the bottom.
+    """Draw where curves fall to y = 0, as sending the data does in one round: a line down to a triangle at the bottom.
 
     Of each curve `ends` has its last point (x, y) above 0, the x at which it is 0, and its colour.
     """

@@ -2,7 +2,7 @@
 
 Four callers select from it: `check-part` asks everything that a part can be asked, the rehearsal before a run whether two rounds do
 what they may, a run at its end what its parts remember, and `run --verify` whether rounds are the same in other ways. Two functions
-of the list look on while rounds are played, since what they look for is in no result: `guard.verbs.first_state` and
+of the list look on while rounds run, since what they look for is in no result: `guard.verbs.first_state` and
 `guard.verbs.watched`.
 """
 
@@ -48,8 +48,8 @@ class Subject:
     view: ProblemView | None = None  # of a metric: the problem
     file: tuple[Path, int | None] | None = None  # of a format, with d if it is known
     problems: Sequence[of_algorithms.Problem] | None = None  # of a method
-    rounds: Callable[[], None] | None = None  # plays two rounds of a run
-    ways: Callable[[], Iterator[Finding]] | None = None  # compares rounds that were played in several ways
+    rounds: Callable[[], None] | None = None  # runs two rounds
+    ways: Callable[[], Iterator[Finding]] | None = None  # compares rounds that were run in several ways
     held: hidden_state.Contents = field(init=False)  # what the parts held before
     drawn: Any = field(init=False)  # where global generators stood before
 

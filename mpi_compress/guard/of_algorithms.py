@@ -85,7 +85,7 @@ def rehearsal(method: Method, play: Callable[[], None]) -> Iterator[Finding]:
 
 
 def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str]) -> Iterator[Finding]:
-    """A run's rounds, `of` such as "8 rounds", as they were noted in one process, against those that were played in other ways. The
+    """A run's rounds, `of` such as "8 rounds", as they were noted in one process, against those that were run in other ways. The
     line ends with what `makers` says of a stage: who makes what is noted there."""
     differing = {way: key for way, notes in others.items() if (key := first_difference(plain, notes))}
     if FAILED in plain or not differing:

@@ -2,7 +2,7 @@
 
 Values stand at places 0, 1, … of a grid, from the least to the largest. Every stage plays the values that are left for twice as
 long as the one before, and the better half goes on; the last stage plays the best three for the whole run. Then the neighbours of
-the best value are played whole, beyond the ends of the grid too, until it has been compared with both.
+the best value run whole, beyond the ends of the grid too, until it has been compared with both.
 """
 
 import math
@@ -31,7 +31,7 @@ class Stage(NamedTuple):
     """Trials of some length."""
 
     share: float  # of the run's length
-    values: int  # that are played
+    values: int  # that are run
 
 
 class Rank(NamedTuple):
@@ -47,7 +47,7 @@ class Rank(NamedTuple):
 
 
 NEVER = Rank(True, 0.0, math.inf)
-"""The rank of a value that cannot be played, or whose trials ended badly."""
+"""The rank of a value that cannot be run, or whose trials ended badly."""
 
 Played = Mapping[tuple[int, float], Rank]
 """The trials so far, by place and share."""
@@ -76,7 +76,7 @@ def stages_of(count: int) -> list[Stage]:
 
 
 def wanted(count: int, is_ordered: bool, played: Played) -> list[tuple[int, float]]:
-    """The trials to be played next, by place and share; empty: the search is over.
+    """The trials to run next, by place and share; empty: the search is over.
 
     Args:
         count: of the values in the grid.
@@ -104,7 +104,7 @@ def answer(count: int, is_ordered: bool, played: Played) -> Answer | None:
 
 
 def _best(played: Played) -> int | None:
-    """The best place of those that were played whole."""
+    """The best place of those that ran whole."""
     whole = [(rank, place) for (place, share), rank in played.items() if share == WHOLE and not rank.is_hopeless]
     return min(whole)[1] if whole else None
 
@@ -112,7 +112,7 @@ def _best(played: Played) -> int | None:
 def _is_no_better(place: int, best: int, played: Played) -> bool:
     """True if a value is known to be no better than the best one.
 
-    It was played whole, or a shorter trial has ended badly, or has reached the target: what it paid is the same in the whole run.
+    It ran whole, or a shorter trial has ended badly, or has reached the target: what it paid is the same in the whole run.
     """
     own, bar = {share: rank for (there, share), rank in played.items() if there == place}, played[best, WHOLE]
     return WHOLE in own or any(rank.is_hopeless or (not rank.missed and rank.took >= bar.took > 0) for rank in own.values())

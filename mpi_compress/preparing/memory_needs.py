@@ -34,7 +34,7 @@ _SENT = 16.0  # bytes of a coordinate of a sparse message, encoded or decoded
 _HELD = 16.0  # bytes, at most, of a gradient that is kept by the entries of a worker's rows, of each entry
 _LATTICE = 0.75  # of a vector: small integers, as bytes and decoded
 UNKNOWN = "? GiB"
-_DIM = 1000  # d of the stand-in; a state's other fields are small beside a vector
+_DIM = 1000  # d of the substitute; a state's other fields are small beside a vector
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Vectors:
 
 
 _MORE_THAN_MOST = _Vectors(4.0, 3.0, 3.0)
-"""What stands for the states of a user's algorithm, and of one that the stand-in does not suit: more than most have."""
+"""What stands for the states of a user's algorithm, and of one that the substitute does not suit: more than most have."""
 
 
 def vectors_of(spec: RunSpec) -> _Vectors:

@@ -43,7 +43,7 @@ class AsyncSGD(SharedMemoryMethod):
     regularizer: Literal["worker", "master"] | None = None  # must be "worker"; left out: as [objective] says
     average: Average = "last"  # must be "last": there are no rounds to average over
     locked: bool = False  # true: coordinates are read and written under locks, as by the threads of GSpar §4.2
-    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: anew in each update
+    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: new ones in each update
 
     def check(self) -> None:
         if self.average != "last":

@@ -12,7 +12,7 @@ WAYS: tuple[type[Way], ...] = (ErrorsTogether, OnlyTouched)
 
 
 def faster(hosted: HostedWorkers) -> HostedWorkers:
-    """The same workers, played by the first way that holds for them; none holds where some of them may sleep."""
+    """The same workers, by the first fast path that applies to them; none does where some of them may sleep."""
     method = hosted.algorithm
     if method.setting.r < method.setting.n or method.answers_each:
         return hosted
