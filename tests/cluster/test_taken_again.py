@@ -1,9 +1,11 @@
 """What cannot be read is submitted again, and a task waits for what is left of an earlier one: with stub commands for SLURM's."""
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from helpers.refusals import naming, refused
 from helpers.running import BIN, SMALL_JOB, nothing_left, rows_in, wait_for
 from helpers.slurm_stub import in_front
 
@@ -30,7 +32,7 @@ def test_a_result_that_cannot_be_read_is_kept_aside_and_its_run_submitted(conten
     for command in ("plan", "table"):
         main([command, "small.toml", *LINE])
         said = "".join(capsys.readouterr())
-        assert "; `run --fresh` plays it again" in said
+        assert "`run --fresh`" in said
     assert main(["submit", "small.toml", *LINE, "--dry-run"]) == 0
     assert run.file.exists()
     capsys.readouterr()
@@ -38,7 +40,7 @@ def test_a_result_that_cannot_be_read_is_kept_aside_and_its_run_submitted(conten
     said, kept = capsys.readouterr(), Path(f"{run.file}.old")
     assert said.out.startswith("submitted 1 run as job 1001")
     (line,) = said.err.splitlines()
-    assert "`run --fresh` plays it again; it is kept as" in line
+    assert re.search(naming(f"{run.file} `run --fresh` kept as {kept}"), line)
     assert kept.read_bytes() == damaged
     assert slurm.task("1001", 0).returncode == 0
     assert mc.read(run.file).trace["loss"].tolist() == run.trace["loss"].tolist()
@@ -75,14 +77,13 @@ def other(tmp_path, monkeypatch):
 def test_a_task_waits_for_a_process_of_before_and_then_ends_to_be_queued_again(other, monkeypatch, capfd):
     """Outside of SLURM the second process is refused."""
     line = ["run", "small.toml", "--set", "stop.rounds=100000000", *LINE]
-    assert main(line) == 2
+    refused(line, capfd, "GD")
     monkeypatch.setenv("SLURM_JOB_ID", "17")
     monkeypatch.setattr(playing, "_IN_A_TASK", 1.0)
-    capfd.readouterr()
     assert main(line) == 75
     said = capfd.readouterr().err
     assert "GD: another process plays this run; waiting for it" in said
-    assert "GD: stopped by 1 s of waiting while another process plays it; run the same command again to go on" in said
+    assert "GD: stopped by 1 s of waiting while another process plays it; " in said
 
 
 def has_rows(part: Path) -> bool:
@@ -99,7 +100,7 @@ def test_a_task_goes_on_when_the_process_of_before_has_ended(other, monkeypatch)
     process = subprocess.Popen([str(part) for part in line], stderr=subprocess.PIPE, text=True)
     assert process.stderr
     for said in process.stderr:
-        if "waiting for it" in said:
+        if "waiting" in said:
             break
     other.kill()
     wait_for(lambda: other.poll() is not None)

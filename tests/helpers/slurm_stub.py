@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mpi_compress.cli.main import main
+
 _COMMANDS = {
     "sbatch": """
 n=$(($(ls "$STUB/submitted" | wc -l) + 1001))
@@ -91,6 +93,13 @@ def in_front(folder: Path, monkeypatch: pytest.MonkeyPatch) -> StubSlurm:
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(folder)
     return stub
+
+
+def planned(capsys: pytest.CaptureFixture[str]) -> str:
+    """What `plan` tells of the run GD of small.toml, without what it needs."""
+    capsys.readouterr()
+    assert main(["plan", "small.toml", "--only", "GD"]) == 0
+    return capsys.readouterr().out.partition("GiB  ")[2].strip()
 
 
 def option(arguments: Sequence[str], name: str) -> str:
