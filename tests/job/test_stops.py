@@ -118,7 +118,7 @@ def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(stop, job, tmp_pa
         ("stalled = { rows = 'a' }", "stop.stalled.rows a"),
         ("odd = {}", "stop.odd: ends gives 3; it should be True, False, or why in words"),
         ("odd = { answer = 'memory' }", "stop.odd: memory['loss'] = [ ; it should be a number by a name"),
-        ("odd = { answer = 'keeps' }", "odd keeps something in Odd.seen from call to call"),
+        ("odd = { answer = 'keeps' }", "odd Odd.seen"),
     ],
 )
 def test_a_wrong_stop_is_refused_in_one_line(stop, complaint, job, tmp_path):
