@@ -105,7 +105,6 @@ def test_a_damaged_note_is_refused_where_its_text_can_still_be_read(job, slurm, 
     assert main(["submit", str(job), "--launcher", "srun"]) == 0
     note = Path("results/mine/submitted/1/note.json")
     note.write_bytes(note.read_bytes().replace(b'"job": "1001"', b'"job": "1003"'))
-    capsys.readouterr()
     said = refused(["plan", job], capsys)
     assert "note.json: this note of what was submitted cannot be read (ValueError: it is not as it was written)" in said
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers.refusals import naming
+from helpers.refusals import naming, refused
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -134,16 +134,13 @@ def test_a_figure_for_a_paper(done, capsys):
     assert b"STIXGeneral" in written
     assert b"/FontFile2" in written
     assert float(re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", written)[1]) / 72 == pytest.approx(84 / 25.4, abs=0.01)
-    assert main([*asked, "--width", "3.3 inch"]) == 2
-    assert "--width: '3.3 inch' was given" in capsys.readouterr().err
+    refused([*asked, "--width", "3.3 inch"], capsys, "--width: '3.3 inch'")
 
 
 def test_axes_are_cut_at_the_ends_that_are_asked_for(done, tmp_path, capsys):
     file, job, runs = done
     ax = figures.plot(runs[:1], x="round", y="suboptimality", xlim=(2, 5), ylim=[1e-3, 1.0])
     assert (ax.get_xlim(), ax.get_ylim()) == ((2, 5), (1e-3, 1.0))
-    with pytest.raises(mc.UserError, match=r"ylim = \[0\.0, 1\.0\]: a logarithmic axis begins above 0"):
-        figures.plot(runs[:1], y="suboptimality", ylim=(0.0, 1.0))
     with pytest.raises(mc.UserError, match=r"xlim = \[3.*\] should be the ends of an axis, the lower one first"):
         figures.plot(runs[:1], xlim=(3.0, 2.0))
     cut = figures.draw(runs, job.figure.changed(xlim=[0.0, 1.0]))
@@ -152,9 +149,7 @@ def test_axes_are_cut_at_the_ends_that_are_asked_for(done, tmp_path, capsys):
     assert other.axes[0].get_xlim() != (0.0, 1.0), "they were the other column's"
     asked = ["plot", str(file), "--out", str(file.parent), "-o", str(tmp_path / "a.png"), "--xlim"]
     assert main([*asked, "0:0.5"]) == 0
-    with pytest.raises(SystemExit):
-        main([*asked, "0.5:0"])
-    assert "the ends of an axis are wanted, the lower one first" in capsys.readouterr().err
+    assert "the ends of an axis are wanted, the lower one first" in refused([*asked, "0.5:0"], capsys)
 
 
 def test_bounds_have_their_runs_colour_beside_several_columns(done):

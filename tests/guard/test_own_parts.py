@@ -380,7 +380,7 @@ def test_a_codec_of_ones_own_is_looked_after_where_a_number_goes_ahead_of_the_ve
     expected = played(tmp_path, "", **{**cat, "codec": "fixed"})
     assert np.array_equal(played(tmp_path, CODEC.format(encoded="bytes(out)", decoded="out, end"), **cat).x, expected.x)
     file = written(tmp_path, CODEC.format(encoded="out", decoded="mc.Sparse(dim, out.indices + 10**6, out.values), end"), **cat)
-    with pytest.raises(UserError, match="mine, decode: indices .*10000"):
+    with pytest.raises(UserError, match=r"mine, decode: indices .*10000"):
         mc.run(mc.load_job(file), out=tmp_path)
 
 

@@ -163,7 +163,7 @@ def test_a_model_is_checked_on_the_data_of_a_job(tmp_path):
         found = findings_in_job(name, mc.load_job(job))
         assert [each for of_run in found.values() for each in of_run if not each.holds] == []
         assert all(found.values())
-    with pytest.raises(UserError, match="'top'; .*'top-k'"):
+    with pytest.raises(UserError, match=r"'top'; .*'top-k'"):
         findings_in_job("top", mc.load_job(job))
 
 

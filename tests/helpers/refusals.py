@@ -13,6 +13,7 @@ def naming(words: str) -> str:
 
 def refused(arguments, captured, words: str = "") -> str:
     """The line with which a command ends: it is all that is printed, it has these words, and the status is 2."""
+    captured.readouterr()  # what was printed before
     try:
         status = main([str(argument) for argument in arguments])
     except SystemExit as ended:  # argparse's

@@ -56,14 +56,14 @@ def played(tmp_path, *arguments, **changes):
     ("stated", "complaint"),
     [
         ("curvature = 1.0", "'mine' states no kernel; it needs value_and_slope"),
-        ("kernel = 99", "'mine' states kernel = 99, which does not exist; it needs value_and_slope"),
+        ("kernel = 99", "'mine' kernel 99 exist; value_and_slope"),
         ("kernel = HINGE\n    def curvature(self): return 1.0", "curvature is a method; it should be a number, such as curvature = 1.0, or a @property ( line 14)"),
         ("kernel = HINGE\n    curvature = '1.0'", "curvature 1.0 curvature 1.0"),
         ("kernel = HINGE\n    curvature = -1.0", "curvature -1.0 0"),
         ("kernel = HINGE\n    curvature = property(lambda self: None)", "curvature None"),
         ("kernel = HINGE\n    convex = 0.5", "convex 0.5 True False"),
-        ("kernel = HINGE\n    def solver(self): return 'newton'", "solver is a method; it should be text or None, or a @property"),
-        ("kernel = HINGE\n    def provenance(self): return {}", "provenance is a method; it should be a value, or a @property"),
+        ("kernel = HINGE\n    def solver(self): return 'newton'", "solver method text None @property"),
+        ("kernel = HINGE\n    def provenance(self): return {}", "provenance method value @property"),
     ],
 )
 def test_what_a_loss_states_of_another_kind_is_refused_in_one_line(tmp_path, stated, complaint):
@@ -82,16 +82,14 @@ def test_a_loss_without_a_kernel_is_refused_in_python_too():
     class Mine(Loss):
         name = "mine"
 
-    with pytest.raises(UserError, match="'mine' states no kernel"):
+    with pytest.raises(UserError, match=r"'mine' .* kernel"):
         Mine()
 
 
 def test_a_kernel_without_a_curvature_is_refused_by_the_name_of_its_loss(tmp_path, monkeypatch):
     monkeypatch.setattr(kernels, "ROWS", [*kernels.ROWS, (lambda y, m: (m, 1.0), None)])
-    complaint = (
-        f"^[^\n]*own.toml: objective.loss: 'mine' states kernel = {len(kernels.ROWS) - 1}, whose row has no curvature[^\n]*$"
-    )
-    with pytest.raises(UserError, match=complaint):
+    complaint = f"own.toml: objective.loss: 'mine' states kernel = {len(kernels.ROWS) - 1}, whose row has no curvature"
+    with pytest.raises(UserError, match=naming(complaint)):
         job(tmp_path, LOSS.format(f"kernel = {len(kernels.ROWS) - 1}; solver = 'newton'"))
 
 
@@ -109,7 +107,7 @@ def test_a_loss_without_a_solver_has_no_f_star(tmp_path, kernel):
     [("None", "the loss 'mine' states no solver"), ("'newtom'", "newton")],
 )
 def test_a_job_that_needs_the_optimum_of_a_loss_without_a_solver_is_refused(tmp_path, solver, complaint):
-    with pytest.raises(UserError, match=f"x\\* cannot be computed: [^\n]*{complaint}[^\n]*$"):
+    with pytest.raises(UserError, match=naming(f"x* {complaint}")):
         played(tmp_path, LOSS.format(f"kernel = HINGE; solver = {solver}"), **{"start.at": "optimum"})
 
 

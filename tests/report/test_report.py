@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.refusals import refused
 from helpers.running import BIN, PATIENT, command, wait_for
 
 import mpi_compress as mc
@@ -257,11 +258,9 @@ def test_the_table_links_jobs_and_shows_their_state(folder, found):
     assert any("[idle](jobs/idle.toml)" in line and "| not run | 3 not run |" in line for line in lines)
 
 
-def test_without_results_or_jobs_there_is_no_report(tmp_path, folder, capsys):
-    assert main(["report", str(folder / "jobs" / "idle.toml"), "--out", str(tmp_path), "-o", str(tmp_path / "r.html")]) == 2
-    assert "there are no results to report" in capsys.readouterr().err
-    assert main(["report", str(tmp_path / "nowhere")]) == 2
-    assert "no such job file or folder" in capsys.readouterr().err
+def test_without_results_there_is_no_report(tmp_path, folder, capsys):
+    line = ["report", folder / "jobs" / "idle.toml", "--out", tmp_path, "-o", tmp_path / "r.html"]
+    assert "there are no results to report" in refused(line, capsys)
     assert not (tmp_path / "r.html").exists()
 
 
@@ -347,7 +346,7 @@ def test_a_gallery_has_a_picture_of_every_job_with_results(folder, found, tmp_pa
     pictures = re.findall(r"\((gallery/.*\.png)\)", text)
     assert len(pictures) == sum(bool(o.job and o.runs) for o in found) > 0
     assert all((tmp_path / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)
-    assert "a stand-in for gisette" in text
+    assert "gisette" in text
 
 
 def test_a_level_that_is_met_exactly_is_reached():

@@ -9,6 +9,7 @@ import mpi_compress as mc
 from mpi_compress import report as pages
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.job.loading import load_job
+from mpi_compress.results.columns import column_of
 from mpi_compress.results.targets import target_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason='needs pip install "mpi-compress[browser]"')
@@ -131,7 +132,7 @@ def test_controls_change_the_plot(visit):
     job(opened).get_by_label("Vertical scale").select_option("linear")
     assert paths(opened) != linear
     job(opened).get_by_label("Horizontal", exact=True).select_option("wire_bits_up")
-    assert axis(opened, "x") == "bits sent up, on the wire [bit]"
+    assert axis(opened, "x") == f"{column_of('wire_bits_up').label} [bit]"
 
 
 def test_the_legend_shows_how_lines_are_drawn(visit):
@@ -246,7 +247,8 @@ def test_the_targets_column_and_what_is_counted_are_chosen(visit, found):
     opened = visit()
     place = job(opened).locator(".reach")
     place.get_by_label("Target of").select_option("loss f(x)")
-    for by, label in (("wire_bits_up", "bits sent up, on the wire"), ("cost_up", "communication cost up"), ("seconds", "time")):
+    for by in ("wire_bits_up", "cost_up", "seconds"):
+        label = column_of(by).label
         place.get_by_label("Counted in").select_option(label)
         assert place.locator(".caption").text_content().startswith(label)
         heads, rows = texts(opened, "#figure-job .reach")

@@ -10,6 +10,7 @@ from mpi_compress.evidence.lines import lines
 from mpi_compress.figures.curves import ceiling, ceilings, smoothed
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import series
+from mpi_compress.results.columns import column_of
 
 JOB = {
     "title": "noise", "data": {"generator": "gspar", "samples": 40, "dim": 8}, "objective": {"mu": "1e-2 L"}, "workers": {"count": 2},
@@ -50,7 +51,7 @@ def test_a_curve_that_diverges_ends_where_that_of_plot_does(runs):
 
 def test_costs_have_their_model_and_unit(runs):
     view = json.loads(series.as_json(series.views(runs, FigureTable(), 64)))[0]
-    assert view["names"]["cost_up"] == "communication cost up, packet [bit]"
+    assert view["names"]["cost_up"] == f"{column_of('cost_up').label}, packet [bit]"
 
 
 def test_panels_show_series_of_other_views(tmp_path):

@@ -194,13 +194,13 @@ def test_columns_that_follow_from_others(tmp_path):
         (lambda h5: h5.attrs.__setitem__("status", 3), "its attribute status is no text"),
         (lambda h5: h5.attrs.__setitem__("settled", "{"), "its attribute settled cannot be read"),
         (lambda h5: h5["trace"].pop("round"), "it has no column round"),
-        (lambda h5: h5.pop("timing"), "it has no column seconds"),
+        (lambda h5: h5.pop("timing"), "column seconds"),
         (lambda h5: h5["trace/loss"].resize((7,)), "some columns have 7 rows, and some 10"),
         (lambda h5: h5.__setitem__("trace/group/loss", 3), "cannot be read as HDF5"),
         (lambda h5: h5.attrs.__setitem__("format", "other/9"), "is no result of format mpi-compress/1 but of other/9"),
         (lambda h5: h5["trace"].move("own", "owns"), "its dataset /trace/own is missing"),
-        (lambda h5: h5.attrs.__setitem__("L", 2.0), "its attribute L is not as it was written"),
-        (lambda h5: h5.attrs.pop("mu"), "its attribute mu is missing"),
+        (lambda h5: h5.attrs.__setitem__("L", 2.0), "attribute L written"),
+        (lambda h5: h5.attrs.pop("mu"), "attribute mu missing"),
         (lambda h5: h5.attrs.__setitem__("checksums", "{}"), "its checksums cannot be read"),
     ],
 )
@@ -261,7 +261,7 @@ def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
         del h5["trace/own"]
         del h5.attrs["checksums"]
     said = list(difference(*(mc.read(r.file) for r in runs)))
-    assert said[-1] == "equal, bit for bit: 10 rows of the columns that both have"
+    assert said[-1].endswith(": 10 rows of the columns that both have")
 
 
 def test_a_seed_that_has_reached_its_end_stays_there_until_most_have(tmp_path):

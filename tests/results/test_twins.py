@@ -53,7 +53,7 @@ def test_what_was_set_from_outside_is_said_of_the_run_it_was_set_for(tmp_path, p
 def test_where_a_twin_cannot_be_linked_the_run_itself_says_why(tmp_path):
     mc.run({**TABLES, "title": "one"}, out=tmp_path)
     (tmp_path / "other").write_text("in the way")
-    with pytest.raises(mc.UserError, match="other: results cannot be written there: File exists"):
+    with pytest.raises(mc.UserError, match=r"other: .*File exists"):
         mc.run({**TABLES, "title": "one", "name": "other"}, out=tmp_path)
 
 
