@@ -71,7 +71,7 @@ WRONG = [
     ("show nothing.h5", "nothing.h5: there is no such file"),
     ("show job.toml", "is no result but a job; `plan` and `table` take it"),
     ("show folder", "folder: is a folder; a result file is wanted"),
-    ("show text", "text: cannot be read as HDF5"),
+    ("show text", "text: HDF5"),
     ("results", "COMMAND"),
     ("results rm nothing --yes", "nothing"),
     ("results mv nothing other", "nothing"),

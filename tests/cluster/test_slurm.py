@@ -115,8 +115,7 @@ def test_a_queue_that_does_not_answer_is_not_an_empty_one(small_job, tmp_path, c
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert main(["plan", str(small_job)]) == 0
     assert "not known (slurm_load_jobs error: Unable to contact slurm controller), SLURM 17_0" in capsys.readouterr().out
-    assert main(["submit", str(small_job)]) == 2
-    assert "not known: slurm_load_jobs error: Unable to contact" in capsys.readouterr().err
+    refused(["submit", small_job], capsys, "not known: slurm_load_jobs error: Unable to contact")
     assert "#SBATCH --array=0" in printed(capsys, small_job)
     assert main(["run", str(small_job), "--index", "0", "--quiet"]) == 0
     assert main(["submit", str(small_job), "--only", job.runs[0].label]) == 0

@@ -23,7 +23,7 @@ def test_formulas_have_the_value_that_they_read_as(text, value):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("1/(L-4)", "with L = 4"), ("Lmax", "Lmax"), ("1/", "cannot be read"), ("", "cannot be read"),
+        ("1/(L-4)", "with L = 4"), ("Lmax", "Lmax"), ("1/", "cannot be read"), ("", "''"),
         ("__import__('os')", "not allowed"), ("L.real", "not allowed"), ("[1][0]", "not allowed"), ("open(L)", "not allowed"),
         ("(-L)**0.5", "not a real number"), ("2 * (-L)**0.5", "not a real number"), ("min()", "'min()'"), ("sqrt(1, 2)", "sqrt(1, 2)"),
         ("max(3)", "max(3)"), ("exp(1e9)", "too large"), ("'1'", "not allowed"), ("True", "not allowed"),
@@ -39,7 +39,7 @@ def test_what_is_no_formula_is_refused_with_the_reason(text, complaint):
     ("text", "complaint"),
     [
         ("1" + "0" * 400, "too large a number"), ("-" * 3000 + "1", "3001 characters"), ("7" * 30_000, "30000 characters"),
-        ("-" * 60 + "1", "more than 50 levels"), ("(" * 400 + "1" + ")" * 400, "cannot be read"), ("+".join("1" * 300), "50 levels"),
+        ("-" * 60 + "1", "more than 50 levels"), ("(" * 400 + "1" + ")" * 400, "read"), ("+".join("1" * 300), "50 levels"),
         ("-" * 999 + "1", "50 levels"),
     ],
 )  # fmt: skip

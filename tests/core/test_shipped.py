@@ -5,6 +5,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+from helpers.refusals import refused
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -60,9 +61,7 @@ def test_list_names_each_job_with_its_title_and_help_ends_with_what_to_type(tmp_
 def test_a_job_that_is_not_there_names_one_like_it(name, hint, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.toml").write_text("")
-    assert main(["plan", name]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"{name}: there is no such job file; {hint}" in line
+    assert f"{name}: there is no such job file; {hint}" in refused(["plan", name], capsys)
 
 
 def test_the_long_description_leads_to_no_file():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.running import BIN, PATIENT, After, command, wait_for
+from helpers.running import BIN, PATIENT, After, command, gone_on, wait_for
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Stopped
@@ -167,7 +167,8 @@ def test_a_worker_that_is_killed_ends_the_job_and_what_was_logged_is_kept(tmp_pa
     assert f"broken off (round {kept[-1]}" in plan
     again = command(*line, "--time-limit", "5", ranks=4)
     assert again.returncode == 75
-    from_round = int(re.search(r"goes on from round (\d+00)", again.stderr)[1])
+    (from_round,) = gone_on(again.stderr)
+    assert from_round % 100 == 0
     assert mc.read(part).trace["round"][-1] >= from_round >= kept[-1] - 100
 
 
@@ -208,7 +209,7 @@ def test_what_cannot_be_compressed_has_diverged(ranks, tmp_path):
     assert done.returncode == 3, done.stderr
     (file,) = tmp_path.rglob("gspar-*.h5")
     assert mc.read(file).status == "diverged"
-    assert re.search(r"is not finite: worker \d: no more$", mc.read(file).attrs["reason"])
+    assert re.search(r"worker \d: no more$", mc.read(file).attrs["reason"])
 
 
 def test_with_numbers_drawn_beforehand_it_goes_on_where_it_was(tmp_path):
@@ -255,5 +256,5 @@ def test_sixteen_workers_come_as_far_as_in_rounds(tmp_path):
 def test_a_stop_by_bits_is_refused_as_none_are_counted(tmp_path):
     job = tmp_path / "job.toml"
     job.write_text(JOB.format(count=2, step=0.1, every=10, rounds=10))
-    with pytest.raises(mc.UserError, match=r"stop\.wire_bits_up: async-sgd .* counts no bits; give rounds or seconds"):
+    with pytest.raises(mc.UserError, match=r"stop\.wire_bits_up: async-sgd .* counts no bits"):
         mc.run(mc.load_job(job, {"stop.wire_bits_up": 1000}), out=tmp_path)

@@ -52,7 +52,7 @@ def test_the_status_of_a_run_that_explodes_is_that_of_divergence(tmp_path):
     exploding(tmp_path)
     done = command("run", tmp_path / "exploding.toml", "--out", tmp_path, "--quiet", "--fresh")
     assert done.returncode == 3
-    assert "diverged (the loss rose" in done.stderr
+    assert "exploding: diverged (" in done.stderr
 
 
 def test_a_start_near_0_does_not_make_a_small_loss_an_explosion():

@@ -1,5 +1,6 @@
 """Jobs as dicts, and what a caller in Python adds to runs: rows, metrics and an end of its own."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -81,8 +82,7 @@ def test_the_name_is_given_or_follows_from_the_title():
         ({"stop": 3}, "stop 3 [stop]"),
         ({"run": {"label": "a"}}, "run"),
         ({"name": "../a"}, r"name: '../a' was given; it should name a folder"),
-        ({"name": "/a"}, r"name: '/a' was given"),
-        ({"name": 3}, r"name: 3 was given"),
+        ({"name": "/a"}, "name: '/a'"), ({"name": 3}, "name: 3"),
         ({"log": {"metrics": ["acuracy"]}}, "log.metrics acuracy accuracy"),
         ({"log": {"metrics": ["nonzeros", "nonzeros"]}}, "log.metrics nonzeros"),
         ({"log": {"metrics": "nonzeros"}}, "log.metrics nonzeros"),
@@ -247,7 +247,7 @@ def test_metrics_and_until_give_the_same_bytes_on_ranks(tmp_path):
     assert said(BIN / "mpiexec", "-n", "3", out="three", further=["ranks"]) == "[(0, 0), (0, 0), (8, 1)]\n"
     (one,), (three,) = (list((tmp_path / out).rglob("*.h5")) for out in ("one", "three"))
     assert_equal(one, three)
-    assert mc.read(three).attrs["reason"] == "until(row) is true after 7 rounds"
+    assert re.search(naming("until 7"), mc.read(three).attrs["reason"])
 
 
 @pytest.fixture
@@ -279,7 +279,7 @@ def test_ctrl_c_saves_and_raises_stopped_and_the_same_call_goes_on(tmp_path):
 @pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_before_the_rounds_is_stopped_too(tmp_path, monkeypatch):
     monkeypatch.setattr("mpi_compress.engine.runner.prepare", lambda *_: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(mc.Stopped, match="stopped by SIGINT while it was being prepared"):
+    with pytest.raises(mc.Stopped, match=r"SIGINT while it was being prepared"):
         mc.run(JOB, out=tmp_path)
 
 

@@ -3,6 +3,7 @@
 All jobs are played by one start of MPI for each number of ranks, and every result is compared with that of one process.
 """
 
+import re
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import tomli_w
 from helpers.examples import ALGORITHMS, CHANGING, GENERATED, SHARED_MEMORY, run_of
 from helpers.layouts import TREE, Ended, Layout, Plan, assert_equal, play, play_all, results
 from helpers.problems import problem_files, problems_job
+from helpers.refusals import naming
 from helpers.running import BIN, PATIENT, SMALL_JOB
 
 import mpi_compress as mc
@@ -302,8 +304,7 @@ def test_every_algorithm_has_an_example():
 def test_a_diverged_run_names_who_could_not_send_and_what_to_change(way, who, played):
     run = mc.read(played(ONE)[f"too-fine-{way}", "too fine"])
     assert run.status == "diverged"
-    assert run.attrs["reason"].startswith(f"the update of round 0 is not finite: {who}: a value of magnitude")
-    assert run.attrs["reason"].endswith("use a larger step")
+    assert re.search(naming(f"update of round 0 is not finite: {who}: magnitude larger step"), run.attrs["reason"])
 
 
 @pytest.mark.parametrize(

@@ -88,14 +88,12 @@ def test_huber_as_a_plugin_reaches_the_optimum_that_scipy_finds(tmp_path):
         ("return np.zeros(3), m - y", "mine value_and_slope (3,)"),
         ("return (m - y) ** 2, m - y[:-1, None]", "'mine', value_and_slope: slopes have shape"),
         ("return m - y", "mine value_and_slope float64"),
-        ("return np.log(m - m), m", "'mine', value_and_slope: the slope is NaN"),
+        ("return (m - m) / (m - m), m", "'mine', value_and_slope: the value is NaN"),
         ("return m, np.sqrt(-1 - m * m)", "'mine', value_and_slope: the slope is NaN for the label"),
         ('return "much", "more"', "mine value_and_slope ()"),
     ],
 )
 def test_a_loss_that_returns_something_wrong_is_named_in_one_line(tmp_path, body, complaint):
-    if "np.log" in body:
-        body, complaint = "return (m - m) / (m - m), m", "'mine', value_and_slope: the value is NaN"
     with pytest.raises(UserError, match=naming(complaint)):
         played(tmp_path, LOSS.format(body), 'loss = "mine"')
 
@@ -103,7 +101,7 @@ def test_a_loss_that_returns_something_wrong_is_named_in_one_line(tmp_path, body
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ("return 0.0, x[:-1]", "'mine', loss_and_gradient: coordinates of the gradient have shape (7,); it should be (8,)"),
+        ("return 0.0, x[:-1]", "'mine', loss_and_gradient: coordinates of the gradient (7,) (8,)"),
         ("return 0.0, x / 0", "'mine', loss_and_gradient: the gradient is"),
         ("return np.nan, x", "'mine', loss_and_gradient: the loss is NaN, where x is finite"),
         ("return x", "mine loss_and_gradient float64 (8,)"),
@@ -211,7 +209,7 @@ def test_a_random_start_has_its_scale_and_is_the_seeds(tmp_path):
         ('model = "sofmax"', None, "objective.model sofmax softmax"),
         ('penalty = { name = "ration" }', None, "objective.penalty ration ratio"),
         ('penalty = { name = "ratio", weigth = 1 }', None, "objective.penalty weigth weight"),
-        ('penalty = { name = "ratio", weight = -1 }', None, "objective.penalty: weight = -1 must be 0 or more"),
+        ('penalty = { name = "ratio", weight = -1 }', None, "objective.penalty: weight = -1 0"),
         ('penalty = { name = "l1", weight = 1 }', '{ name = "dasha" }', "objective.penalty: 'l1' is not smooth, and dasha has no step"),
         ('penalty = { name = "ratio", weight = 1 }, mu = 1, regularizer = "master"', '{ name = "cat" }', "'ratio' is at the master"),
         ("smoothness = 0", None, "objective smoothness 0.0 0"),

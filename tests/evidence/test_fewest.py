@@ -11,6 +11,7 @@ from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.evidence.problems import HEADS, fewest, lines
 from mpi_compress.report import series
 from mpi_compress.report.text import summary, table
+from mpi_compress.results.columns import column_of
 
 JOB = """
 data = { generator = "gspar", samples = 40, dim = 12 }
@@ -84,7 +85,7 @@ def test_the_data_itself_has_a_column(tmp_path):
 
 def test_the_table_is_on_the_terminal_in_markdown_and_nowhere_without_a_target(found, tmp_path):
     text = list(lines(fewest(found)))
-    assert text[0] == "least bits sent up, on the wire, by problem:"
+    assert text[0] == f"least {column_of('wire_bits_up').label}, by problem:"
     assert text[1].startswith("  logistic + 0.1 ratio, gspar, d = 12, n = 2; squared_grad_norm ≤ 0.001: ")
     assert set(text) <= set(summary(found))
     assert f"## Least {text[0].removeprefix('least ').removesuffix(', by problem:')}, by problem\n\n{markdown(HEADS, [row.cells for row in fewest(found)])}" in table(found)

@@ -168,7 +168,8 @@ def test_cores_are_a_number_and_in_results_of_earlier_versions_words(six):
 
 def test_a_level_that_no_run_comes_down_to_is_no_test(six):
     verdict = judged(six, "round('SGD', loss=-1) / round('GD', loss=-1)", "> 0")
-    assert (verdict.outcome, verdict.reason) == ("not tested", "no run comes down to the level")
+    assert verdict.outcome == "not tested"
+    assert verdict.reason.endswith(" level")
     assert judged(six, "round('SGD', loss=-1) / round('GD')", "<= 3").outcome == "does not hold"
 
 

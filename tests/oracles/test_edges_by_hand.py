@@ -210,10 +210,10 @@ def test_a_job_is_named_by_its_path_below_the_innermost_folder_of_jobs_and_its_r
 
 def test_a_penalty_may_be_nan_only_where_x_is_not_finite():
     assert np.isnan(_value(None, np.nan, np.array([np.inf, 1.0])))
-    with pytest.raises(ValueError, match="NaN, where x is finite"):
+    with pytest.raises(ValueError, match="NaN"):
         _value(None, np.nan, np.ones(2))
     assert np.isnan(_of_x(None, np.array([np.nan, 1.0]), np.array([np.inf, 1.0]))[0])
-    with pytest.raises(ValueError, match="coordinate 1 is NaN, where x is finite"):
+    with pytest.raises(ValueError, match="coordinate 1 "):
         _of_x(None, np.array([1.0, np.nan]), np.ones(2))
 
 

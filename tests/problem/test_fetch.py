@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from helpers import refusals
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -93,13 +94,9 @@ def sets(tmp_path):
     return tmp_path / "cache" / "sets"
 
 
-def refused(names, capfd) -> str:
+def refused(names, capfd, words="") -> str:
     """The one line that `data get` ends in."""
-    assert main(["data", "get", "--quiet", *names]) == 2
-    told = capfd.readouterr()
-    assert told.out == ""
-    (text,) = told.err.splitlines()
-    return text
+    return refusals.refused(["data", "get", "--quiet", *names], capfd, words)
 
 
 def test_a_set_is_fetched_checked_and_remembered(site, sets, capfd):
@@ -156,8 +153,8 @@ def test_without_ranges_a_connection_that_breaks_is_given_up_after_some_attempts
 
 @pytest.mark.parametrize(("name", "lie", "says"), [
     ("tiny", 100, "the connection ended at"),
-    ("packed", 100, "the connection ended at"),
-    ("tiny", -1000, "is no LIBSVM text|N = 49.., and N = 5000 is published"),
+    ("packed", 100, "connection"),
+    ("tiny", -1000, "is no LIBSVM text|N = 49.., .*N = 5000"),
     ("packed", -1000, "is damaged or cut short"),
 ])  # fmt: skip
 def test_a_wrong_length_is_found_out(site, sets, capfd, name, lie, says):
@@ -169,15 +166,13 @@ def test_a_wrong_length_is_found_out(site, sets, capfd, name, lie, says):
 @pytest.mark.parametrize(("content", "says"), [
     (b"<!DOCTYPE html>\n<p>Please log in\n", "what came for tiny is no LIBSVM text: 1: '<!DOCTYPE'"),
     (b"", "N = 0, and N = 5000 is published"),
-    (TEXT[: TEXT.index(b"\n") + 1], "N = 1, and N = 5000 is published"),
-    (TEXT + b"1 1:1\n", "N = 5001, and N = 5000 is published"),
-    (TEXT.replace(b" 15:", b" 16:"), "d = 16, and d = 15 is published"),
-    (TEXT.replace(b" 15:1", b""), "d = 14, and d = 15 is published"),
+    (TEXT[: TEXT.index(b"\n") + 1], "N = 1 N = 5000"), (TEXT + b"1 1:1\n", "N = 5001 N = 5000"),
+    (TEXT.replace(b" 15:", b" 16:"), "d = 16 d = 15"), (TEXT.replace(b" 15:1", b""), "d = 14 d = 15"),
     (TEXT.replace(b":77.25", b":nan"), "value 'nan' of index"),
 ])  # fmt: skip
 def test_wrong_content_is_refused_and_not_kept(site, sets, capfd, content, says):
     site.files["tiny"] = content
-    assert says in refused(["tiny"], capfd)
+    refused(["tiny"], capfd, says)
     assert not [f for f in sets.rglob("*") if f.is_file()]
     site.files["tiny"] = TEXT
     assert main(["data", "get", "tiny", "--quiet"]) == 0
