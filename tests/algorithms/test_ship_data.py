@@ -128,7 +128,7 @@ def test_its_bits_are_those_of_the_bytes_of_rows_and_of_x(tmp_path):
     [
         ({"objective": {"model": "softmax", "mu": 0.1}}, "linear model"),
         ({"up": {"name": "top-k", "k": 3}}, "leave up.compressor out"),
-        ({"workers": {"count": 5, "participate": 2}}, "needs all workers"),
+        ({"workers": {"count": 5, "participate": 2}}, "participate = 2"),
         ({"workers": {"count": 5, "fold": "tree"}}, "fold"),
     ],
 )

@@ -93,6 +93,8 @@ def test_what_cannot_be_submitted_is_refused(options, complaint, small_job, tmp_
         ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\nPlease see the FAQ\n", "Killed (signal 9)"),
         ("slurmstepd: error: *** JOB 1 CANCELLED DUE TO TIME LIMIT ***\n", "*** JOB 1 CANCELLED DUE TO TIME LIMIT ***"),
         ("bash: line 9: module: command not found\n", "bash: line 9: module: command not found"),
+        ("earlier: not this one\nmpi-compress: the run failed:\n  File x, line 1\nValueError: no more\nafterwards\n", "ValueError: no more"),
+        ("earlier\nmpi-compress: it is full\nafterwards\n", "it is full"),
         ("", ""),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_formula_needs_the_names_in_it_that_are_no_functions():
     assert names_in(0.1) == set()
 
 
-@pytest.mark.parametrize(("size", "value"), [("576 B", 4608), ("54 bits", 54), ("1.5 kB", 12000), ("1 KiB", 8192), (3.5, 3.5)])
+@pytest.mark.parametrize(("size", "value"), [("576 B", 4608), ("54 bits", 54), ("1.5 kB", 12000), ("1 KiB", 8192), ("1 MiB", 8 * 2**20), ("1 GB", 8e9), ("3 MB", 24e6), (3.5, 3.5)])
 def test_sizes_are_in_bits(size, value):
     assert bits(size) == value
 

@@ -189,17 +189,6 @@ def test_a_run_stops_at_a_gradient_norm(tmp_path):
     assert run.trace["grad_norm"][-1] <= 1e-3 < run.trace["grad_norm"][-2]
 
 
-def test_a_random_start_has_its_scale_and_is_the_seeds(tmp_path):
-    starts = [
-        played(tmp_path, "", "mu = 0.1", more=f'seed = {seed}\nstart = {{ at = "random", scale = {scale} }}\nstop = {{ rounds = 0 }}',
-               data='generator = "gspar", samples = 30, dim = 400').x
-        for seed, scale in ((0, 2.0), (0, 1.0), (1, 2.0))
-    ]  # fmt: skip
-    assert np.array_equal(starts[0], 2 * starts[1])
-    assert np.std(starts[0]) == pytest.approx(2, rel=0.1)
-    assert not np.array_equal(starts[0], starts[2])
-
-
 @pytest.mark.parametrize(
     ("objective", "algorithm", "complaint"),
     [

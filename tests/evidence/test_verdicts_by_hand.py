@@ -136,6 +136,7 @@ def test_a_condition_divides_an_interval_if_it_holds_within_it_and_does_not():
 def test_the_best_of_a_grid_at_its_edge_is_said(six):
     assert [at_edge(run, runs) for runs in [_grid(k=[10, 1, "0.05", 3])] for run in runs] == [True, False, True, False]
     assert at_edge((qsgd := _grid(levels=[2, 20, 5], bits=[3, 6, 4]))[1], qsgd), "numbers that rise together"
+    assert at_edge((falling := _grid(levels=[1, 2, 3], bits=[6, 4, 3]))[0], falling), "or fall"
     assert not at_edge((crossed := _grid(levels=[2, 20, 5], bits=[4, 3, 6]))[1], crossed)
     assert not any(at_edge(runs[0], runs) for runs in (_grid(name=["a", "b", "c"]), _grid(k=[1, 2]), _grid(k=[1, "2/L", 3]), _grid(k=[1] * 3)))
     verdict = judged(six, "wire_bits_up('top, k = *')", "> 0")
@@ -148,14 +149,6 @@ def _grid(**values):
     points = [dict(zip(values, point, strict=True)) for point in zip(*values.values(), strict=True)]
     jobs = ["[up.compressor]\n" + "\n".join(f"{key} = {value!r}" for key, value in point.items()) for point in points]
     return [mc.Run(Path(f"{i}.h5"), {"label": f"run {i}", "job": job}, {}, {}, {}, None) for i, job in enumerate(jobs)]
-
-
-def test_workers_that_shared_a_core_are_no_test_of_what_runs_at_once(six):
-    verdict = judged(six, "loss('SGD')", "> 0", "alone = true\n")
-    assert verdict.outcome == "not tested"
-    assert verdict.holds is None
-    assert "a rank and a core for each worker; the 3 of 'SGD' had 1 on" in verdict.reason
-    assert judged(six, "loss('SGD')", "> 0", "alone = false\n").outcome == "holds"
 
 
 def test_cores_are_a_number_and_in_results_of_earlier_versions_words(six):

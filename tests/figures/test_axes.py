@@ -103,7 +103,7 @@ def test_an_entry_of_a_legend_is_at_most_as_long_as_a_line():
     [
         (1e4, None, "10 k"), (9999.0, None, "9999"), (1e6, None, "1 M"), (999_999.0, None, "999.999 k"), (2e9, None, "2 G"),
         (3e20, None, "300000 P"), (-2e6, None, "-2 M"), (-2e6, 1e9, "-0.002 G"), (1e-3, None, "0.001"), (9.99e-4, None, "9.99·10⁻⁴"),
-        (-1e-4, 1.0, "-1·10⁻⁴"),
+        (-1e-4, 1.0, "-1·10⁻⁴"), (0.0, None, "0"), (0.02, None, "0.02"),
     ],
 )  # fmt: skip
 def test_numbers_have_a_prefix_from_10_000_on_and_powers_of_ten_below_a_thousandth(value, end, text):

@@ -582,17 +582,6 @@ def test_what_was_imported_and_not_what_was_saved_since_decides_the_id(tmp_path)
     assert mc.run(mc.load_job(file), out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * 12
 
 
-def test_plugins_of_one_name_in_two_folders_are_two(tmp_path):
-    found = []
-    for k in ("-3", "-2", "-3"):
-        folder = tmp_path / k
-        folder.mkdir(exist_ok=True)
-        (folder / "of_one_name.py").write_text(HEAD + compressor(SORTED.replace("-3", k)))
-        (folder / "job.toml").write_text(JOB.format(name="of_one_name", **OURS))
-        found.append(mc.run(mc.load_job(folder / "job.toml"), out=folder)[0].trace["elements_up"][-1])
-    assert found == [60, 40, 60]
-
-
 def test_a_job_keeps_its_id_whatever_is_loaded_after_it(tmp_path):
     (tmp_path / "shared_parts.py").write_text(HEAD + compressor(SORTED))
     jobs, ids = [], []

@@ -99,7 +99,7 @@ def test_the_input_is_not_written_to_and_may_have_strides():
         (lambda: mc.coder("my-own"), "a part of your own is known once its module is imported"),
         (lambda: mc.coder("top-k", kk=3), "coder.compressor kk k"),
         (lambda: mc.coder("top-k", k=3, codec="ricce"), "coder.codec ricce rice"),
-        (lambda: mc.coder("top-k", k=3, codec="ternary"), "coder.codec: 'ternary' cannot write what 'top-k' makes"),
+        (lambda: mc.coder("top-k", k=3, codec="ternary"), "coder.codec 'ternary' 'top-k'"),
         (lambda: mc.coder("top-k", k=3, float=12), "coder.codec.float: 12 was given"),
         (lambda: mc.coder("top-k", k=99).encode(V), "top-k: k = 99 is more than the d = 50 coordinates"),
         (lambda: mc.coder("accordion", k_min=1, k_max=2, every=1).encode(V[:0]), "coder: 0 coordinates"),
@@ -135,7 +135,7 @@ def test_a_coder_of_ones_own_compressor_is_checked():
             return mc.Sparse(v.size, np.array([1, 1]), v[:2])
 
     try:
-        with pytest.raises(mc.UserError, match="coders-test, compress: indices have 1 more than once"):
+        with pytest.raises(mc.UserError, match="coders-test, compress: indices "):
             mc.coder("coders-test").encode(V)
     finally:
         compressors.forget(__name__)

@@ -127,7 +127,7 @@ def test_runs_of_a_model_take_its_blocks(tmp_path, flowers):
     assert runs[0].x.tobytes() == runs[1].x.tobytes() == runs[2].x.tobytes()
     assert runs[0].trace["elements_up"][-1] == 8 * 3 * (2 + 1)
     assert runs[2].trace["wire_bits_up"][-1] != runs[0].trace["wire_bits_up"][-1]
-    with pytest.raises(UserError, match="a loss of a margin has none"):
+    with pytest.raises(UserError, match='sizes = "model"'):
         run_of(tmp_path / "loss", algorithm, {"name": "blocks", "of": of, "sizes": "model"}, rounds=2)
 
 

@@ -165,7 +165,7 @@ def test_a_master_that_asks_for_single_messages_is_told_so():
     ups = Folded(Dense(np.ones(3)), 5)
     assert len(ups) == 5
     for ask in (lambda: ups[0], lambda: list(ups), lambda: ups[-1:]):
-        with pytest.raises(UserError, match=r'fold = "order" would do'):
+        with pytest.raises(UserError, match=r'fold = "order"'):
             ask()
 
 

@@ -15,14 +15,10 @@ from mpi_compress.algorithms.tuning.schemes import Stochastically
 from mpi_compress.algorithms.tuning.search import alistarh_budget, improvement_of
 from mpi_compress.cli.main import main
 from mpi_compress.cluster import notes
-from mpi_compress.cluster.slurm import Task
 from mpi_compress.core import arrays
-from mpi_compress.core.expressions import bits
 from mpi_compress.core.streams import Pool
-from mpi_compress.evidence.answers import at_edge
 from mpi_compress.evidence.comparison import Cell
 from mpi_compress.evidence.levels import levels, round_targets
-from mpi_compress.figures.words import number
 from mpi_compress.job.loading import Job, parse_job
 from mpi_compress.job.tables import LogTable
 from mpi_compress.job.trials import _shortened
@@ -95,29 +91,12 @@ def test_the_gap_of_double_encoding_is_what_the_direction_is_off_over_what_it_ma
         assert run.trace["gap"][k] == pytest.approx(np.linalg.norm(seen[k][1] - true) / run.method.budget(k - 1), rel=1e-6)
 
 
-def with_settings(*tables):
-    return [SimpleNamespace(written={"seed": seed, "algorithm": {"name": "gd", **table}}, tuned=None) for seed, table in enumerate(tables)]
-
-
-def test_a_run_is_at_the_edge_of_a_grid_where_its_numbers_rise_or_fall_together():
-    rising = with_settings({"step": 0.1, "batch": 1}, {"step": 0.2, "batch": 2}, {"step": 0.3, "batch": 3})
-    falling = with_settings({"step": 0.1, "batch": 3}, {"step": 0.2, "batch": 2}, {"step": 0.3, "batch": 1})
-    mixed = with_settings({"step": 0.1, "batch": 2}, {"step": 0.2, "batch": 3}, {"step": 0.3, "batch": 1})
-    assert [[at_edge(run, runs) for run in runs] for runs in (rising, falling)] == 2 * [[True, False, True]]
-    assert not any(at_edge(run, mixed) for run in mixed)
-    assert not at_edge(rising[0], rising[:2])
-
-
 def test_targets_are_shares_of_the_way_and_on_an_axis_of_decades_shares_of_its_decades():
     values = [np.array([8.0, 4.0, 0.0])]
     assert round_targets(values, rising=False, falls=False, asked=[]) == [4.0, 1.6, 0.4]
     assert round_targets([np.array([0.1, 0.5, 0.9])], rising=True, falls=False, asked=[0.88]) == [0.5, 0.74, 0.86, 0.88]
     assert round_targets([np.array([1e4, 1.0])], rising=False, falls=True, asked=[]) == [1e3, 1e2, 1e1]
     assert round_targets([np.array([1.0, 2.0])], rising=False, falls=False, asked=[0.5]) == []
-
-
-def test_numbers_on_an_axis_are_plain_from_a_thousandth_on():
-    assert [number(value) for value in (0.0, 0.02, 1e-3, 7e-4)] == ["0", "0.02", "0.001", "7·10⁻⁴"]
 
 
 def test_four_labels_are_all_of_four_and_the_first_of_five():
@@ -142,15 +121,6 @@ def test_table_1_is_shown_for_powers_of_ten_below_the_first_square_of_the_gradie
     assert [(row.kind, row.eps, row.needed) for row in table.rows()] == [("non-convex", pytest.approx(16 * 10.0**-k), need) for k, need in ((1, 2), (2, 3), (3, 3))]
 
 
-def test_the_last_words_of_a_task_are_those_after_its_own_last_line(tmp_path):
-    log = tmp_path / "log"
-    task = Task("1_0", "", "", log)
-    log.write_text("earlier: not this one\nmpi-compress: the run failed:\n  File x, line 1\nValueError: no more\nafterwards\n")
-    assert task.last_words() == "ValueError: no more"
-    log.write_text("earlier\nmpi-compress: it is full\nafterwards\n")
-    assert task.last_words() == "it is full"
-
-
 @pytest.mark.parametrize("wrong", [{"first": "0"}, {"tasks": {"a": "1", "b": 2}}, {"job": "7_1"}, {"job": 7}])
 def test_a_note_with_one_number_that_is_none_is_not_read(wrong):
     right = {"job": "7", "first": 2, "tasks": {"a": 0, "b": 1}}
@@ -169,11 +139,6 @@ def test_results_are_listed_with_their_ages(tmp_path, capsys):
     said = capsys.readouterr().out
     assert [age in said for age in ("0 min", "3 h", "4 d")] == [True] * 3, said
 
-
-
-@pytest.mark.parametrize(("text", "value"), [("1 MiB", 8 * 2**20), ("2 KiB", 2**14), ("1 GB", 8e9), ("3 MB", 24e6), ("1 kB", 8e3), ("5 B", 40), ("7 bits", 7)])
-def test_every_unit_of_a_size_is_that_many_bits(text, value):
-    assert bits(text) == value
 
 
 def test_a_sample_of_one_row_is_the_least():

@@ -116,7 +116,8 @@ def test_a_claim_about_workers_that_run_alone_takes_a_core_and_a_rank_for_each_o
     done.attrs.update(host=f"here (x86_64, {cores} cores)", n_ranks=ranks, n_workers=4, run_id=job.runs[0].run_id)
     (verdict,) = check(job, [done])
     assert verdict.outcome == outcome
-    assert (f"had {ranks} on {cores}" in verdict.reason) == (outcome == "not tested")
+    said = f"a rank and a core for each worker; the 4 of 'GD' had {ranks} on {cores}"
+    assert (said in verdict.reason) == (outcome == "not tested")
 
 
 def test_a_value_reaches_a_level_in_tuning_only_with_all_seeds(tmp_path, registered_for_one_test_only):

@@ -55,6 +55,9 @@ CHANGES = {
     "an entry of x*": ("*-optimum-*.h5", change_entry),
     "the number of samples": ("gspar-????????????????.h5", change_attribute("n_samples", -1)),
     "d": ("gspar-????????????????.h5", change_attribute("dim", 1)),
+    "all of x*": ("*-optimum-*.h5", lambda file: file.write_bytes(b"nonsense")),
+    "half of x*": ("*-optimum-*.h5", lambda file: file.write_bytes(file.read_bytes()[:1000])),
+    "the end of the eigenvalues": ("*-eigenvalues-1.json", lambda file: file.write_text(file.read_text()[:3])),
 }
 
 

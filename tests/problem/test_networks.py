@@ -216,7 +216,7 @@ def test_without_jax_one_line_names_the_extra(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "parameters", "outline", "message"),
     [
-        ("gspar-cnn", {"channels": 0}, Outline(9, 16, 3), "channels = 0"),
+        ("gspar-cnn", {"channels": 0}, Outline(9, 16, 3), "channels = 0"), ("gspar-cnn", {"hidden": 0}, Outline(9, 16, 3), "hidden = 0"),
         ("gspar-cnn", {"chunk": 0}, Outline(9, 16, 3), "chunk = 0"),
         ("gspar-cnn", {}, Outline(9, 15, 3), "15 features are no square image"),
         ("gspar-cnn", {}, Outline(9, 16, 3, {"vocabulary": 9}), "needs images"),
@@ -247,6 +247,3 @@ def test_a_network_of_one_channel_and_one_unit_is_one():
     one = models["gspar-cnn"](channels=1, hidden=1).within(Outline(9, 4 * 4 * 3, 2, {"height": 4, "width": 4, "channels": 3}))
     # conv1 … conv3 with scales and shifts; 1 × 1 × 1 numbers into the unit; the unit into 2 classes
     assert one.dim == 3 * 3 * 3 + 2 + 2 * (3 * 3 + 2) + (1 + 1) + (2 + 2)
-    for wrong in ({"channels": 0}, {"hidden": 0}):
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))} = 0"):
-            models["gspar-cnn"](**wrong)

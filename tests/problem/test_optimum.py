@@ -12,7 +12,7 @@ from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum import hinge, minimize, newton, optimum, optimum_file
+from mpi_compress.problem.optimum import hinge, minimize, newton
 from mpi_compress.problem.optimum.base import lowest_seen, value_and_gradient
 from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.penalties import penalties
@@ -124,23 +124,6 @@ def test_least_squares_has_the_condition_number_and_the_minimum_that_were_asked_
     eigenvalues = np.linalg.eigvalsh(dense_hessian(f, curvature_at(f, np.zeros(20))))
     assert eigenvalues[-1] / eigenvalues[0] == pytest.approx(1e4, rel=1e-9)
     assert minimize(f).f <= 1e-20  # interpolated
-
-
-@pytest.mark.parametrize("damage", ["empty", "text", "truncated"])
-def test_a_damaged_optimum_is_computed_again(tmp_path, damage):
-    data = open_data(
-        DataTable(generator="gspar", parameters={"samples": 50, "dim": 6, "seed": 7}), tmp_path, Split(), "sign"
-    )
-    first = optimum(data, losses["logistic"](), 0.1)
-    file, notes = optimum_file(data, losses["logistic"](), 0.1), data.beside("eigenvalues-1.json")
-    eigenvalues = gram_eigenvalues(data)
-    content = file.read_bytes()
-    file.write_bytes({"empty": b"", "text": b"nonsense", "truncated": content[: len(content) // 2]}[damage])
-    notes.write_text(notes.read_text()[:3])
-    again = optimum(data, losses["logistic"](), 0.1)
-    assert again.f == first.f
-    np.testing.assert_array_equal(again.x, first.x)
-    assert gram_eigenvalues(data) == eigenvalues
 
 
 def test_more_features_than_samples_without_a_regulariser_give_no_warning(tmp_path):

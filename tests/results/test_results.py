@@ -16,7 +16,6 @@ from helpers.running import run_of
 
 import mpi_compress as mc
 from mpi_compress import UserError
-from mpi_compress.evidence.lines import lines
 from mpi_compress.figures import plotting as figures
 from mpi_compress.results import reader, summary, trying
 from mpi_compress.results.locks import is_being_written
@@ -264,23 +263,6 @@ def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
     assert said[-1].endswith(": 10 rows of the columns that both have")
 
 
-def test_a_seed_that_has_reached_its_end_stays_there_until_most_have(tmp_path):
-    """So that the median comes down to a level of [stop] where the median of what the seeds took does."""
-    runs = results_with(tmp_path, ["a"] * 3, height=lambda i, k: [1.0, 4.0, 8.0][i] / (k + 1))
-    for i, run in enumerate(runs):
-        run.attrs["job"] = f"seed = {i}"
-    ends = [3, 7, 9]
-    ended = [
-        replace(run, trace={name: column[: end + 1] for name, column in run.trace.items()}) for run, end in zip(runs, ends, strict=True)
-    ]
-    (line,) = lines(ended, "round", "height")
-    assert line.x.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7]
-    last = [run.trace["height"][-1] for run in ended]
-    assert line.y[-1] == np.median(last)
-    assert (line.least[-1], line.most[-1]) == (min(last), max(last))
-    assert line.least[5] == last[0], "the first seed ended in round 3"
-
-
 def test_curves_that_diverge_leave_room_for_the_others(tmp_path):
     falling = {"distance": lambda i, k: 1e300 if i and k > 4 else 1.0 / (k + 1)}
     good, bad = results_with(tmp_path, ["good", "bad"], **falling, count=lambda i, k: 100.0 * k)
@@ -292,15 +274,6 @@ def test_curves_that_diverge_leave_room_for_the_others(tmp_path):
     assert ax.get_ylim()[1] < 100
     assert len(ax.lines[1].get_xdata()) == 5
     assert len(mc.plot([bad], x="round", y="count").lines[0].get_xdata()) == 10
-
-
-def test_every_curve_can_be_seen_and_is_in_the_legend(tmp_path):
-    runs = results_with(tmp_path, ["_hidden", "b" * 75], height=lambda i, k: 1.0)
-    ax = mc.plot(runs, x="height", y="height")
-    assert all(line.get_marker() not in ("", "None") and line.get_markevery() is None for line in ax.lines)
-    texts = [text.get_text() for text in ax.get_figure().legends[0].get_texts()]
-    assert texts[0].strip() == "_hidden"
-    assert len(texts[1]) < 50
 
 
 @pytest.mark.parametrize(
