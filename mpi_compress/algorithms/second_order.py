@@ -100,12 +100,16 @@ def value(f: Objective, x: Vector) -> float:
     return f.value_and_gradient(x)[0]
 
 
-def lifted(M: Vector, µ: float) -> Vector:
-    """[M]_µ: the symmetric M (d, d), its eigenvalues below µ lifted to µ; M itself where it is not finite."""
+def lifted(M: Vector, µ: float, noisy: bool = False) -> Vector:
+    """[M]_µ: the symmetric M (d, d), its eigenvalues below µ lifted to µ; M itself where it is not finite.
+
+    `noisy`: to −λ_min(M) where that is more. M is then a matrix without negative eigenvalues and an error, and below its error M
+    says nothing.
+    """
     if not np.all(np.isfinite(M)):
         return M
     values, vectors = np.linalg.eigh(M)
-    above: Vector = np.maximum(values, µ)
+    above: Vector = np.maximum(values, max(µ, -values[0]) if noisy else µ)
     return np.asarray((vectors * above) @ vectors.T, np.float64)
 
 

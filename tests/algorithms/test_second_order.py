@@ -176,6 +176,33 @@ def test_bfgs_is_a_plain_loop(senders, tmp_path):
     assert np.linalg.norm(played.x - x) <= 1e-9 * np.linalg.norm(x)
 
 
+@pytest.mark.parametrize("at", [0, 3])
+def test_bfgs_of_few_pairs_is_a_plain_loop(at, tmp_path):
+    """By the matrix H itself, built anew from the pairs in each round."""
+    exact = {"up": {"compressor": "identity"}, "down": {"compressor": "identity"}}
+    played = play({"name": "bfgs", "hessian": LOW_RANK, "memory": 3, "at": at}, tmp_path, **exact)
+    f, L, identity = Plain(), mc.problem({**JOB, "run": [{"label": "run", "algorithm": {"name": "gd"}}]}).L, np.eye(9)
+    x, B, pairs, before = np.zeros(f.d), None, [], None
+    for k in range(14):
+        g = np.mean([f.gradient(i, x) for i in range(f.n)], axis=0)
+        if k == at:
+            M = np.mean([rank_2(f.hessian(i, x)) for i in range(f.n)], axis=0)
+            B, pairs, before = lift(M, max(f.mu, -np.linalg.eigvalsh(M)[0])), [], None
+        if before is not None:
+            s, y = x - before[0], g - before[1]
+            θ = min(1.0, (L - f.mu) * (s @ s) / (L * (s @ s) - s @ y)) if s @ y < f.mu * (s @ s) else 1.0
+            pairs = [*pairs, (s, θ * y + (1 - θ) * L * s)][-3:]
+        H = identity / L if B is None else np.linalg.inv(B)
+        if pairs:
+            s, y = pairs[-1]
+            H = H * (s @ y) / (y @ H @ y) if B is not None else identity / min(L, y @ y / (s @ y))
+        for s, y in pairs:
+            V = identity - np.outer(y, s) / (s @ y)
+            H = V.T @ H @ V + np.outer(s, s) / (s @ y)
+        x, before = x - H @ g, (x, g)
+    assert np.linalg.norm(played.x - x) <= 1e-9 * np.linalg.norm(x)
+
+
 def test_bfgs_by_compressed_gradients_reaches_what_exact_ones_reach_by_fewer_bits(tmp_path):
     exact = {"up": {"compressor": "identity"}, "down": {"compressor": "identity"}}
     to = {"stop": {"rounds": 200, "suboptimality": 1e-10}}
@@ -197,6 +224,7 @@ def test_bfgs_by_compressed_gradients_reaches_what_exact_ones_reach_by_fewer_bit
         ({"name": "fednl", "hessian": {"compressor": {"name": "sq", "k": 3}}}, {}, "alpha is needed: 'sq'"),
         ({"name": "fednl", "search": True}, {"objective": {"mu": 0.0}}, "mu > 0 is needed"),
         ({"name": "bfgs"}, {"objective": {"mu": 0.0}}, "bfgs needs mu > 0"),
+        ({"name": "bfgs", "at": 2}, {}, "at = 2 needs memory"),
         ({"name": "bfgs", "senders": 4}, {}, "senders: 4 was given, and there are 3 workers"),
         ({"name": "bfgs"}, {"objective": {"model": "softmax", "mu": 0.1}}, "name a loss of a margin"),
         ({"name": "bfgs"}, {"up": {"compressor": {"name": "random-k", "k": 2}}}, "must be a contraction"),

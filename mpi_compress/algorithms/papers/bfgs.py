@@ -1,14 +1,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.needs import STRONGLY_CONVEX
+from mpi_compress.algorithms.pairs import Pairs
 from mpi_compress.algorithms.second_order import SendsHessians, hessian, lifted, solved
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Step, Vector
-from mpi_compress.core.fields import AtLeastOne
+from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.messages.kinds import square
 from mpi_compress.messages.several import SeveralLink
 
@@ -31,6 +32,7 @@ class Master:
     g: Vector  # (d,) what stands for ∇f, of the last round
     h: Vector  # (d,) (1/n) Σ h_i
     s: Vector  # (d,) the last step
+    pairs: Pairs | None  # where they are limited in number; B is then what the two loops begin with
 
 
 @algorithms.register("bfgs")
@@ -47,6 +49,16 @@ class BFGS(SendsHessians):
     less where sᵀy < 0.2 sᵀBs (Powell's damping: Nocedal and Wright 2006, Procedure 18.2), so that B stays positive definite
     whatever errors y has. No rate is claimed. With exact gradients, γ = 1 and the exact Hessians of a quadratic, round 0 ends at
     x*.
+
+    With `memory` the master keeps so many pairs (s, y), damped as the server l-bfgs damps them, and Δ ← −γ H g by its two loops.
+    Hessians are sent in round `at`. Before it the loops begin with 1/min{L, yᵀy/sᵀy}; after it with τ B⁻¹, by newer pairs alone. B
+    is (1/n) Σ S_i, its eigenvalues below max{µ, −λ_min} lifted to that, since the error of Q is as large, and stays as it is;
+    τ = sᵀy/yᵀB⁻¹y of the last pair. A Hessian is worth more near x* than at x_0, most of all where κ is large.
+
+    Its kin: EF21 + L-BFGS (Wu, Kamzolov, Takáč, OPT 2025), pairs of compressed gradients and no Hessian, here `ef21` with the
+    server l-bfgs; Alimisis, Davies, Alistarh (ICML 2021), quantised Hessians and directions of linear models; Q-SHED (arXiv
+    2305.10852), quantised eigenvectors of Hessians, some in each round; FedNL. Ours is a compressed Hessian that is sent once,
+    followed by secant updates from changes of compressed gradients. None of these texts was at hand.
     """
 
     paper = "ours; BFGS: Nocedal and Wright 2006, (6.19)"
@@ -57,10 +69,17 @@ class BFGS(SendsHessians):
     needs = (*SendsHessians.needs, STRONGLY_CONVEX)
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": {"name": "natural", "fraction": 2}, "codec": "entropy"})
     senders: AtLeastOne | None = None  # m, the workers that send a Hessian, evenly spaced; None: all
+    memory: AtLeastOne | None = None  # the number of pairs that are kept; left out: all, in B
+    at: Annotated[int, within("[0, inf)")] = 0  # the round that sends Hessians, with `memory`
     step: Step = 1.0  # γ, the step size
+
+    def names(self) -> set[str]:
+        return super().names() | {"L"}
 
     def check(self) -> None:
         super().check()
+        if self.at and self.memory is None:
+            raise ValueError(f"at = {self.at} needs memory, the number of pairs that are kept: without it B begins with a Hessian")
         if self.senders is not None and self.senders > self.setting.n:
             raise ValueError(f"senders: {self.senders} was given, and there are {self.setting.n} workers")
 
@@ -72,16 +91,19 @@ class BFGS(SendsHessians):
 
     def start_master(self, node: Node) -> Master:
         d = self.setting.dim
-        return Master(np.zeros((d, d)), *np.zeros((3, d)))
+        g, h, s = np.zeros((3, d))
+        return Master(np.zeros((d, d)), g, h, s, Pairs.begun(self.memory, d) if self.memory else None)
 
     def uplink(self, node: Node, k: int) -> Link:
-        return self.up if k else SeveralLink(self.up, self.hessians)
+        return SeveralLink(self.up, self.hessians) if k == self.at else self.up
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         g = self.up.pack(f.gradient(node.x) - worker.h, t)
         if self.learns_gradients:
             self.up.unpack(g).add_to(worker.h)
-        return g if t.k else SeveralLink(self.up, self.hessians).join(g, self.hessians.pack(self.curvature(node.x, f, t.who), t))
+        if t.k != self.at:
+            return g
+        return SeveralLink(self.up, self.hessians).join(g, self.hessians.pack(self.curvature(node.x, f, t.who), t))
 
     def curvature(self, x: Vector, f: Objective, i: int) -> Vector:
         """(n/m) ∇²f_i(x) as its triangle (d(d+1)/2,), 0 where worker i is none of the m."""
@@ -89,18 +111,33 @@ class BFGS(SendsHessians):
         return n / m * hessian(f, x) if i * m % n < m else np.zeros(self.hessians.dim)
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
-        if t.k:
-            g = master.h + self.mean(ups).dense()
-            master.B = updated(master.B, master.s, g - master.g)
+        if t.k == self.at:
+            g = master.h + self.mean_of(ups, 0, self.setting.dim)
+            B = square(self.mean_of(ups, 1, self.hessians.dim))
+            master.B = lifted(B, self.setting.numbers["mu"], noisy=self.memory is not None)
+            master.pairs = Pairs.begun(self.memory, self.setting.dim) if self.memory else None
         else:
-            g = self.mean_of(ups, 0, self.setting.dim)
-            master.B = lifted(square(self.mean_of(ups, 1, self.hessians.dim)), self.setting.numbers["mu"])
+            g = master.h + self.mean(ups).dense()
+            if self.memory is None:
+                master.B = updated(master.B, master.s, g - master.g)
         master.g = g
         if self.learns_gradients:
             master.h = g
-        answer = self.down.pack(-self.gamma(t.k) * solved(master.B, g), t)
+        answer = self.down.pack(-self.gamma(t.k) * self.direction(node, master, g, t.k), t)
         master.s = self.down.unpack(answer).dense()
         return answer
+
+    def direction(self, node: Node, master: Master, g: Vector, k: int) -> Vector:
+        """B⁻¹ g (d,), or H g by the pairs."""
+        if master.pairs is None:
+            return solved(master.B, g)
+        pairs, L = master.pairs, self.setting.numbers["L"]
+        pairs.follow(node.x, g, self.setting.numbers["mu"], L)
+        if k < self.at:
+            return pairs.product(g, lambda p: p / pairs.curvature(L))
+        s, y = pairs.s[-1], pairs.y[-1]
+        τ = (s @ y) / (y @ solved(master.B, y)) if pairs.held > 0 else 1.0
+        return pairs.product(g, lambda p: τ * solved(master.B, p))
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         node.x = node.x + down.dense()

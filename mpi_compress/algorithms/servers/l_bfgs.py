@@ -1,12 +1,10 @@
 from dataclasses import dataclass
 
-import numpy as np
-
 from mpi_compress.algorithms.needs import Need
+from mpi_compress.algorithms.pairs import Pairs
 from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, dense, servers, summed
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.fields import AtLeastOne
-from mpi_compress.messages.kinds import Vector
 
 KNOWN_L = Need(lambda m: "L" in m.setting.numbers, "the server l-bfgs needs L, so a loss that is smooth", of=("L",))
 SAME_FUNCTION = Need(
@@ -18,10 +16,7 @@ OF_GRADIENTS = Need(lambda m: m.pace(0) > 0, "the server l-bfgs takes difference
 
 @dataclass
 class MovedWithPairs(Moved):
-    before: Vector  # (2, d) x and g of the round before
-    s: Vector  # (memory, d) differences of x, the newest last
-    y: Vector  # (memory, d) differences of g, damped
-    pairs: int = -1  # how many of them there are so far; −1: no round was before
+    pairs: Pairs
 
 
 @servers.register("l-bfgs")
@@ -51,38 +46,10 @@ class LBFGS(Server):
         return self.method.setting.numbers["L"]
 
     def start(self, x: Point) -> MovedWithPairs:
-        d = dense(x).size
-        return MovedWithPairs(x, self.begun_mean(x), np.zeros((2, d)), np.zeros((self.memory, d)), np.zeros((self.memory, d)))
+        return MovedWithPairs(x, self.begun_mean(x), Pairs.begun(self.memory, dense(x).size))
 
     def move(self, s: MovedWithPairs, g: Direction, γ: float, k: int) -> None:
         x = dense(s.x)
         ĝ = summed(g) + self.method.setting.mu_apart * x
-        if s.pairs >= 0:
-            self.remember(s, x - s.before[0], ĝ - s.before[1])
-        s.pairs = max(s.pairs, 0)
-        s.before[:] = x, ĝ
-        x -= γ * self.product(s, ĝ)
-
-    def remember(self, m: MovedWithPairs, s: Vector, y: Vector) -> None:
-        """Keep a pair in the place of the oldest; one of x that stayed is left out."""
-        ss, sy, c = float(s @ s), float(s @ y), float(self.least)
-        if not ss > 0:
-            return
-        if sy < c * ss:
-            θ = (self.L - c) * ss / (self.L * ss - sy)
-            y = θ * y + (1 - θ) * self.L * s
-        m.s[:-1], m.y[:-1] = m.s[1:].copy(), m.y[1:].copy()
-        m.s[-1], m.y[-1] = s, y
-        m.pairs = min(m.pairs + 1, self.memory)
-
-    def product(self, m: MovedWithPairs, g: Vector) -> Vector:
-        """H g (d,): the two loops."""
-        p, αs = np.array(g), []
-        newest = range(self.memory - 1, self.memory - 1 - m.pairs, -1)
-        for i in newest:
-            αs.append(m.s[i] @ p / (m.s[i] @ m.y[i]))
-            p -= αs[-1] * m.y[i]
-        p /= min(self.L, (m.y[-1] @ m.y[-1]) / (m.s[-1] @ m.y[-1])) if m.pairs else self.L
-        for i, α in zip(reversed(newest), reversed(αs), strict=True):
-            p += (α - m.y[i] @ p / (m.s[i] @ m.y[i])) * m.s[i]
-        return p
+        s.pairs.follow(x, ĝ, float(self.least), self.L)
+        x -= γ * s.pairs.product(ĝ, lambda p: p / s.pairs.curvature(self.L))
