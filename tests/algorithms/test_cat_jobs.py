@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress import UserError, load_job
@@ -124,23 +125,17 @@ def test_what_these_tables_cannot_mean_is_refused(tmp_path):
     base = {"data": {"generator": "gspar"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}}
     for change, complaint in (
         ({"data": {"name": "x", "stand-in": {"name": "y"}}}, "stand-in: should be tables"),
-        ({"data": {"name": "x", "stand-in": [{"nam": "y"}]}}, "did you mean 'name'?"),
+        ({"data": {"name": "x", "stand-in": [{"nam": "y"}]}}, "nam 'name'"),
         ({"figure": {"at": {"loss": 1.0, "round": 2.0}}}, "one column and its level"),
         ({"run": [{"label": "a", "grid": {"algorithm.step": 1}}]}, "should be a list"),
     ):
-        with pytest.raises(UserError) as refusal:
+        with pytest.raises(UserError, match=naming(complaint)):
             parse_job({**base, **change}, "refused", tmp_path, {})
-        assert complaint in str(refusal.value)
     file = tmp_path / "none.toml"
-    for text, complaint in (
-        ("", "no table [full]"),
-        ("full = { stp.rounds = 3 }", "did you mean 'stop'?"),
-        ("full = { run = 3 }", "tables"),
-    ):
+    for text, complaint in (("", "no table [full]"), ("full = { stp.rounds = 3 }", "stp 'stop'"), ("full = { run = 3 }", "tables")):
         file.write_text(f'data = {{ generator = "gspar" }}\nalgorithm = {{ name = "gd" }}\nstop = {{ rounds = 1 }}\n{text}')
-        with pytest.raises(UserError) as refusal:
+        with pytest.raises(UserError, match=naming(complaint)):
             load_job(file, full=True)
-        assert complaint in str(refusal.value)
 
 
 NEWS20 = {"name": "news20", "positive": list(range(1, 11)), "normalize": "rows"}

@@ -462,10 +462,6 @@ def test_a_folder_that_is_not_there_is_asked_for_on_a_terminal(done, tmp_path, m
     assert (tmp_path / "a" / "t.md").exists()
 
 
-def test_a_time_to_stop_at_is_a_time_like_others(small_job):
-    assert mc.load_job(small_job, {"stop.seconds": "5 min"}).runs[0].stop.seconds == 300
-
-
 def test_lists_of_keys_have_no_internal_ones_and_none_twice(tmp_path):
     (tmp_path / "a.toml").write_text('[data]\ngenerator = "gspar"\nsampls = 3\n[algorithm]\nname = "gd"\n[stop]\nrounds = 1\n')
     with pytest.raises(UserError) as caught:

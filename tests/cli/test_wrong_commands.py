@@ -57,7 +57,6 @@ WRONG = [
     ("plot job.toml --y=", "--y: a column's name is wanted"),
     ("plot results/job/GD.h5 --only GD", "are about a job, and results were given"),
     ("table job.toml --to loss", "loss such as loss=0.4"),
-    ("table job.toml --to loss=low", "loss=low loss=0.4"),
     ("table job.toml --to lss=0.4", "lss loss"),
     ("table job.toml --to loss=0.4 --by wire_bit_up", "wire_bit_up wire_bits_up"),
     ("table job.toml --to loss=0.4 -o table.doc", "a table is written as one of .md, .tex, .csv"),

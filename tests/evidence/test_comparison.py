@@ -89,6 +89,9 @@ def test_runs_of_one_name_are_told_apart_by_what_differs(tmp_path):
     elsewhere = written(tmp_path / "b", "GD", [1.0])
     assert names_apart([other, elsewhere]) == [f"GD ({tmp_path.name})", "GD (b)"]
     assert len(set(names_apart([one, one]))) == 1, "one file twice"
+    seed_0, seed_1 = (written(tmp_path, "GD", [1.0], seed, step=step) for seed, step in ((0, 0.5), (1, 1.0)))
+    assert names_apart([seed_0, seed_1]) == ["GD (seed = 0, algorithm.step = 0.5)", "GD (seed = 1, algorithm.step = 1.0)"]
+    assert names_apart([seed_0, seed_1], several_seeds=True) == ["GD (algorithm.step = 0.5)", "GD (algorithm.step = 1.0)"]
 
 
 def test_tables_in_three_formats(runs, tmp_path):
@@ -169,9 +172,3 @@ def test_several_numbers_of_workers_stand_in_groups(tmp_path):
     runs = [run_of(tmp_path, {"name": "gd", "step": step}, rounds=20, count=n) for n in (4, 2) for step in ("0.1/L", "1/L")]
     found = compare(runs, [Target.of("loss", float(runs[0].trace["loss"][10]))])
     assert [method.runs[0].attrs["n_workers"] for method in found.methods] == [2, 2, 4, 4]
-
-
-def test_a_seed_names_no_method_of_several_seeds(tmp_path):
-    one, other = (written(tmp_path, "GD", [1.0], seed, step=step) for seed, step in ((0, 0.5), (1, 1.0)))
-    assert names_apart([one, other]) == ["GD (seed = 0, algorithm.step = 0.5)", "GD (seed = 1, algorithm.step = 1.0)"]
-    assert names_apart([one, other], several_seeds=True) == ["GD (algorithm.step = 0.5)", "GD (algorithm.step = 1.0)"]

@@ -113,7 +113,7 @@ def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(stop, job, tmp_pa
     ("stop", "complaint"),
     [
         ("staled = {}", "stop staled stalled"),
-        ("stalled = 3", "stop.stalled: 3 was given; it should be a table of its parameters"),
+        ("stalled = 3", "stop.stalled: 3 a table of its parameters"),
         ("stalled = { row = 3 }", "stop.stalled row rows"),
         ("stalled = { rows = 'a' }", "stop.stalled.rows a"),
         ("odd = {}", "stop.odd: ends gives 3; it should be True, False, or why in words"),

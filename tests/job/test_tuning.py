@@ -113,14 +113,14 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
         assert len(own) == 2
         assert merit == np.median(own)
     assert tuned.tuned["value"] == "1/32 theory"
-    assert "SGD: tuned to 1/32 theory, the end of the grid" in capsys.readouterr().err
-    assert name_of(tuned) == "SGD, tuned step = 1/32 theory (the end of the grid)"
-    assert name_in_paper(tuned) == "SGD (the end of the grid)"
+    end = "the end of the grid"
+    assert f"SGD: tuned to 1/32 theory, {end}" in capsys.readouterr().err
+    assert (name_of(tuned), name_in_paper(tuned)) == (f"SGD, tuned step = 1/32 theory ({end})", f"SGD ({end})")
     (verdict,) = check(job, [tuned, beside])
-    assert verdict.outcome == "undecided", "a better step may lie beyond the end of the grid"
-    assert verdict.edges == ["'SGD' is tuned to 1/32 theory, the end of the grid"]
+    assert verdict.outcome == "undecided", "a better step may lie beyond"
+    assert verdict.edges == [f"'SGD' is tuned to 1/32 theory, {end}"]
     text = "\n".join(summary(tuned))
-    assert "= 1/32 theory (the end of the grid), by squared_grad_norm: 1/128 theory: " in text
+    assert f"= 1/32 theory ({end}), by squared_grad_norm: 1/128 theory: " in text
     assert "; after 5,000 wire bits up, seeds 3, 4" in text
 
 

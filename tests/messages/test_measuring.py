@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.refusals import naming
 
 import mpi_compress as mc
 
@@ -44,9 +45,8 @@ def test_it_prints_a_table_with_a_line_for_each_size():
 
 @pytest.mark.parametrize(("vectors", "given"), [([], "no"), ([np.ones(2), np.ones(3)], "[2, 3]")])
 def test_vectors_of_one_size_are_asked_for(vectors, given):
-    with pytest.raises(mc.UserError, match="vectors of") as refused:
+    with pytest.raises(mc.UserError, match=naming(f"vectors of {given}")):
         mc.measure("top-k", vectors, k=1)
-    assert given in str(refused.value)
 
 
 @pytest.mark.usefixtures("registered_for_one_test_only")

@@ -283,7 +283,7 @@ def test_curves_that_diverge_leave_room_for_the_others(tmp_path):
         ({"y": "never"}, "nothing to draw: no row has round and never"),
         ({"at": {"loss": 0.5}, "x": "nope"}, "nope"),
         ({"at": {"loss": -5.0}, "x": "budget"}, "loss -5"),
-        ({"rows": "first"}, "plot.rows: 'first' was given; it should be 'all' or 'last'"),
+        ({"rows": "first"}, "plot.rows: 'first' 'all' or 'last'"),
         ({"xscale": "symlog"}, "plot.xscale: 'symlog' was given"),
         ({"at": {}}, "should be one column and its level"),
         ({"y": ""}, "should be the name of a column"),
