@@ -87,7 +87,7 @@ def names_of(key, inner="name"):
     """The parts that the runs name in a table."""
     tables = [run.get(key, {}) for run in runs.RUNS.values()] + [run.get("down", {}) for run in runs.RUNS.values()]
     parts = [table.get(inner) for table in tables]
-    return {part if isinstance(part, str) else part["name"] for part in parts if part is not None}
+    return {part if isinstance(part, str) else part.get("name", "auto") for part in parts if part is not None}
 
 
 def test_every_part_is_played():

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.algorithms.hooks import Foretold, Linked, Log
 from mpi_compress.algorithms.needs import Need, check_needs
+from mpi_compress.algorithms.rest import packed, rest_of
 from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.steps import OF_COMPRESSORS, THEORY, formulas_in, formulas_of, names_of, step_at, values_of
 from mpi_compress.core.expressions import names_in
@@ -81,6 +82,7 @@ class Method(Linked, Foretold, ABC):
     theory_is_convex: ClassVar[bool] = False  # True: that theorem is about convex f_i
     shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
     answers_each: ClassVar[bool] = False  # True: its master has a message of its own for each worker, as `AnswersEach` says
+    keeps_rest: ClassVar[bool] = False  # True: nodes add up what they hear, and the master keeps what rounding left of it: `Rest`
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
     logs: ClassVar[Sequence[str]] = ()  # columns that `worker_logs` adds to the trace
@@ -184,7 +186,7 @@ class Method(Linked, Foretold, ABC):
 
     def start_master(self, node: Any) -> Any:
         """The master's own memory before round 0."""
-        return None
+        return rest_of(self)
 
     @abstractmethod
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
@@ -196,7 +198,7 @@ class Method(Linked, Foretold, ABC):
         With [workers] fold = "tree" `ups` says how many there are, and `mean` is all that can be asked of it: a master that uses
         them one by one says so by `needs_each`.
         """
-        return self.downlink(node, t.k).pack(self.mean(ups), t)
+        return packed(master if self.keeps_rest else None, self.downlink(node, t.k), self.mean(ups), t)
 
     def worker_hears(self, node: Any, worker: Any, down: Compressed, t: Round) -> None:
         """Take the master's message over into a worker's own memory, before `all_hear`. It must not change `node`."""

@@ -33,8 +33,8 @@ def _is_smooth_part_within(method: Any) -> bool:
 
 WHOLE_GRADIENTS = Need(_is_smooth_part_within, '{name} needs the whole of ∇f_i: set regularizer = "worker"', of=("mu",))
 EXACT_DOWN = Need(
-    lambda m: _is_exact(m.down) and m.down.codec.float == 64,
-    "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64",
+    lambda m: _is_exact(m.down) and (m.keeps_rest or m.down.codec.float == 64),
+    "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity{floats}",
 )
 ADDS_UP = WHOLE_GRADIENTS, EXACT_DOWN  # of methods whose workers send differences
 UNBIASED_UP = Need(
@@ -91,4 +91,5 @@ def check_needs(method: Any) -> None:
 def check_need(need: Need, method: Any) -> None:
     """NotMet with a need's sentence if the setting does not meet it."""
     if not need.is_met(method):
-        raise NotMet(need.sentence.format(name=method.name, down=method.down.compressor.name), need.of)
+        floats = "" if method.keeps_rest else " and float = 64"
+        raise NotMet(need.sentence.format(name=method.name, down=method.down.compressor.name, floats=floats), need.of)

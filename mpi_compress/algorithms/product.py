@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method, Setting, algorithms
+from mpi_compress.algorithms.needs import EXACT_DOWN
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Server, downlinks, servers
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet
@@ -79,7 +80,10 @@ class Product(Method):
         server, by = bound.parts_meant()
         server = replace(server, average=server.average or bound.average)
         needs = (*(need for need in bound.needs if need not in by.lifts), *server.needs, *by.needs)
-        return bound.bound_to(server=server.bind(bound), by=by.bind(bound), needs=needs, answers_each=by.answers_each)
+        keeps_rest = by.keeps_rest and EXACT_DOWN in needs
+        return bound.bound_to(
+            server=server.bind(bound), by=by.bind(bound), needs=needs, answers_each=by.answers_each, keeps_rest=keeps_rest
+        )
 
     def bind(self, setting: Setting) -> Self:
         bound = super().bind(setting)
@@ -164,6 +168,14 @@ class Estimator(Part, Product):
             return (mean,)
         mean.add_to(memory.g)
         return (memory.g,)
+
+    def renews(self, node: Any) -> bool:
+        """True if the mean of this round takes the place of the sum of those before it."""
+        return False
+
+    def weight(self, node: Any) -> float:
+        """The factor with which the mean of this round is added to that sum."""
+        return 1.0
 
     def next_round(self, node: Any, t: Round) -> None:
         """Change `node.known` for the next round; `node.x` still is where gradients of round t.k were taken."""

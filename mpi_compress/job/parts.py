@@ -64,7 +64,7 @@ def _byzantine(given: dict[str, Any], n: int, where: str) -> Byzantine:
     return Byzantine(table.count, attack)
 
 
-_EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
+_EXACT: dict[str, Any] = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 
 
 def method_of(table: Mapping[str, Any], down: Mapping[str, Any], at: str) -> Method:
@@ -103,11 +103,15 @@ def uplink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
 
 
 def downlink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
-    """[down], or the downlink of an algorithm if a job names none."""
+    """[down], or the downlink of an algorithm if a job names none; with floats alone it is the exact one in these floats."""
+    exact = "compressor" not in table
     if table.pop("by", None) is not None:
         assert isinstance(algorithm, Estimator)
         table.setdefault("compressor", algorithm.by.compressor)
-    return _link(table or algorithm.links.get("down") or _EXACT, f"{at}down")
+    table, codec = table or algorithm.links.get("down") or _EXACT, table.get("codec")
+    if exact and table.get("compressor", "identity") == "identity" and isinstance(codec, Mapping) and "name" not in codec:
+        table = {**table, "codec": {**_EXACT["codec"], **codec}}
+    return _link(table, f"{at}down")
 
 
 def _own_uplink(algorithm: Method, at: str) -> LinkTable:

@@ -116,6 +116,7 @@ BY_TREE = {
             "cat": run_of({"name": "cat"}, {"name": "sq"}),
             "ef hard": run_of({"name": "ef", "batch": 1}, {"name": "hard-threshold", "threshold": 0.5}),
             "marina-p": run_of({"name": "marina-p"}),
+            "bf16 down": {**run_of({"name": "ef21"}, {"name": "top-k", "k": 3}), "down": {"codec": {"float": "bf16"}}},
             "power-sgd": run_of({"name": "power-sgd", "shapes": [[5, 6], [10]], "batch": 1}),
             "some workers": {
                 **run_of({"name": "ef", "batch": 1, "budget": "cat"}, cost=CHANGING, workers={**TREE["workers"], "participate": 9}),
@@ -135,11 +136,12 @@ def too_fine(way: str) -> dict[str, Any]:
     }
 
 
-LONG = {label: run for label, run in ALGORITHMS.items() if label != "ship-data"}  # runs of several rounds, which can be stopped
+SHORT = {label: run for label, run in ALGORITHMS.items() if run["algorithm"]["name"] == "ship-data"}
+LONG = {label: run for label, run in ALGORITHMS.items() if label not in SHORT}  # runs of several rounds, which can be stopped
 ONE_EACH = {run["algorithm"]["name"]: (label, run) for label, run in LONG.items()}.values()
 JOBS: dict[str, str] = {
     "algorithms": tomli_w.dumps({**GENERATED, "run": runs(LONG)}),
-    "one-round": tomli_w.dumps({**GENERATED, "run": runs({"ship-data": ALGORITHMS["ship-data"]})}),
+    "one-round": tomli_w.dumps({**GENERATED, "run": runs(SHORT)}),
     "one-each": tomli_w.dumps({**GENERATED, "run": runs(dict(ONE_EACH))}),
     "small": SMALL_JOB,
     "theory": tomli_w.dumps(THEORY),

@@ -207,7 +207,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         "down": {"compressor": _TOP, "by": "ef21-p"},
     },
     "ef21, l-bfgs, by ef21-p": {
-        **run_of({"name": "ef21", "server": {"name": "l-bfgs", "memory": 3}, "step": 1.0}, _TOP),
+        **run_of({"name": "ef21", "first": "gradient", "server": {"name": "l-bfgs", "memory": 3}, "step": 0.1}, _TOP),
         "down": {"compressor": _TOP, "by": "ef21-p"},
     },
     "ef21, muon": run_of({"name": "ef21", "server": "muon", "step": 0.01}, _TOP),
@@ -223,6 +223,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "local-sgd, heavy ball": run_of({"name": "local-sgd", "server": "heavy-ball", "local_steps": 3, "step": "0.1/L"}, _TOP, workers={"count": 7, "participate": 3}),
     "econtrol, tuned": {**run_of({"name": "econtrol", "batch": 2}), "up": {"compressor": "top-k", "budget": "cat"}},
     "ship-data": run_of({"name": "ship-data"}, workers={"count": 7}),
+    "ship-data, bf16 down": {**run_of({"name": "ship-data"}, workers={"count": 7}), "down": {"codec": {"float": "bf16"}}},
+    "ef21, bf16 down": {**run_of({"name": "ef21"}, _TOP, **_MANY), "down": {"codec": {"float": "bf16"}}},
+    "rand-diana, bf16 down": {**run_of({"name": "rand-diana"}, {"name": "random-k", "k": 3}), "down": {"codec": {"float": "bf16"}}},
+    "adef, bf16 down": {**run_of({"name": "adef"}, _TOP), "down": {"codec": {"float": "bf16"}}},
     "median of flipped signs": run_of(
         {"name": "gd"}, workers={"count": 7, "robust": "median", "byzantine": {"count": 3, "attack": {"name": "sign-flip", "scale": 4.0}}}
     ),

@@ -60,6 +60,25 @@ def ef_bv(f, C, λ, ν):
     return direction
 
 
+def rounded(f, C, α, round):
+    """ef_bv with ν = 1 whose means come down rounded; the master keeps what rounding left, where the mean has coordinates."""
+    d = f.parts[0][0].shape[1]
+    hs, h, e = np.zeros((f.n, d)), np.zeros(d), np.zeros(d)
+
+    def direction(ws, k):
+        c = np.array([C(f.gradient(i, ws[i]) - hs[i], i, k) for i in range(f.n)])
+        hs[:] += α * c
+        where = np.any(c, axis=0) | (4 * np.count_nonzero(c) > 3 * d)
+        v = np.where(where, c.mean(axis=0) + e, 0.0)
+        q = round(v)
+        e[where] = (v - q)[where]
+        g = h + q
+        h[:] += α * q
+        return g
+
+    return direction
+
+
 def marina(f, Q, full):
     before, g = np.zeros((f.n, f.parts[0][0].shape[1])), np.zeros(f.parts[0][0].shape[1])
 

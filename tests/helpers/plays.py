@@ -65,11 +65,11 @@ def csr(a):
     return matrix.indptr.astype(np.uint64), matrix.indices.astype(np.uint32), matrix.data
 
 
-def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, participants=None, cost="payload"):
+def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, participants=None, cost="payload", floats_down=64):
     """An algorithm, from a job's table or of the test's own, in the setting of a problem."""
     compressor = compressors.build(up, "up")
     link = Link(compressor, codecs.build(codec or compressor.codec, "up"), p.dim)
-    back = Link(compressors.build("identity", "down"), codecs.build("auto", "down"), p.dim)
+    back = Link(compressors.build("identity", "down"), codecs.build({"name": "auto", "float": floats_down}, "down"), p.dim)
     if down:
         back = Link(compressors.build(down, "down"), codecs.build(codec or compressors.build(down, "down").codec, "down"), p.dim)
     method = algorithms.build(algorithm, "algorithm") if isinstance(algorithm, dict) else algorithm

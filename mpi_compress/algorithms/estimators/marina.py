@@ -50,10 +50,14 @@ class MARINA(Estimator):
         worker.before[:] = g
         return message
 
+    def renews(self, node: Any) -> bool:
+        return bool(node.known.full)
+
     def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction | None:
-        if node.known.full:
+        if self.renews(node):
             memory.g[:] = 0.0
-        return super().estimate(node, memory, mean, t)
+        mean.add_to(memory.g, self.weight(node))
+        return (memory.g,)
 
 
 @algorithms.register("marina-pp")
@@ -82,11 +86,8 @@ class MARINAPP(MARINA):
         g, known = f.gradient(node.x), node.known
         return self.uplink(node, t.k).pack(g if known.full else g.copy() - f.gradient(known.before), t)
 
-    def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction:
-        if node.known.full:
-            memory.g[:] = 0.0
-        mean.add_to(memory.g, 1.0 if node.known.full else self.setting.n / self.setting.r)  # the mean of r workers
-        return (memory.g,)
+    def weight(self, node: Any) -> float:
+        return 1.0 if node.known.full else self.setting.n / self.setting.r  # the mean of r workers
 
 
 @algorithms.register("page")

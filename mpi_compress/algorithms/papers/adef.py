@@ -4,6 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, WHOLE_GRADIENTS
+from mpi_compress.algorithms.rest import Rest, rest_of
 from mpi_compress.algorithms.vocabulary import Algorithm, Compressed, Message, Objective, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.messages.kinds import Pair
 from mpi_compress.messages.several import PairLink, means_of_pairs
@@ -21,6 +22,12 @@ class Node:
 class Worker:
     h: Vector  # (d,) h_i, which learns ∇f_i(y)
     e: Vector  # (d,) e_i = Σ a c_i − Σ a (g_i − h_i)
+
+
+@dataclass
+class Master:
+    h: Rest  # of the messages m, which h adds up
+    v: Rest  # of a ĝ, which v adds up
 
 
 @algorithms.register("adef")
@@ -42,6 +49,7 @@ class ADEF(Algorithm):
     compressor = "top-k"
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, ONE_STEP_SIZE)
     needs_each = True  # each has two vectors
+    keeps_rest = True
     step: Step = "1/L"  # γ, the step size
     batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
@@ -79,8 +87,16 @@ class ADEF(Algorithm):
         self.up.unpack(c).add_to(worker.e, a)
         return self.uplink(node, t.k).join(m, c)
 
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.downlink(node, t.k).pack(means_of_pairs(self.mean, ups), t)
+    def start_master(self, node: Node) -> Master | None:
+        return None if (rest := rest_of(self)) is None else Master(rest, Rest(np.zeros_like(node.x)))
+
+    def master_answers(self, node: Node, master: Master | None, ups: Sequence[Compressed], t: Round) -> Message:
+        mean, link, (_, a) = means_of_pairs(self.mean, ups), self.downlink(node, t.k), self.weights(t.k)
+        if master is None:
+            return link.pack(mean, t)
+        m = master.h.pack(self.down, mean.first, t)
+        master.v.e += a * master.h.e  # ĝ has the h of all nodes
+        return link.join(m, master.v.pack(self.down, mean.second, t, a))
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         assert isinstance(down, Pair)

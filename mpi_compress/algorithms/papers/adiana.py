@@ -8,6 +8,7 @@ import numpy as np
 
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.papers.scaffnew import check_coin
+from mpi_compress.algorithms.rest import Rest, packed
 from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Pair, Vector
 from mpi_compress.messages.several import PairLink, means_of_pairs
@@ -49,6 +50,7 @@ class ADIANA(Algorithm):
     needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE, STRONGLY_CONVEX)
     theory = "min(1/(2*L_max), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
     theory_is_convex = True
+    keeps_rest = True
     needs_each = True  # each has two vectors
     step: Step = theory  # η, the step size
     p: Expression = "min(1, max(1, sqrt(n/(32*max(omega, 1e-300))) - 1)/(2*(1 + omega)))"  # p, the probability that w is set to y
@@ -91,8 +93,8 @@ class ADIANA(Algorithm):
         seen.second.add_to(worker.h, α)
         return message
 
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.downlink(node, t.k).pack(means_of_pairs(self.mean, ups), t)
+    def master_answers(self, node: Node, master: Rest | None, ups: Sequence[Compressed], t: Round) -> Message:
+        return packed(master, self.downlink(node, t.k), means_of_pairs(self.mean, ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         assert isinstance(down, Pair)

@@ -42,7 +42,7 @@ class ADIANAPlus(KnowsSmoothness, ADIANA):
         return Worker(np.zeros(f.dim), np.zeros(f.dim), self.no_root())
 
     def start_master(self, node: Node) -> Any:
-        return self.no_roots()
+        return self.no_roots(super().start_master(node))
 
     def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:
         root, L, link = None if t.k else self.learn(worker.L, f, t), worker.L, PairLink(self.up)
@@ -57,4 +57,4 @@ class ADIANAPlus(KnowsSmoothness, ADIANA):
 
     def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
         pairs = [Pair(scaled(S, up.first), scaled(S, up.second)) for S, up in self.received(master, ups, t) if isinstance(up, Pair)]
-        return super().master_answers(node, None, pairs, t)
+        return super().master_answers(node, master.own, pairs, t)

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.double_encoding import LATTICE, DoubleEncoding, Master, Node, check_rate, note_round, square, xi
-from mpi_compress.algorithms.needs import EXACT_DOWN
+from mpi_compress.algorithms.needs import EXACT_DOWN, Need
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Round, Sampling, Vector, algorithms
 
 
@@ -52,12 +52,18 @@ class IADE(DoubleEncoding):
         return self.c1**k * xi(start, self.η * self.s, self.c, self.c1)
 
 
+DOWN_OF_32 = Need(
+    lambda m: m.down.codec.float_format.bits >= 32,
+    "{name} gives all of its budget to σ_k, and no share to answers of 16 bits: use float = 32 or 64 there, or take iade",
+)
+
+
 @algorithms.register("dqgd")
 class DQGD(IADE):
     """Quantised gradient differences, one direction: Khirirat, Feyzmahdavian, Johansson (2018), by a precision that grows.
 
     worker sends     d_i ← Q(∇f_i(x) − s_i, σ_k);  s_i ← s_i + d_i          σ_k = s c'^(k+1)
-    master answers   d̄ ← (1/n) Σ d_i, exactly
+    master answers   d̄ ← (1/n) Σ d_i, exactly; in floats of 32 bits, S − v as in `iade`
     everyone         v ← v + d̄;  x ← x − η v
 
     As in `iade`, ‖v_k − ∇f(x_k)‖ ≤ s c'^(k+1), so Theorem 3.1 of the AIADE paper holds here too.
@@ -66,13 +72,16 @@ class DQGD(IADE):
     """
 
     paper = "DQGD, AIADE's rival"
-    needs = (*IADE.needs, EXACT_DOWN)
+    needs = (*IADE.needs, EXACT_DOWN, DOWN_OF_32)
+    keeps_rest = True
     links: ClassVar[Mapping[str, Any]] = {"up": LATTICE}
 
     def sigma(self, k: int) -> float:
         return self.budget(k)
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        if self.down.codec.float != 64:
+            return super().master_answers(node, master, ups, t)
         return self.down.pack(self.mean(ups), t)
 
 

@@ -44,6 +44,7 @@ class LoCoDL(Algorithm):
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE)
     theory = "2/L_max"  # 2/(L' + µ')
     theory_is_convex = True
+    keeps_rest = True
     step: Step = theory  # γ, the step size of local steps
     p: Expression = "min(1, sqrt((1 + omega/n)*(1 + omega)*mu/(2*L_max - mu)))"  # p, the probability of an exchange
 

@@ -42,6 +42,7 @@ class Scaffnew(Algorithm):
     )
     theory = "1/L_max"
     theory_is_convex = True
+    keeps_rest = True
     step: Step = theory  # γ, the step size of local steps
     p: Expression = "sqrt(mu/L_max)"  # p, the probability of an exchange after a local step; with 1 it is gradient descent
 
