@@ -67,11 +67,12 @@ def test_a_level_that_an_axis_does_not_have_is_not_drawn(ax):
 
 
 def test_a_curve_that_diverges_is_drawn_up_to_ten_times_what_the_others_reach():
-    runs = [run("good", [2.0, 4.0, 1.0]), run("wild", [2.0, 39.0, 41.0], "diverged")]
+    runs = [run("good", [2.0, 4.0, 1.0]), run("wild", [2.0, 39.0, 41.0, 1e300], "diverged")]
     assert curves.ceiling(runs, FigureTable(y="loss")) == 40.0
     _, ax = plt.subplots()
     assert drawn(ax, [line(each.trace["loss"], label=each.label) for each in runs], runs)[1] == [[0, 2], [1, 39]]
     assert curves.ceilings(runs)["loss"] == 40.0
+    assert [curves.ceiling([run("alone", ys, "diverged")], FigureTable(y="loss")) for ys in ([2.0, 39.0], [0.0, 5.0])] == [20.0, np.inf]
     plt.close("all")
 
 

@@ -263,19 +263,6 @@ def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
     assert said[-1].endswith(": 10 rows of the columns that both have")
 
 
-def test_curves_that_diverge_leave_room_for_the_others(tmp_path):
-    falling = {"distance": lambda i, k: 1e300 if i and k > 4 else 1.0 / (k + 1)}
-    good, bad = results_with(tmp_path, ["good", "bad"], **falling, count=lambda i, k: 100.0 * k)
-    bad.attrs["status"] = "diverged"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ax = mc.plot([good, bad], x="round", y="distance", yscale="log")
-        ax.get_figure().canvas.draw()
-    assert ax.get_ylim()[1] < 100
-    assert len(ax.lines[1].get_xdata()) == 5
-    assert len(mc.plot([bad], x="round", y="count").lines[0].get_xdata()) == 10
-
-
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
