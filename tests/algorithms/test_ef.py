@@ -8,6 +8,7 @@ import pytest
 from helpers import plain_ef, plain_products
 from helpers.plain_ef import Shards, top
 from helpers.plain_ef import threshold as above
+from helpers.plain_literature import batches
 from helpers.plays import play, problem
 from helpers.running import run_of
 from sklearn.datasets import load_svmlight_file
@@ -135,3 +136,36 @@ def test_what_derives_from_error_feedback_keeps_its_own_lines():
     np.testing.assert_allclose(half.x, whole.x, rtol=1e-12)
     half, whole = (play(p, method, {"name": "identity"}, 5) for method in (Half(step=0.2, momentum=0.5), EF(step=0.1, momentum=0.5)))
     np.testing.assert_allclose(half.x, whole.x, rtol=1e-12)
+
+
+def test_ties_of_top_k_on_minibatches_are_decided_by_the_lowest_index_and_by_the_rounding_of_sums(tmp_path):
+    """Rows of 0 and 1 give equal magnitudes: to follow a run, a loop must round as it does, in units of the gradient, each row's
+    slope times its weight before rows are added up; then it has the same ties, and the same x."""
+    A = (np.random.default_rng(0).random((96, 24)) < 0.25).astype(float)
+    A[:, 12:] = 1 - A[:, :12]  # a feature of two values has two columns
+    y = np.where(np.random.default_rng(1).random(96) < 0.5, 1.0, -1.0)
+    lines = [f"{b:+g} " + " ".join(f"{j + 1}:1" for j in np.flatnonzero(a)) for a, b in zip(A, y, strict=True)]
+    (tmp_path / "ones.svm").write_text("\n".join([*lines, ""]))
+    job = {"seed": 3, "data": {"path": str(tmp_path / "ones.svm"), "dim": 24}, "objective": {"mu": 0.01}}
+    job |= {"workers": {"count": 4}, "stop": {"rounds": 60}}
+    way = {"label": "run", "algorithm": {"name": "ef", "step": 0.5, "batch": 4}, "up": {"compressor": {"name": "top-k", "k": 3}}}
+    x_of_run = mc.run({**job, "run": [way]}, out=tmp_path, quiet=True)[0].x
+    f, ends, ties = Shards(A, y, 4, 0.01), {}, 0
+    for first in (1, -1):  # of equal magnitudes the lowest index, or the highest
+        x, e, rows = np.zeros(24), np.zeros((4, 24)), batches(f, 4, seed=3)
+        for k in range(60):
+            sent = np.zeros(24)
+            for i, (a, b) in enumerate(f.parts):
+                a, b = a[rows(i, k)], b[rows(i, k)]
+                p = e[i] + (a.T @ (-b / (1 + np.exp(b * (a @ x))) * (4 * 24 / 96 / 4)) + 0.01 * x)
+                sizes = np.sort(np.abs(p))
+                ties += sizes[-3] == sizes[-4]
+                kept = np.lexsort((first * np.arange(24), -np.abs(p)))[:3]
+                e[i] = p
+                e[i, kept] = 0
+                sent[kept] += p[kept] / 4
+            x = x - 0.5 * sent
+        ends[first] = np.linalg.norm(x - x_of_run) / np.linalg.norm(x)
+    assert ties > 4
+    assert ends[1] < 1e-12
+    assert ends[-1] > 1e-2

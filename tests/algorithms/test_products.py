@@ -19,6 +19,7 @@ from mpi_compress.algorithms.parts import dense
 from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.servers.lmo import polar_factor
 from mpi_compress.algorithms.servers.muon import Muon
+from mpi_compress.core.expressions import evaluate
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}
 HEAVY, NESTEROV, ADAM = {"name": "heavy-ball", "beta": 0.8}, {"name": "nesterov", "momentum": 0.6}, {"name": "adam", "beta2": 0.9}
@@ -176,6 +177,19 @@ def test_ef_bvs_defaults_are_the_parameters_and_the_step_of_its_ends(tmp_path):
     λ, ν = 1 / (1 + ω), 1 / (1 + ω / n)
     again = run_of(tmp_path, {"name": "ef-bv", "lam": λ, "nu": ν}, RANDOM)
     np.testing.assert_allclose(again.x, random.x, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("η", "ω", "λ", "ν"), [(0.0, 3.0, 0.25, 0.8), (0.5, 0.2, 0.9, 1.0), (0.9, 0.0, 1.0, 1.0)])
+def test_ef_bvs_step_is_the_longest_that_its_lyapunov_function_allows(η, ω, λ, ν):
+    """ρ = 1 is the default; with ρ = (1 + r)/2 the function falls by max{1 − γµ, ρ} under µ-PŁ."""
+    r, r_av = (1 - λ + λ * η) ** 2 + λ**2 * ω, (1 - ν + ν * η) ** 2 + ν**2 * ω / 10
+    for ρ in (1.0, (1 + r) / 2):
+        s = np.geomspace(1e-5, ρ / r - 1, 100_001)[:-1]  # Young's weight: (1 + s) r < ρ
+        longest = 1 / (2 + 3 * np.sqrt(np.min((1 + 1 / s) * r_av / (ρ - (1 + s) * r))))
+        assert longest == pytest.approx(1 / (2 + 3 * np.sqrt(r_av) / (np.sqrt(ρ) - np.sqrt(r))), rel=1e-6)
+        if ρ == 1.0:
+            numbers = {"L": 2.0, "L_rms": 3.0, "bias": η, "spread": ω, "spread_of_mean": ω / 10, "lam": λ, "nu": ν}
+            assert evaluate(algorithms["ef-bv"].theory, numbers) == pytest.approx(longest, rel=1e-6)
 
 
 def test_ef21_w_is_ef21_with_a_longer_step(tmp_path):

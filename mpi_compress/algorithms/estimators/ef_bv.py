@@ -25,9 +25,11 @@ class EFBV(Estimator):
 
     C has ‖E C(v) − v‖ ≤ η‖v‖ and E‖C(v) − E C(v)‖² ≤ ω‖v‖²; formulas name η `bias` and ω `spread`. An unbiased C has η = 0, a
     contraction with δ has η = √(1−δ), ω = 0. The mean of n workers that draw independently has the variance ω/n, `spread_of_mean`.
-    λ = min{(1−η)/((1−η)² + ω), 1} and ν likewise with ω/n are the defaults. With r = (1−λ+λη)² + λ²ω, and r_av likewise of ν and
-    ω/n, γ ≤ 1/(L + L̃ √r_av/(1 − √r)), L̃ = √((1/n) Σ L_i²), the default: for λ = ν = 1 it is EF21's. The constants were not checked
-    against the paper.
+    λ = min{(1−η)/((1−η)² + ω), 1} and ν likewise with ω/n are the defaults, with r = (1−λ+λη)² + λ²ω, and r_av likewise of ν and
+    ω/n. The default step, γ ≤ 1/(L + L̃ √r_av/(1 − √r)), L̃ = √((1/n) Σ L_i²), is for E‖∇f‖² = O(1/T); for λ = ν = 1 it is EF21's.
+    Where f is µ-PŁ, γ ≤ 1/(L + L̃ √r_av/(√ρ − √r)) with ρ = (1+r)/2, about half as long, makes f − f* + (γ/2θ) (1/n) Σ ‖∇f_i − h_i‖²
+    fall by max{1 − γµ, ρ} a round; in terms of s* = √(ρ/r) − 1 it is 1/(L + L̃ √(r_av/r)/s*), and θ = s*(1+s*) r/r_av. Both steps
+    were derived here, and are the longest by their proof; the paper's text was not at hand.
     """
 
     paper = "EF-BV, Algorithm 1"

@@ -101,7 +101,9 @@ class FedNL(LearnsHessians):
     `search`: in rounds that follow workers send f_i(x + β^s Δ) alone, s = 0, 1, …, until f ≤ f(x) + c β^s ⟨∇f(x), Δ⟩ (M is lifted).
 
     Ours: gradients may be compressed, too; h_i and their mean then stand for ∇f_i and ∇f. The order, the step by the H of the round
-    before, is that of the authors' code; the paper itself was not at hand.
+    before, is that of the authors' code; the paper itself was not at hand. A loop in NumPy follows it to 10⁻¹⁰ from "zero",
+    except where that loop parts as far from itself, started 10⁻¹⁵ away: by nearly equal eigenvalues (`low-rank`), most of all by
+    "lifted", whose first step is −∇f/µ there.
     """
 
     paper = "FedNL, Algorithm 1"
