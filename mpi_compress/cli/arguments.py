@@ -195,6 +195,16 @@ _OF_RECORDS = {
         "play the runs of a job's [[record]] tables, and compare their bits with those that are claimed; exit 1 if any needs more",
         [_JOB, *_RUNS, _flag("--fresh", "play again what this command has played"), _flag("--quiet", "no progress")],
     ),
+    "profile": Command(
+        "the share of targets that each method reaches within a factor of what the best one took, over all problems of jobs",
+        [
+            _take("jobs", nargs="+", type=named, metavar="JOB|FOLDER", help="job files, or folders of such"),
+            _take("--to", action="append", metavar="COLUMN=LEVEL", help="a target; again for more (default: gaps of 1e-3 … 1e-12)"),
+            _take("--by", action="append", metavar="COLUMN", help="what is paid; again for more (default: bits)"),
+            _take("-o", dest="figure", metavar="FILE", help="also draw it, as .png, .pdf or .svg"),
+            *_RESULTS,
+        ],
+    ),
 }
 _OF_CALIBRATE = [
     _take("-o", dest="table", default="link.toml", metavar="LINK.toml", help="where to write (default: link.toml)"),

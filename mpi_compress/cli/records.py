@@ -1,4 +1,4 @@
-"""`mpi-compress records check JOB`"""
+"""`mpi-compress records check JOB`, and `records profile JOB|FOLDER…`"""
 
 from argparse import Namespace
 from pathlib import Path
@@ -31,10 +31,32 @@ def act_check(options: Namespace) -> int:
             runs = run_as(job, out, how)
     found = ranks.on_root(lambda: [*check_records(job, runs)])
     if ranks.is_root:
-        print(*(line for _, line in found), sep="\n")
+        print(*([job.protocol] if job.protocol else []), *(line for _, line in found), sep="\n")
     if ranks.on_root(lambda: any(each.status not in ("complete", "stopped") for each in runs)):
         return EXIT_FAILED
     return 0 if all(holds for holds, _ in found) else 1
+
+
+def act_profile(options: Namespace) -> int:
+    from mpi_compress import report
+    from mpi_compress.cli.results_of import found
+    from mpi_compress.core.tables import plain
+    from mpi_compress.evidence.profile import profile
+    from mpi_compress.results.targets import target_of
+
+    targets = [target_of(text) for text in options.to or [f"suboptimality={level}" for level in ("1e-3", "1e-6", "1e-9", "1e-12")]]
+    options.what, options.set, options.only = list(map(str, report.job_files(options.jobs))), [], None
+    runs = found(options, [target.column for target in targets])
+    profiles = [profile(runs, targets, by) for by in options.by or ["wire_bits", "wire_bits_up"]]
+    for each in profiles:
+        print(f"{each.caption}:", *plain(each.heads, each.cells), sep="\n")
+    if options.figure:
+        from mpi_compress.figures import plotting
+        from mpi_compress.figures.profile import draw
+
+        plotting.save(draw(profiles), Path(options.figure))
+        print(options.figure)
+    return 0
 
 
 def _load(options: Namespace) -> "Job":

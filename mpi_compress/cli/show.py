@@ -22,7 +22,7 @@ from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import difference, settings_of, varying
-from mpi_compress.results.tuning import caveat
+from mpi_compress.results.tuning import caveat, in_words
 
 
 def act(options: Namespace) -> int:
@@ -168,12 +168,15 @@ def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
 def _tuned(run: Run, tuned: Mapping[str, Any]) -> str:
     """The value that [tune] found, by what, and what was tried."""
     note = caveat(tuned)
-    won = f"{tuned['parameter']} = {tuned['value']}" + f" ({note})" * bool(note)
+    several = isinstance(tuned["value"], Mapping)
+    won = (in_words(tuned["value"]) if several else f"{tuned['parameter']} = {tuned['value']}") + f" ({note})" * bool(note)
     if "to" in tuned:
         return f"{won}, by {tuned['by']} to {tuned['to']}: {', '.join(_trials(tuned))}; seeds {', '.join(map(str, tuned['seeds']))}"
-    merit, tried = tuned["merit"], ", ".join(f"{value}: {merit:.4g}" for value, merit in tuned["tried"])
+    merit, tried = tuned["merit"], ", ".join(f"{in_words(value)}: {merit:.4g}" for value, merit in tuned["tried"])
     if rounds := tuned.get("rounds"):
-        took = (f"{value}: {'–' if k is None else f'{k:g}'}" for (value, _), k in zip(tuned["tried"], rounds, strict=True))
+        took = (
+            f"{in_words(value)}: {'–' if k is None else f'{k:g}'}" for (value, _), k in zip(tuned["tried"], rounds, strict=True)
+        )
         merit, tried = "rounds to a level of [stop]", ", ".join(took)
     stated = run.written["tune"]
     budgets = {key.replace("_", " "): stated[key] for key in ("rounds", "wire_bits_up") if key in stated}
@@ -187,7 +190,7 @@ def _trials(tuned: Mapping[str, Any]) -> Iterator[str]:
     for (value, merit), took, share in zip(tuned["tried"], tuned["took"], tuned["share"], strict=True):
         missed = "ended badly" if math.isinf(merit) else f"not reached (nearest {merit:.3g})"
         length = f" in 1/{round(1 / share)} of the run" if share < 1 else ""
-        yield f"{value}: {missed}{length}" if took is None else f"{value}: {amount(took, tuned['by'])}"
+        yield f"{in_words(value)}: {missed}{length}" if took is None else f"{in_words(value)}: {amount(took, tuned['by'])}"
 
 
 def _made(run: Run) -> Iterator[Line]:

@@ -17,14 +17,26 @@ from mpi_compress.engine.watching import Watch
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop
-from mpi_compress.job.trials import NEVER, WHOLE, Rank, answer, rank_of, trials, trials_of, tune_of, wanted
+from mpi_compress.job.trials import (
+    NEVER,
+    WHOLE,
+    Rank,
+    answer,
+    folder_of_trials,
+    rank_of,
+    stages_of,
+    trials,
+    trials_of,
+    tune_of,
+    wanted,
+)  # fmt: skip
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.results.columns import named
 from mpi_compress.results.reader import Run, Runs
-from mpi_compress.results.tuning import BEYOND, caveat, sizes
+from mpi_compress.results.tuning import BEYOND, caveat, in_words, sizes
 
 Play = Callable[[Job, Path, How, Callable[[Prepared], None]], Runs]
 """Plays the runs of a job, each of which may be refused once it is prepared; the results at rank 0."""
@@ -42,7 +54,7 @@ def tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How, play: Play) -
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
     for i, spec in tuned.items():
         if how.ranks.is_root and not how.quiet and (note := caveat(wins[i])):
-            print_line(f"{spec.label}: tuned to {wins[i]['value']}, {note}; {BEYOND}")
+            print_line(f"{spec.label}: tuned to {in_words(wins[i]['value'])}, {note}; {BEYOND}")
     return wins
 
 
@@ -63,7 +75,7 @@ class _Trying:
         for i, each in texts.items():
             for text in each:
                 askers.setdefault(text, []).append(by[i])
-        job = replace(self.job, name=f"{self.job.name}/tuning", runs=[*those.values()])
+        job = replace(self.job, name=folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
         found = dict(zip(those, self.play(job, self.out, self.how, partial(_refuse, askers)), strict=False))
         return {i: [found[text] for text in each] for i, each in texts.items()} if self.how.ranks.is_root else {}
 
@@ -155,10 +167,12 @@ class _Search:
 
     def note(self, places: Sequence[tuple[int, float]], runs: Sequence[Run]) -> None:
         """Take note of the trials' results, those of each place together."""
-        seeds = len(runs) // len(places) if places else 0
+        each, problems = len(runs) // len(places) if places else 0, len(self.table.settings)
         for number, place in enumerate(places):
-            of_seeds = [self._outcome(run) for run in runs[number * seeds : (number + 1) * seeds]]
-            self.played[place] = rank_of([took for took, _ in of_seeds], [merit for _, merit in of_seeds])
+            outcomes = [self._outcome(run) for run in runs[number * each : (number + 1) * each]]
+            self.played[place] = rank = rank_of([took for took, _ in outcomes], [merit for _, merit in outcomes], problems)
+            if self.table.on is not None and not rank.missed:  # what it paid is the same in longer trials
+                self.played |= {(place[0], stage.share): rank for stage in stages_of(self.count) if stage.share > place[1]}
 
     def _outcome(self, run: Run) -> tuple[float, float]:
         """What a trial paid to the target, infinite if it was missed; and how near it came, infinite if it ended badly."""
@@ -178,12 +192,12 @@ class _Search:
         won = answer(self.count, self.is_ordered, self.played)
         if won is None or target is None:
             below = ", and no higher than it starts" if table.descends else ""
-            raise UserError(f"{self.spec.where}tune: no value of {table.parameter} gives a run that ends at a finite loss{below}")
+            raise UserError(f"{self.spec.where}tune: no value of {table.known_as} gives a run that ends at a finite loss{below}")
         longest = {place: max(share for own, share in self.played if own == place) for place, _ in sorted(self.played)}
         tried = {place: self.played[place, share] for place, share in longest.items() if table.beyond(place) is not None}
         sign = -1.0 if target.rising else 1.0
         return {
-            "parameter": table.parameter, "value": table.beyond(won.place), "settled": won.settled,
+            "parameter": table.known_as, "value": table.beyond(won.place), "settled": won.settled,
             "merit": target.column, "tried": [[table.beyond(place), sign * rank.merit] for place, rank in tried.items()],
             "to": str(target), "by": table.by, "took": [None if rank.missed else rank.took for rank in tried.values()],
             "share": [longest[place] for place in tried], "seeds": table.seeds or [self.spec.seed],
@@ -220,9 +234,9 @@ def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapp
     best = min(ranked)[-1]
     if merits[best] == math.inf:
         below = ", and no higher than it starts" if tune.descends else ""
-        raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}{below}")
+        raise UserError(f"{spec.where}tune: no value of {tune.known_as} gives a run that ends at a finite {tune.merit}{below}")
     by_rounds = {"rounds": [rounds if own else None for rounds, own in zip(took, reached, strict=True)]} if any(reached) else {}
-    return {"parameter": tune.parameter, "value": tune.grid[best], "merit": tune.merit,
+    return {"parameter": tune.known_as, "value": tune.grid[best], "merit": tune.merit,
             "tried": [[value, merit] for value, merit in zip(tune.grid, merits, strict=True)], **by_rounds}  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
@@ -107,6 +107,7 @@ class Comparison:
             notes.append(f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {'; '.join(those)}")
         if factor := max((_factor(method.runs[0]) for method in self.methods), default=0.0):
             notes.append(f"tuned by factors of {factor:.3g}: between methods that differ by less a finer grid may decide otherwise")
+        notes += _counted([method.runs[0] for method in self.methods])
         return notes
 
     @property
@@ -148,6 +149,17 @@ def _factor(run: Run) -> float:
     """The largest ratio of two neighbours in the grid that a run was tuned over, as "1/2 theory" and "theory"; 0 without a grid."""
     values = sorted(sizes([value for value, _ in (run.tuned or {"tried": []})["tried"]]))
     return max((b / a for a, b in pairwise(values) if a > 0), default=0.0)
+
+
+def _counted(runs: Sequence[Run]) -> list[str]:
+    """How many settings of several parameters were tried for each method, where any method has such."""
+    if not any(run.tuned and isinstance(run.tuned["value"], Mapping) for run in runs):
+        return []
+    counts: dict[int, list[str]] = {}
+    for run in runs:
+        counts.setdefault(len(run.tuned["tried"]) if run.tuned else 0, []).append(run.label)
+    each = (f"{count or 'none'} for {', '.join(counts[count])}" for count in sorted(counts, reverse=True))
+    return [f"settings tried: {'; '.join(each)}"]
 
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import entry_at, rises
-from mpi_compress.results.tuning import caveat
+from mpi_compress.results.tuning import caveat, in_words, put_by
 
 Namer = Callable[[Run], str]
 """Gives a run's line its name."""
@@ -54,7 +54,7 @@ def tuned_text(run: Run) -> str:
     """The value that [tune] found for a run, such as "tuned a = 0.5", and what speaks against it; "" where nothing was tuned."""
     if not (tuned := run.tuned):
         return ""
-    return f"tuned {tuned['parameter'].split('.')[-1]} = {tuned['value']}{_note(run)}"
+    return f"tuned {in_words(put_by(tuned))}{_note(run)}"
 
 
 def _note(run: Run) -> str:

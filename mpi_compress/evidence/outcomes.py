@@ -15,7 +15,7 @@ from mpi_compress.core.patterns import Choice, each_of
 from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.trials import possible
+from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.results.catalogue import Entry, entries
 from mpi_compress.results.files import CHECKED, JOBS, job_name, part_of, result_file
 from mpi_compress.results.reader import Run, read, result_of_run
@@ -243,7 +243,7 @@ def readable(files: Sequence[Path], of_job: bool = False) -> tuple[list[Run], li
 
 def _refuse_none(job: Job, out: Path) -> list[Run]:
     absent = next((spec.missing for spec in job.runs if spec.missing), "")
-    if not absent and any((out / job.name / "tuning").glob("*.h5*")):
+    if not absent and any((out / folder_of_trials(job.name, job.runs)).glob("*.h5*")):
         absent = "only trials of [tune] are there: `mpi-compress run` goes on with them, `watch` shows those that are being played"
     raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
 
@@ -277,7 +277,9 @@ def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
 
 
 def _named(job: Job, out: Path) -> set[Path]:
-    trials = [(f"{job.name}/tuning", trial) for spec in job.runs if spec.tune is not None for trial in possible(spec)]
+    trials = [
+        (folder_of_trials(job.name, job.runs), trial) for spec in job.runs if spec.tune is not None for trial in possible(spec)
+    ]
     runs = [(job.name, spec) for spec in job.runs] + trials
     folders = (out, out / CHECKED)
     return {result_file(name, spec.label, spec.run_id, folder).resolve() for name, spec in runs for folder in folders}

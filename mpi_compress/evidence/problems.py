@@ -14,6 +14,7 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import settings_of
+from mpi_compress.results.tuning import put_by
 
 HEADS = ("problem", "target", "least", "method", "then", "not compressed", "the data itself", "reached by")
 _OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [workers] that are no part of the problem
@@ -145,7 +146,7 @@ def _is_same(run: Run, other: Run, *columns: str) -> bool:
 def _played(run: Run) -> dict[str, Any]:
     """The settings of a run: after [tune] with the value that it found."""
     found = {key: value for key, value in settings_of(run.written).items() if key.partition(".")[0] != "tune"}
-    return found | ({run.tuned["parameter"]: run.tuned["value"]} if run.tuned else {})
+    return found | (dict(put_by(run.tuned)) if run.tuned else {})
 
 
 def lines(rows: Sequence[Fewest]) -> Iterator[str]:

@@ -105,13 +105,16 @@ def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, names: Sequ
     (xscale, yscale), each_look = scales(figure), looks(names, not figure.bounds)
     for number, bound in enumerate(figure.bounds):
         dashes = (0, (4 + 2 * number, 2))
-        having = [r for r in runs if r.has(bound)]
+        common, having = column_of(bound).common, [r for r in runs if r.has(bound)]
+        if common:
+            having = sorted(having, key=lambda r: float(np.nanmax(r.column(figure.x), initial=0.0)))[-1:]
         for line in _taker(figure, name)(having, figure.x, bound):
             if line.x is not None:
                 keep = shown(line.x, line.y, xscale, yscale)
                 own = next(n for n in names if n == line.label or n.startswith(f"{line.label}: "))
                 single = "_" if keep.sum() == 1 else None
-                ax.plot(line.x[keep], line.y[keep], color=each_look[own]["color"], ls=dashes, lw=0.9, marker=single)
+                color = "0.4" if common else each_look[own]["color"]
+                ax.plot(line.x[keep], line.y[keep], color=color, ls=dashes, lw=0.9, marker=single)
         ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=column_of(bound).label)
 
 

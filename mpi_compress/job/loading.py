@@ -18,10 +18,11 @@ from mpi_compress.core.shipped import like, named
 from mpi_compress.core.tables import html
 from mpi_compress.job import dotted
 from mpi_compress.job.claims import Record, claims_of, records_of
+from mpi_compress.job.protocol import Protocol, protocol_of
 from mpi_compress.job.runs import RunSpec, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.job.trials import check_trials
-from mpi_compress.job.tuning import for_the_question
+from mpi_compress.job.tuning import for_the_question, untuned
 from mpi_compress.results.files import job_name
 
 FROZEN_JOB = "job.toml"
@@ -38,6 +39,7 @@ class Job:
     figure: FigureTable = field(default_factory=FigureTable)
     claims: list[Claim] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    protocol: Protocol | None = None
 
     def __repr__(self) -> str:
         labels = [*dict.fromkeys(spec.label for spec in self.runs)]
@@ -152,16 +154,19 @@ def parse_job(
         return overrides if is_chosen(label, only) and index in (None, number) else {}
 
     runs: list[RunSpec] = []
+    protocol, of_job = protocol_of(tables)
     for own in dotted.list_of_tables(tables, "run") or [{"label": title}]:
-        runs += _runs(tables, own, len(runs), folder, changed)
+        runs += _runs(of_job(tables), of_job(own), len(runs), folder, changed)
     _refuse_one_label_for_two(runs)
+    if protocol:
+        protocol.check(runs)
     shown = [tables.get("figure"), [claim.get("value") for claim in dotted.list_of_tables(tables, "claim")], tables.get("record")]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
     runs = [replace(run, asked=asked) for run in runs]
     labels = [r.label for r in runs]
     stated = claims_of(dotted.list_of_tables(tables, "claim"), labels)
     taken = records_of(dotted.list_of_tables(tables, "record"), labels)
-    job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), stated, taken)
+    job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), stated, taken, protocol)
     if tables.get("full", {}) != {}:
         _check_full_size(tables, name, folder, overrides, only, index, frozen)
     return job
@@ -181,10 +186,10 @@ def _runs(
     written = for_the_question(tables_of_run, tables.get("figure"), grid)
     several = len(tables.get("run", [])) > 1
 
-    def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, untuned: bool = False) -> RunSpec:
+    def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, beside: bool = False) -> RunSpec:
         number = first + len(runs)
         overridden = changed(label, number)
-        overridden = _untuned(overridden) if untuned else dict(overridden)
+        overridden = untuned(overridden) if beside else dict(overridden)
         run = copy.deepcopy(dict(written))
         for key, value in {**point, **overridden}.items():
             dotted.put(run, key, value)
@@ -200,7 +205,7 @@ def _runs(
             check_trials(spec)
             if (beside := spec.tune.beside) is not None:
                 name = f"{name_in_figures}, {spec.tune.name} = {dotted.plain(beside)}"
-                runs.append(one(_untuned(written), _untuned({**point, spec.tune.parameter: beside}), name, untuned=True))
+                runs.append(one(untuned(written), untuned({**point, spec.tune.parameter: beside}), name, beside=True))
     return runs
 
 
@@ -223,11 +228,6 @@ def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
         if differing := [key for key in {**other, **own} if other.get(key) != own.get(key)]:
             shown = ", ".join(differing[:3]) + ", …" * (len(differing) > 3)
             raise UserError(f'run "{run.label}": two runs have this label, and differ in {shown}; give each run a label of its own')
-
-
-def _untuned(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables, or values by dotted key, without those of [tune]."""
-    return {key: value for key, value in values.items() if key.partition(".")[0] != "tune"}
 
 
 def _figure(table: Any, labels: Sequence[str]) -> FigureTable:

@@ -139,7 +139,7 @@ class RunSpec:
     def tuned(self, value: Any) -> "RunSpec":
         """This run with that value; its id does not change."""
         assert self.tune is not None
-        return replace(self.changed({self.tune.parameter: value}, self.label), written=self.written)
+        return replace(self.changed(self.tune.put(value), self.label), written=self.written)
 
     def as_played(self, tuned: Mapping[str, Any] | None) -> "RunSpec":
         """This run with the value that [tune] found, as a result's `Run.tuned` has it; the run itself where nothing is tuned."""
@@ -238,9 +238,10 @@ def _seed(written: Mapping[str, Any], at: str) -> int:
 def _tuned(written: dict[str, Any], at: str) -> tuple[TuneTable | None, _Tables]:
     """[tune], if there is one, and the tables, with the first value to try if they have none."""
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
-    if tune is not None and lacks(written, tune.parameter):
-        written = copy.deepcopy(written)
-        put(written, tune.parameter, tune.grid[0])
+    for key, value in tune.put(tune.grid[0]).items() if tune is not None else ():
+        if lacks(written, key):
+            written = copy.deepcopy(written)
+            put(written, key, value)
     return tune, _Tables(written, at)
 
 

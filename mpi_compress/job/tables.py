@@ -83,7 +83,7 @@ class Ending(IntEnum):
 OF_A_RUN = (
     "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint", "tune",
 )  # fmt: skip
-NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "record", "full")
+NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "record", "protocol", "full")
 
 Scale = Literal["linear", "log"]
 Basis = Literal["paper", "other data", "ours"]  # a paper's statement, where the paper has it or on data of ours; or a line of ours

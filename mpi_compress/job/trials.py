@@ -37,16 +37,16 @@ class Stage(NamedTuple):
 class Rank(NamedTuple):
     """How good a value is; the least is the best. One that all seeds brought to the target is better than others."""
 
-    missed: bool
-    took: float  # the median over seeds of what was paid to the target; 0.0 where it was missed
-    merit: float  # the median over seeds of how near they came; infinite for a run that ended badly
+    missed: int  # problems on which some seed missed the target: one problem, where `on` names none
+    took: float  # the median over seeds of what was paid to the target, the geometric mean over problems; 0.0 where one was missed
+    merit: float  # the median over seeds of how near they came, and over problems; infinite for runs that ended badly
 
     @property
     def is_hopeless(self) -> bool:
-        return self.missed and self.merit == math.inf
+        return self.missed > 0 and self.merit == math.inf
 
 
-NEVER = Rank(True, 0.0, math.inf)
+NEVER = Rank(1_000, 0.0, math.inf)
 """The rank of a value that cannot be run, or whose trials ended badly."""
 
 Played = Mapping[tuple[int, float], Rank]
@@ -61,11 +61,13 @@ class Answer:
     settled: bool  # False: a better one may lie beyond the places that were tried
 
 
-def rank_of(took: Sequence[float], merits: Sequence[float]) -> Rank:
-    """The rank of a value from what each seed paid to the target, infinite where it was missed, and from how near it came."""
-    if all(map(math.isfinite, took)):
-        return Rank(False, float(np.median(took)), float(np.median(merits)))
-    return Rank(True, 0.0, float(np.median(merits)))
+def rank_of(took: Sequence[float], merits: Sequence[float], problems: int = 1) -> Rank:
+    """The rank of a value from what each trial paid to the target, infinite where it was missed, and from how near it came; the
+    trials of a problem stand together."""
+    paid, near = (np.median(np.reshape(each, (problems, -1)), axis=1) for each in (took, merits))
+    missed = int(np.sum(np.reshape(np.isinf(took), (problems, -1)).any(axis=1)))
+    mean = 0.0 if missed else float(paid[0]) if problems == 1 else float(np.exp(np.mean(np.log(paid))))
+    return Rank(missed, mean, float(np.median(near)))
 
 
 def stages_of(count: int) -> list[Stage]:
@@ -130,18 +132,29 @@ def trials(spec: RunSpec) -> list[RunSpec]:
     if tune.target is not None:
         share = stages_of(len(tune.grid))[0].share
         return [trial for place in range(len(tune.grid)) for trial in trials_of(spec, tune.beyond(place), share)]
-    label = f"{spec.label}, {tune.parameter} = "
-    return [spec.changed(trial, label + plain(trial[tune.parameter]), without="tune") for trial in tune.trials]
+    values = [value for value in tune.grid for _ in range(len(tune.trials) // len(tune.grid))]
+    each = zip(values, tune.trials, strict=True)
+    return [spec.changed(trial, f"{spec.label}, {tune.text(value)}", without="tune") for value, trial in each]
 
 
 def trials_of(spec: RunSpec, value: Any, share: float) -> list[RunSpec]:
-    """The trials of a value, one for each seed, as long as this share of the run; the shorter ones end at the target."""
+    """The trials of a value, for each problem one a seed, as long as this share of the run; the shorter ones end at the target."""
     tune = tune_of(spec)
     assert tune.target is not None
-    stop = {} if share == WHOLE else {"stop": _shortened(spec.written["stop"], share, tune.target)}
-    label = f"{spec.label}, {tune.parameter} = {plain(value)}"
     seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds]
-    return [spec.changed({tune.parameter: value, **stop, **seed}, label, without="tune") for seed in seeds]
+    found = []
+    for setting in tune.settings:
+        label = ", ".join([spec.label, tune.text(value), *(["on " + ", ".join(map(plain, setting.values()))] if setting else [])])
+        stop = dict(spec.written["stop"]) | {key[5:]: each for key, each in setting.items() if key.startswith("stop.")}
+        shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, tune.target)}
+        found += [spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune") for seed in seeds]
+    return found
+
+
+def folder_of_trials(name: str, runs: Sequence[RunSpec]) -> str:
+    """The name of the job of a job's trials; jobs in one folder share those that are not on their own data."""
+    shared = any(spec.tune is not None and spec.tune.on is not None for spec in runs)
+    return f"{name.rpartition('/')[0] or name}/tuning" if shared else f"{name}/tuning"
 
 
 def _shortened(stop: Mapping[str, Any], share: float, target: Target) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""[tune]: a parameter gets the best of some values, by trial runs of each.
+"""[tune]: a parameter, or several at once, get the best of some values, by trial runs of each.
 
 With `to` the best value reaches a target with the least of `by`: trials are as long as the run, and played in stages. Without it,
 the best value has the least `merit` after a budget of the trials' own.
 """
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +12,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.expressions import evaluate, names_in
+from mpi_compress.job.dotted import leaves, plain
 from mpi_compress.job.tables import OF_A_RUN
 from mpi_compress.results.columns import LEVELS
 from mpi_compress.results.targets import Target, grows, rises, target_of
-from mpi_compress.results.tuning import sizes
+from mpi_compress.results.tuning import in_words, sizes
 
 _MOST = 64  # values of a range of powers
 _RANGE = re.compile(r"\s*(\d+)\s*\^\s*([+-]?\d+)\s*\.\.\s*(?:(\d+)\s*\^\s*)?([+-]?\d+)\s+(\S.*?)\s*")
@@ -36,12 +40,33 @@ def powers(text: str) -> list[str]:
     return [unit if j == 0 else f"{base**j} {unit}" if j > 0 else f"1/{base**-j} {unit}" for j in range(low, high + 1)]
 
 
+Settings = list[dict[str, Any]] | dict[str, Any]
+"""Tables of values by dotted key; or for each key a list of values, of which all combinations are meant."""
+
+
+def combinations(given: Settings, what: str) -> list[dict[str, Any]]:
+    """The tables of `Settings`, each by dotted key; ValueError for a key that is no table of a run, or a value that is no list."""
+    if isinstance(given, list):
+        found = [dict(leaves(each, parts=True)) for each in given]
+    else:
+        axes = dict(leaves(given, parts=True))
+        if wrong := [key for key, values in axes.items() if not isinstance(values, list) or not values]:
+            raise ValueError(f"{what}: {wrong[0]} = {axes[wrong[0]]!r} should be a list of values; or write a list of tables")
+        found = [dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())]
+    for key in dict.fromkeys(key for each in found for key in each):
+        if (head := key.partition(".")[0]) not in OF_A_RUN or head == "tune":
+            raise ValueError(f"{what}: {nearest(head, OF_A_RUN, 'table')}")
+    return found
+
+
 @dataclass(frozen=True)
 class TuneTable:
     """A job's [tune]."""
 
-    parameter: str  # its dotted key, such as "algorithm.step"
-    values: list[Any] | str  # or a range of powers, "2^-6..2^10 theory"
+    parameter: str = ""  # its dotted key, such as "algorithm.step"
+    values: list[Any] | str = ""  # or a range of powers, "2^-6..2^10 theory"
+    candidates: Settings | None = None  # in place of both: values of several parameters at once
+    draw: int | None = None  # so many of the candidates, drawn without replacement, alike in all runs; None: all of them
     to: dict[str, float] | str | None = None  # { squared_grad_norm = 1e-4 } or "test_accuracy>=0.9": the target
     by: str = "wire_bits_up"  # the column in which `to` is paid
     merit: str = "suboptimality"  # without `to`: the column that should be smallest at the end of a trial
@@ -49,15 +74,25 @@ class TuneTable:
     wire_bits_up: float | None = None  # in place of `rounds`: bits that all workers may send up in a trial
     seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
     seeds: list[int] | None = None  # each value is tried with each of these, and the median of the merits counts
+    on: Settings | None = (
+        None  # what the trials set in place of the run's own, such as other data: each value is tried on all of them
+    )
     descent: bool | None = None  # True: a trial that ends above the loss that it starts with counts as none; None: with `to` alone
     beside: float | str | None = None  # a value, such as "theory", that a further run has without tuning; None: no such run
 
     def __post_init__(self) -> None:
-        head = self.parameter.partition(".")[0]
+        several, head = self.candidates is not None, self.parameter.partition(".")[0]
         seeds, several_budgets = self.seeds, self.rounds is not None and self.wire_bits_up is not None
         for wrong, why in (
-            (not self.grid, "values = [] must name at least one"),
-            (head not in OF_A_RUN, nearest(head, OF_A_RUN, "table")),
+            (several == bool(self.parameter or self.values), "parameter and values, or candidates in place of both, are wanted"),
+            (not several and not self.parameter, "parameter is missing: the dotted key of what is tuned, such as algorithm.step"),
+            (not several and self.values == "", "values are missing: a list, or a range of powers"),
+            (not several and head not in OF_A_RUN, nearest(head, OF_A_RUN, "table")),
+            (several and self.beside is not None, "beside goes with one parameter; write a run of its own"),
+            (not several and self.draw is not None, "draw goes with candidates"),
+            (self.on is not None and self.to is None, "on needs a target: to = { suboptimality = 1e-9 } would do"),
+            (not self.grid, f"{'candidates' if several else 'values'} = [] must name at least one"),
+            (self.on is not None and not all(self.settings or [{}]), "on names nothing that trials set"),
             (rises(self.merit), f"merit = {self.merit!r} rises, and the least merit wins; use to = {{ {self.merit} = 0.9 }}"),
             (several_budgets, "rounds and wire_bits_up were given; a trial has one budget"),
             *((given < 1, f"{key} = {given} must be at least 1") for key, given in self.budget.items()),
@@ -74,8 +109,28 @@ class TuneTable:
 
     @cached_property
     def grid(self) -> list[Any]:
-        """The values to try, a range of powers written out."""
-        return powers(self.values) if isinstance(self.values, str) else self.values
+        """The values to try, a range of powers written out; of several parameters, their values by dotted key."""
+        if self.candidates is None:
+            return powers(self.values) if isinstance(self.values, str) else self.values
+        found = combinations(self.candidates, "candidates")
+        if self.draw is None:
+            return found
+        if not 1 <= self.draw <= len(found):
+            raise ValueError(f"draw = {self.draw} should be from 1 to the {len(found)} candidates")
+        return [found[i] for i in sorted(np.random.default_rng(0).choice(len(found), self.draw, replace=False))]
+
+    @cached_property
+    def settings(self) -> list[dict[str, Any]]:
+        """What trials set beside a value, by dotted key: a table for each problem of `on`; one empty table without `on`."""
+        return [{}] if self.on is None else combinations(self.on, "on")
+
+    def put(self, value: Any) -> dict[str, Any]:
+        """A value of the grid by dotted key."""
+        return value if self.candidates is not None else {self.parameter: value}
+
+    def text(self, value: Any) -> str:
+        """A value as labels have it: "algorithm.step = 2 theory"."""
+        return in_words(value) if self.candidates is not None else f"{self.parameter} = {plain(value)}"
 
     def _check_target(self) -> None:
         for key in ("rounds", "wire_bits_up", "seed"):
@@ -87,7 +142,7 @@ class TuneTable:
         if not grows(self.by):
             raise ValueError(f"by = {self.by!r} should be a column that grows in every run, such as wire_bits_up, seconds, round")
         if len(self.grid) < 2:
-            raise ValueError(f"values = {self.grid} should be two or more")
+            raise ValueError(f"{'values' if self.candidates is None else 'candidates'} = {self.grid} should be two or more")
         self.target  # noqa: B018 - refuses what is none
 
     @property
@@ -134,6 +189,11 @@ class TuneTable:
         return self.parameter.split(".")[-1]
 
     @property
+    def known_as(self) -> str:
+        """The parameter, or the candidates' keys."""
+        return self.parameter or ", ".join(dict.fromkeys(key for each in self.grid for key in each))
+
+    @property
     def budget(self) -> dict[str, Any]:
         """The [stop] of trials; empty: that of the run."""
         given = {"rounds": self.rounds, "wire_bits_up": self.wire_bits_up}
@@ -144,9 +204,7 @@ class TuneTable:
         """What each trial sets where there is no target, by dotted key: a value, the budget, and a seed; by value."""
         fixed: dict[str, Any] = {"stop": self.budget} if self.budget else {}
         seeds = self.seeds if self.seeds is not None else [self.seed]
-        return [
-            {self.parameter: value, **fixed, **({} if seed is None else {"seed": seed})} for value in self.grid for seed in seeds
-        ]
+        return [{**self.put(value), **fixed, **({} if seed is None else {"seed": seed})} for value in self.grid for seed in seeds]
 
 
 _PRODUCT = re.compile(r"(?:(\d+)(?:/(\d+))? )?(\(.*\)|[A-Za-z_]\w*)")
@@ -184,6 +242,11 @@ def for_the_question(run: Mapping[str, Any], figure: Any, grid: Mapping[str, Any
     if "seed" not in tune and "seeds" not in tune and isinstance(seeds := grid.get("seed"), list):
         settled["seeds"] = seeds
     return {**run, "tune": settled}
+
+
+def untuned(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables, or values by dotted key, without those of [tune]."""
+    return {key: value for key, value in values.items() if key.partition(".")[0] != "tune"}
 
 
 def _target_of_figure(figure: Any, tune: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from mpi_compress.core.progress import time_text
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.trials import trials
+from mpi_compress.job.trials import folder_of_trials, trials
 from mpi_compress.preparing import memory_needs
 from mpi_compress.preparing.shapes import Shape, Shapes
 from mpi_compress.problem.datasets.store import cached_file
@@ -68,7 +68,7 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
 def trial_files(job: Job, out: Path) -> list[Path]:
     """Where the results of the trials of [tune] are, or would be, those of the first stage where there are several."""
     found = {trial.toml(): trial for spec in job.runs if spec.tune and not spec.missing for trial in trials(spec)}.values()
-    return [result_file(f"{job.name}/tuning", trial.label, trial.run_id, out) for trial in found]
+    return [result_file(folder_of_trials(job.name, job.runs), trial.label, trial.run_id, out) for trial in found]
 
 
 def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:

@@ -109,7 +109,7 @@ def refusal(spec: RunSpec, shape: Shape) -> str:
 
 def algorithm_on(spec: RunSpec, shape: Shape) -> Method:
     """The run's algorithm bound to a setting of this size, with 1 for the numbers of the data; any error where that cannot be."""
-    spec = spec.tuned(spec.tune.values[0]) if spec.tune else spec
+    spec = spec.tuned(spec.tune.grid[0]) if spec.tune else spec
     problem = _of_unknown_data(spec, shape)
     return _bound(spec, problem, _setting_of(spec, problem, {**problem.numbers(spec.workers.count), "g0": 1.0}))
 

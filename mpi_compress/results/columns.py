@@ -61,6 +61,7 @@ class Column:
     falls: bool = False  # to zero: its axis is logarithmic unless a figure says otherwise
     short: str = ""  # its name beside a panel's curves; "": `name`
     derive: Callable[[Result], NDArray] | None = None
+    common: bool = False  # True: it is one curve for all runs on a problem, which figures draw once, in grey
 
 
 def _each_message(way: str) -> Callable[[Result], NDArray]:
@@ -87,6 +88,17 @@ def _squared(name: str) -> Callable[[Result], NDArray]:
     def derive(run: Result) -> NDArray:
         with np.errstate(over="ignore"):  # a run may diverge
             return np.square(run.column(name))
+
+    return derive
+
+
+def _floor(bits: str, directions: int) -> Callable[[Result], NDArray]:
+    """(f(x0) − f*) 4^(−bits/(n d directions)): with R bits a coordinate and direction in a round no method of gradient type has
+    ‖x − x*‖ fall by more than 2^−R for all functions (Lin, Kostina, Hassibi, arXiv 2002.02508), and the gap falls as its square."""
+
+    def derive(run: Result) -> NDArray:
+        each = run.column(bits) / (directions * run.attrs["n_workers"] * run.attrs["dim"])
+        return run.trace["suboptimality"][0] * np.exp2(-2.0 * each)
 
     return derive
 
@@ -139,6 +151,20 @@ COLUMNS = (
     Column("wire_bits", "int64", "bit", "bits sent up and down, on the wire", "result", "", derive=_both("wire_bits")),
     Column(
         "paper_bits", "float64", "bit", "bits sent up and down, by the papers' formula", "result", "", derive=_both("paper_bits")
+    ),
+    Column(
+        "floor",
+        "float64",
+        "",
+        "least gap, by bits up and down",
+        "result",
+        "",
+        falls=True,
+        derive=_floor("wire_bits", 2),
+        common=True,
+    ),
+    Column(
+        "floor_up", "float64", "", "least gap, by bits up", "result", "", falls=True, derive=_floor("wire_bits_up", 1), common=True
     ),
     Column("wire_bits_up_n", "float64", "bit", "bits/n sent up, on the wire", "result", "", derive=_each_worker("wire_bits_up")),
     Column("bits_32_n", "float64", "bit", "bits/n sent up, 32 a value", "result", "", derive=_each_worker("bits_values_32")),

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.reader import Run, read
+from mpi_compress.results.tuning import in_words
 
 Kind = Literal["polars", "pandas", "dict"]
 _KINDS: tuple[Kind, ...] = ("polars", "pandas", "dict")
@@ -54,7 +55,7 @@ def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
     settings = [settings_of(run.written) for _, run in named]
     differing = varying(settings)
     measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["squared_grad_norm", "seconds"]))
-    found = [run.settled | ({"tuned": run.tuned["value"]} if run.tuned else {}) for _, run in named]
+    found: list[dict[str, Any]] = [run.settled | ({"tuned": _value(run.tuned)} if run.tuned else {}) for _, run in named]
     names = ["job", "label", "seed", *differing, *(name for numbers in found for name in numbers), *measured]
     columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(names)}
     for (job, run), setting, numbers in zip(named, settings, found, strict=True):
@@ -64,6 +65,11 @@ def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
         for name, column in columns.items():
             column += held[name].tolist() if name in held else [fixed.get(name)] * run.rows
     return columns
+
+
+def _value(tuned: Mapping[str, Any]) -> Any:
+    """The value that [tune] found, those of several parameters as one text."""
+    return in_words(tuned["value"]) if isinstance(tuned["value"], Mapping) else tuned["value"]
 
 
 def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -15,6 +15,23 @@ def caveat(tuned: Mapping[str, Any]) -> str:
     return "the end of the grid" if at_end(tuned) else ""
 
 
+def in_words(value: Any) -> str:
+    """A value that was tried; of several parameters each by its key's last name: "step = 2 theory, compressor = top-k 5%"."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ", ".join(f"{key.rpartition('.')[2]} = {_of_part(each)}" for key, each in value.items())
+
+
+def _of_part(value: Any) -> str:
+    """A part's name and its parameters; another value as it is."""
+    return " ".join(map(str, value.values())) if isinstance(value, Mapping) else str(value)
+
+
+def put_by(tuned: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The value that won, by dotted key: one, or those of several parameters."""
+    return tuned["value"] if isinstance(tuned["value"], Mapping) else {tuned["parameter"]: tuned["value"]}
+
+
 def at_end(tuned: Mapping[str, Any]) -> bool:
     """True if the value that won is the least or the largest of three or more; False where they are no numbers of one unit."""
     values = [value for value, _ in tuned["tried"]]
