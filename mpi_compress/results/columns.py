@@ -81,7 +81,7 @@ def _density(name: str, bits: int) -> Callable[[Result], NDArray]:
 
 
 def _both(name: str) -> Callable[[Result], NDArray]:
-    return lambda run: run.trace[f"{name}_up"] + run.trace[f"{name}_down"]
+    return lambda run: run.column(f"{name}_up") + run.column(f"{name}_down")
 
 
 def _squared(name: str) -> Callable[[Result], NDArray]:
@@ -98,7 +98,7 @@ def _floor(bits: str, directions: int) -> Callable[[Result], NDArray]:
 
     def derive(run: Result) -> NDArray:
         each = run.column(bits) / (directions * run.attrs["n_workers"] * run.attrs["dim"])
-        return run.trace["suboptimality"][0] * np.exp2(-2.0 * each)
+        return run.column("suboptimality")[0] * np.exp2(-2.0 * each)
 
     return derive
 
