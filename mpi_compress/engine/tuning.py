@@ -69,7 +69,9 @@ class _Trying:
 
     def results(self, asked: Mapping[int, list[RunSpec]], by: Mapping[int, RunSpec]) -> dict[int, list[Run]]:
         """The results of the trials that runs ask for, `by` number, in their order; at rank 0."""
-        texts = {i: [trial.toml() for trial in each] for i, each in asked.items()}
+        of_each = {id(trial): trial for each in asked.values() for trial in each}  # runs that share trials have the same objects
+        written = {key: trial.toml() for key, trial in of_each.items()}
+        texts = {i: [written[id(trial)] for trial in each] for i, each in asked.items()}
         those = {text: trial for i, each in asked.items() for text, trial in zip(texts[i], each, strict=True)}
         askers: dict[str, list[RunSpec]] = {}
         for i, each in texts.items():

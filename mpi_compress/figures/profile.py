@@ -27,7 +27,8 @@ def draw(profiles: Sequence[Profile], style: str = "screen") -> Figure:
                 share = np.concatenate([np.arange(ratios.size + 1), [ratios.size]]) / profile.targets
                 look = {key: value for key, value in look_of[method].items() if key != "marker"}
                 ax.step(x, share, where="post", label=entry(method, LONGEST), **look)
-            ax.set(xscale="log", xlim=(FACTORS[0], FACTORS[-1]), ylim=(0, 1.02), xlabel="τ, times the least", title=column_of(profile.by).label)
+            ax.set(xscale="log", xlim=(FACTORS[0], FACTORS[-1]), ylim=(0, 1.02), xlabel="τ, times the least")
+            ax.set_title(column_of(profile.by).label)
         panels[0][0].set_ylabel("share of targets")
         figure.set_figheight(HEIGHT + put_below(figure, handles_of(list(panels[0])), None))
     return figure

@@ -5,6 +5,8 @@ long as the one before, and the better half goes on; the last stage plays the be
 the best value run whole, beyond the ends of the grid too, until it has been compared with both.
 """
 
+import copy
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.expressions import seconds
-from mpi_compress.job.dotted import plain
+from mpi_compress.job.dotted import plain, put
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import BUDGETS
 from mpi_compress.job.tuning import TuneTable
@@ -140,8 +142,35 @@ def trials(spec: RunSpec) -> list[RunSpec]:
 def trials_of(spec: RunSpec, value: Any, share: float) -> list[RunSpec]:
     """The trials of a value, for each problem one a seed, as long as this share of the run; the shorter ones end at the target."""
     tune = tune_of(spec)
+    if tune.on is None:
+        return _trials_of(spec, value, share)
+    key = _as_trials_have_it(spec), tune.text(value), share
+    if key not in _SHARED:
+        _SHARED[key] = _trials_of(spec, value, share)
+    return _SHARED[key]
+
+
+_SHARED: dict[tuple[str, str, float], list[RunSpec]] = {}
+"""Trials on other problems than the run's own, which all runs of a grid have in common that differ in nothing else."""
+
+
+_CHECKED: set[str] = set()
+
+
+def _as_trials_have_it(spec: RunSpec) -> str:
+    """What a run has that its trials have too, as one text."""
+    tune, written = tune_of(spec), copy.deepcopy(dict(spec.written))
+    seed = {"seed"} if tune.seeds is not None else set()
+    for key in seed.union(set.intersection(*(set(setting) for setting in tune.settings))):
+        put(written, key, None)
+    return json.dumps([written, str(spec.folder)], sort_keys=True, default=str)
+
+
+def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None) -> list[RunSpec]:
+    """`trials_of`, with the first so many of the seeds."""
+    tune = tune_of(spec)
     assert tune.target is not None
-    seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds]
+    seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds[:most]]
     found = []
     for setting in tune.settings:
         label = ", ".join([spec.label, tune.text(value), *(["on " + ", ".join(map(plain, setting.values()))] if setting else [])])
@@ -196,4 +225,9 @@ def check_trials(spec: RunSpec) -> None:
         would_do = 'merit = "loss" or "squared_grad_norm"' if key == "merit" else "to = { squared_grad_norm = 1e-4 }"
         raise UserError(f"{spec.where}tune.{key}: no trial has a suboptimality with {why}; {would_do} would do")
     with placed(f"{spec.where}tune: "):
-        trials(spec)
+        if tune.on is None:
+            trials(spec)
+        elif (like := _as_trials_have_it(spec)) not in _CHECKED:
+            for value in tune.grid:
+                _trials_of(spec, value, WHOLE, most=1)
+            _CHECKED.add(like)
