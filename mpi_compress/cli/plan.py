@@ -17,6 +17,7 @@ from mpi_compress.planning import scale
 from mpi_compress.planning.estimates import trial_files
 from mpi_compress.planning.parts import PartTimer
 from mpi_compress.preparing import memory_needs
+from mpi_compress.preparing.needs import refuse_runs
 from mpi_compress.preparing.shapes import Shapes
 from mpi_compress.problem.models.base import Model
 from mpi_compress.results.status import State
@@ -35,19 +36,24 @@ def act(options: Namespace) -> int:
             raise UserError(f"--model {options.model}: one job is modelled at a time, and {len(jobs)} are given")
         _print_model(options, jobs[0])
         return 0
-    for file, job in zip(files, jobs, strict=True):
+    refused: dict[int, list[RunSpec]] = {}
+    for i, (file, job) in enumerate(zip(files, jobs, strict=True)):
         if len(jobs) > 1:
             print(f"{file}:")
-        _tell(job, options, shapes)
+        refused[i] = _tell(job, options, shapes)
+    for i, job in enumerate(jobs):
+        refuse_runs(refused[i], job.runs)
     for job in [] if options.force else jobs:
         here = [spec for spec in job.runs if not spec.missing]
         memory_needs.refuse_what_fits_nowhere(replace(job, runs=here), options.ranks, shapes)
     return 0
 
 
-def _tell(job: Job, options: Namespace, shapes: Shapes) -> None:
+def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
+    """Print the states of a job's runs; those that would be refused."""
     rows: list[list[str]] = []
     left: list[RunSpec] = []
+    refused: list[RunSpec] = []
     several = Counter(spec.label for spec in job.runs)
     for spec, status in zip(job.runs, statuses(job, Path(options.out), shapes), strict=True):
         run_id, memory = "–", "–"
@@ -55,6 +61,7 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> None:
             memory = memory_needs.text(spec, options.ranks, shapes) if options.ranks else memory_needs.short_text(spec, shapes)
             run_id = spec.run_id
             left += [] if status.state is State.COMPLETE else [spec]
+            refused += [spec] if status.state is State.REFUSED else []
         label = f"{spec.label}, seed {spec.seed}" if several[spec.label] > 1 else spec.label
         rows.append([str(spec.index), label, run_id, memory, str(status)])
     print(*plain((), rows, "rlcll" if options.ranks else "rlcrl", (3, 0, 12, 8)), sep="\n")
@@ -65,6 +72,7 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> None:
         done = sum(file.exists() for file in first)
         print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
     _warn_of_what_is_missing(left)
+    return refused
 
 
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:

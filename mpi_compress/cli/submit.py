@@ -9,7 +9,8 @@ from mpi_compress.cli.parsing import load
 from mpi_compress.cluster.batch import Options
 from mpi_compress.cluster.states import to_submit
 from mpi_compress.cluster.submission import Submission
-from mpi_compress.core.progress import count_text, print_line
+from mpi_compress.core.progress import count_text
+from mpi_compress.preparing.needs import refuse_runs
 from mpi_compress.results.status import State
 
 
@@ -22,9 +23,7 @@ def act(options: Namespace) -> int:
     if not todo:
         print("nothing to submit: all runs are done or in the queue")
         return 0
-    for spec in job.runs:
-        if spec.index in todo and (status := todo[spec.index]).state is State.REFUSED:
-            print_line(f"mpi-compress: {spec.where}{status}")
+    refuse_runs([spec for spec in job.runs if spec.index in todo and todo[spec.index].state is State.REFUSED], job.runs)
     submission = Submission(job, Path(options.job), out, run, todo, asked, options.fresh)
     text = submission.text()  # refuses wrong options
     if options.dry_run:

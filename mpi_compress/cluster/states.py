@@ -28,7 +28,7 @@ def statuses(job: Job, out: Path, shapes: Shapes | None = None) -> Iterator[Stat
             continue
         run_id = spec.run_id  # a hash, which takes a while
         status = _status(result_file(job.name, spec.label, run_id, out), slurm.task_of(run_id, spec.label, tasks))
-        if status.state is State.TO_DO and (shape := shapes.of(spec)) is not None and (why := refusal(spec, shape)):
+        if status.state is State.TO_DO and (why := refusal(spec, shapes.of(spec))):
             status = Status(State.REFUSED, why)
         yield status
 

@@ -36,6 +36,7 @@ from mpi_compress.kernels import get_ready
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing import compiling
 from mpi_compress.preparing.alone import with_suboptimality
+from mpi_compress.preparing.needs import NOTHING_RUN, refuse_runs
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.preparing.wanted import key_of
@@ -108,6 +109,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
     files = ranks.on_root(partial(_files_of, job, out, how.fresh))
     done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
+    ranks.on_root(partial(refuse_runs, [*specs.values()], job.runs))  # before anything is parsed, solved or compiled
     wins = tune(job, specs, out, how, run_as) if any(spec.tune for spec in specs.values()) else {}
     prepared = _prepare_all(job, specs, how, refuse)
     how.laps.end("prepare")
@@ -146,8 +148,7 @@ def _prepare_all(
         except UserError as error:
             same = key_of(spec) not in problems  # then runs on this problem fail, too
             others = any(o.label != spec.label and not (same and key_of(o) == key_of(spec)) for o in job.runs)
-            tail = "; nothing was run: --only plays the runs of other labels" if others else ""
-            raise type(error)(f"{error}{tail}") from None
+            raise type(error)(f"{error}{NOTHING_RUN * others}") from None
     for p in prepared.values():
         how.watch.refuse_columns_of(p.spec, p.algorithm)
         how.ranks.on_root(partial(refuse, p))

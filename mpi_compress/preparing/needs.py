@@ -1,9 +1,10 @@
 """What a run needs of its parts, in one place: preparing asks it, and `plan` does before data are read, as far as it is known."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,8 @@ from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.link import Link
-from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, names_in_objective, refuse_smoothness, unsolved_of
-from mpi_compress.preparing.shapes import Shape
+from mpi_compress.preparing.problems import Problem, refuse_left_out, refuse_smoothness, start_of, unsolved_of
+from mpi_compress.preparing.shapes import Shape, Shapes
 from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.constants import Smoothness
 from mpi_compress.problem.datasets.store import DataSet
@@ -31,6 +32,10 @@ from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.partitions import refuse_idle_workers
+
+NOTHING_RUN = "; nothing was run: --only plays the runs of other labels"
+Numbers = tuple[float, float, float]  # L, the L_i, and L_row
+_FAR_APART: Sequence[Numbers] = (1.0, 1.0, 1.0), (1e-9, 2e-9, 5e-9), (1e9, 3e9, 4e9)
 
 
 def _with(trait: str) -> str:
@@ -78,39 +83,54 @@ def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) 
     return _bound(spec, problem, _setting_of(spec, problem, numbers))
 
 
-def refusal(spec: RunSpec, shape: Shape) -> str:
+def refuse_runs(specs: Sequence[RunSpec], of_job: Sequence[RunSpec]) -> None:
+    """UserError with what is known already to refuse the first of these runs; it says whether others of the job can be played."""
+    shapes = Shapes()
+    for spec in specs:
+        if why := refusal(spec, shapes.of(spec)):
+            others = (o for o in of_job if o.label != spec.label and not (o.missing or refusal(o, shapes.of(o))))
+            raise UserError(f"{spec.where}{why}{'' if next(others, None) is None else NOTHING_RUN}")
+
+
+def refusal(spec: RunSpec, shape: Shape | None) -> str:
     """Why a run on data of this size is refused, whatever else the data are; "" if nothing is known that speaks against it.
 
-    The numbers of the data are not known, and 1 stands for them. What one of them decides is left to the run.
+    Numbers that are far apart stand for those of the data that are not known, such as L, and for N and d where there is no shape:
+    what is refused alike with all of them does not depend on them. No data are read, and nothing is solved or compiled.
     """
     spec = trials(spec)[0] if spec.tune else spec
-    loss, n = spec.loss, spec.workers.count
-    if isinstance(loss, Model) or spec.up.compressor.needs_noise:
+    if isinstance(spec.loss, Model) or spec.up.compressor.needs_noise:
         return ""  # settled by the data themselves
-    is_known = _has_known_smoothness(spec, loss)
-    unknown = {"g0", "x*"} if is_known else {"g0", "x*", *OF_SMOOTHNESS}
-    is_certain = unknown.isdisjoint(names_in_objective(spec))
-    unknown |= set() if is_certain else {"mu"}
+    shapes = [shape] if shape else [Shape(10**9, spec.data.known_dim or dim, 1e10) for dim in (1000, 100_000)]
+    said = ""
+    for numbers, each in product(_FAR_APART, shapes):
+        try:
+            why = _refused_with(spec, each, numbers)
+        except Exception:  # a user's part may fail for the numbers that stand for the data's
+            why = ""
+        if not why or said not in ("", why):
+            return ""
+        said = why
+    return said
+
+
+def _refused_with(spec: RunSpec, shape: Shape, numbers: Numbers) -> str:
     try:
-        refuse_idle_workers(n, shape.samples)
-        problem = _of_unknown_data(spec, shape)
-        is_certain = True
-        setting = _setting_of(spec, problem, {**problem.numbers(n), "g0": 1.0})
-        is_certain = unknown.isdisjoint(spec.algorithm.names())
+        refuse_idle_workers(spec.workers.count, shape.samples)
+        problem = _of_unknown_data(spec, shape, numbers)
+        refuse_left_out(spec, problem.penalty)
+        start_of(spec, problem)
+        setting = _setting_of(spec, problem, {**problem.numbers(spec.workers.count), "g0": 1 / numbers[0]})
         _bound(spec, problem, setting)
-    except NotMet as error:
-        return str(error) if unknown.isdisjoint(error.of) else ""
     except UserError as error:
-        return str(error) if is_certain else ""
-    except Exception:  # a user's part may fail for the numbers that stand for the data's
-        return ""
+        return str(error)
     return ""
 
 
 def algorithm_on(spec: RunSpec, shape: Shape) -> Method:
     """The run's algorithm bound to a setting of this size, with 1 for the numbers of the data; any error where that cannot be."""
     spec = spec.tuned(spec.tune.grid[0]) if spec.tune else spec
-    problem = _of_unknown_data(spec, shape)
+    problem = _of_unknown_data(spec, shape, _FAR_APART[0])
     return _bound(spec, problem, _setting_of(spec, problem, {**problem.numbers(spec.workers.count), "g0": 1.0}))
 
 
@@ -119,12 +139,13 @@ def _has_known_smoothness(spec: RunSpec, loss: Loss | Model) -> bool:
     return not getattr(loss, "smooth", True) or isinstance(spec.objective.smoothness, float | int)
 
 
-def _of_unknown_data(spec: RunSpec, shape: Shape) -> Problem:
-    """The problem on data of this size, of which no more is known: L and its kin are 1, x* is 0."""
+def _of_unknown_data(spec: RunSpec, shape: Shape, numbers: Numbers) -> Problem:
+    """The problem on data of this size, of which no more is known: these numbers stand for L, the L_i and L_row, 0 for x*."""
     loss, n, wanted = spec.loss, spec.workers.count, Wanted.by(spec)
     data = DataSet(Path(), spec.data.title, shape.samples, shape.dim, int(shape.nonzeros))
     is_known = _has_known_smoothness(spec, loss)
-    of_data = Smoothness(np.nan) if is_known else Smoothness(1.0, [1.0] * n if wanted.each else None, 1.0 if wanted.row else None)
+    L, L_i, L_row = numbers
+    of_data = Smoothness(np.nan) if is_known else Smoothness(L, [L_i] * n if wanted.each else None, L_row if wanted.row else None)
     return replace(unsolved_of(spec, data, loss, of_data), x_star=np.zeros(shape.dim))
 
 

@@ -90,14 +90,27 @@ class Problem:
 def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     """The problem of a run on its data, with the test set. At rank 0."""
     problem = _unsolved(spec, data)
+    refuse_left_out(spec, problem.penalty)
     wanted, wish = Wanted.by(spec), spec.objective.f_star
     if wish == "skip" or isinstance(wish, float | int):
-        if wanted.optimum or (wanted.f_star and wish == "skip"):
-            raise UserError(f"objective.f_star = {wish!r} leaves out what the job needs, x* or f*; leave that out")
         return problem if wish == "skip" else replace(problem, f_star=float(wish), f_star_source="given")
     if wish == "lowest seen":
-        return _with_lowest(spec, problem, wanted, quiet)
+        return _with_lowest(spec, problem, quiet)
     return with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, quiet)
+
+
+def refuse_left_out(spec: RunSpec, penalty: Penalty | None) -> None:
+    """UserError where a run needs x* or f*, and [objective] leaves it out, or has no solver for it."""
+    wanted, wish = Wanted.by(spec), spec.objective.f_star
+    if (wanted.optimum and isinstance(wish, float | int)) or (wish == "skip" and (wanted.optimum or wanted.f_star)):
+        raise UserError(f"objective.f_star = {wish!r} leaves out what the job needs, x* or f*; leave that out")
+    if wanted.optimum and wish == "lowest seen":
+        raise UserError('objective.f_star = "lowest seen" gives no x*, which the job needs')
+    if penalty is not None and wish in (None, "solve") and (wanted.optimum or wanted.f_star):
+        raise UserError(
+            f"objective: x* cannot be computed: no solver is known for the penalty '{penalty.name}'; "
+            'f_star = "lowest seen" gives an upper bound on f*, by a long run'
+        )
 
 
 def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
@@ -146,14 +159,7 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, quie
     """The problem with x* and f* by its loss's solver, unless that takes long and nothing asks for them; refused if it `needs` them
     in vain."""
     loss = problem.loss
-    if problem.penalty is not None:
-        if needs:
-            raise UserError(
-                f"objective: x* cannot be computed: no solver is known for the penalty '{problem.penalty.name}'; "
-                'f_star = "lowest seen" gives an upper bound on f*, by a long run'
-            )
-        return problem
-    if loss.solver is None and not needs:
+    if problem.penalty is not None or (loss.solver is None and not needs):
         return problem
     if not (needs or asked or is_soon_solved(problem.data.nonzeros, problem.data.dim, problem.dim)):
         return replace(problem, f_star_source=LEFT_OUT)
@@ -178,10 +184,8 @@ def _solved(problem: Problem, quiet: bool) -> Optimum:
         return optimum(data, loss, mu, tell)
 
 
-def _with_lowest(spec: RunSpec, problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
+def _with_lowest(spec: RunSpec, problem: Problem, quiet: bool) -> Problem:
     """The problem with the lowest f that a long run of ours sees, as f*."""
-    if wanted.optimum:
-        raise UserError('objective.f_star = "lowest seen" gives no x*, which the job needs')
     if not quiet:
         print_line(f"{problem.data.title}: looking for the lowest f by a long run (kept in the cache)")
     best = lowest(problem.data, problem.loss, problem.mu, start_of(spec, problem), problem.penalty)
@@ -210,12 +214,6 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     data = open_data(spec.data, spec.folder, spec.split, spec.labels)
     problem = problem_of(spec, data, quiet=True)
     return problem, _solved(problem, quiet=False)
-
-
-def names_in_objective(spec: RunSpec) -> set[str]:
-    """The quantities that the formulas of [objective] name."""
-    formulas = (spec.objective.mu, spec.objective.lambda2, spec.penalty.weight if spec.penalty else None)
-    return set().union(*(names_in(formula) for formula in formulas if formula is not None))
 
 
 def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:

@@ -7,7 +7,7 @@ import pytest
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
-from mpi_compress.preparing.needs import refusal
+from mpi_compress.preparing.needs import NOTHING_RUN, refusal
 from mpi_compress.preparing.shapes import Shapes
 
 HEAD = '[data]\ngenerator = "gspar"\nsamples = 40\ndim = 8\n[workers]\ncount = 2\n[stop]\nrounds = 3\n'
@@ -17,21 +17,42 @@ REFUSED = {
     "letter": 'algorithm.name = "gd"\nobjective.mu = "1e-3 l"',
     "crowd": 'algorithm.name = "gd"\nworkers.count = 41',
     "tree": 'algorithm.name = "adiana"\nobjective.mu = 0.1\nworkers.fold = "tree"\nup.compressor = { name = "random-k", k = 4 }',
+    "planned": (
+        'algorithm.name = "cat"\nup = { compressor.name = "top-k", codec = "auto" }\nobjective.mu = "1e-4 L"\n'
+        'cost = { model = "trace", rows = [["0 s", "5 ms", "40 Mbit/s"]] }'
+    ),
+    "left out": 'algorithm.name = "gd"\nobjective.f_star = "skip"\nstop.suboptimality = 1e-3',
     "convex only": 'algorithm.name = "adiana"\nup.compressor = { name = "random-k", k = 4 }',
 }
 SHIPPED = sorted(p for p in (Path(__file__).parents[2] / "jobs").rglob("*.toml") if p.stem != "links")  # that needs a link.toml
 
 
 @pytest.mark.parametrize("label", REFUSED)
-def test_what_is_foreseen_is_what_a_run_says(tmp_path, label, capsys):
+def test_what_is_foreseen_is_what_a_run_says_and_what_submit_does(tmp_path, label, capsys):
     job = tmp_path / "job.toml"
-    job.write_text(f'{HEAD}[[run]]\nlabel = "{label}"\n{REFUSED[label]}\n')
+    job.write_text(f'{HEAD}[[run]]\nlabel = "{label}"\n{REFUSED[label]}\n[[run]]\nlabel = "sound"\nalgorithm.name = "gd"\n')
     with pytest.raises(UserError) as said:
         mc.run(job, out=tmp_path)
+    assert str(said.value).endswith(NOTHING_RUN)
+    for command in (["plan", str(job)], ["submit", str(job), "--dry-run"]):
+        assert main([*command, "--out", str(tmp_path)]) == 2
+        told = capsys.readouterr()
+        assert told.err == f"mpi-compress: {said.value}\n"
+        assert ("would be refused: " in told.out, "#SBATCH" in told.out) == (command[0] == "plan", False)
+    assert not list(tmp_path.rglob("*.h5*"))
+
+
+def test_what_no_data_can_change_is_refused_before_a_file_is_parsed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
+    job, data = tmp_path / "job.toml", 'data.path = "some.txt"\nstop.rounds = 3\n[[run]]\nlabel = "{}"\n'
+    (tmp_path / "some.txt").write_text("1 1:1\n-1 2:1\n1 1:1 3:1\n")
+    job.write_text(data.format("a") + REFUSED["planned"])
+    for command in ("plan", "run"):
+        assert main([command, str(job), "--out", str(tmp_path)]) == 2
+        assert "cannot be planned for" in capsys.readouterr().err
+    assert not (tmp_path / "cache" / "data").exists()
+    job.write_text(data.format("a") + REFUSED["wide"])  # as wide as d allows
     assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
-    foreseen = capsys.readouterr().out.partition("would be refused: ")[2].strip()
-    assert foreseen
-    assert str(said.value).endswith(foreseen)
 
 
 def test_a_step_that_only_some_smoothnesses_allow_is_not_foreseen(tmp_path):
