@@ -154,7 +154,7 @@ def test_one_round_solves_a_quadratic_whose_hessians_and_gradients_are_whole(nam
     assert played.trace["suboptimality"][-1] < 1e-13
 
 
-@pytest.mark.parametrize("senders", [None, 1, 2])
+@pytest.mark.parametrize("senders", [None, 1, 2, 0.7])
 def test_bfgs_is_a_plain_loop(senders, tmp_path):
     exact = {"up": {"compressor": "identity"}, "down": {"compressor": "identity"}}
     asked = {"senders": senders} if senders else {}
@@ -164,7 +164,7 @@ def test_bfgs_is_a_plain_loop(senders, tmp_path):
     for k in range(14):
         g = np.mean([f.gradient(i, x) for i in range(f.n)], axis=0)
         if k == 0:
-            those = {None: [0, 1, 2], 1: [0], 2: [0, 2]}[senders]  # evenly spaced: ⌈ni/m⌉
+            those = {None: [0, 1, 2], 1: [0], 2: [0, 2], 0.7: [0, 2]}[senders]  # evenly spaced: ⌈ni/m⌉
             B = lift(np.mean([rank_2(f.hessian(i, x)) for i in those], axis=0), f.mu)
         else:
             y, Bs = g - before, B @ s
@@ -226,6 +226,7 @@ def test_bfgs_by_compressed_gradients_reaches_what_exact_ones_reach_by_fewer_bit
         ({"name": "bfgs"}, {"objective": {"mu": 0.0}}, "bfgs needs mu > 0"),
         ({"name": "bfgs", "at": 2}, {}, "at = 2 needs memory"),
         ({"name": "bfgs", "senders": 4}, {}, "senders: 4 was given, and there are 3 workers"),
+        ({"name": "bfgs", "senders": 1.5}, {}, "senders: 1.5 was given, and there are 3 workers"),
         ({"name": "bfgs"}, {"objective": {"model": "softmax", "mu": 0.1}}, "name a loss of a margin"),
         ({"name": "bfgs"}, {"up": {"compressor": {"name": "random-k", "k": 2}}}, "must be a contraction"),
         ({"name": "fednl"}, {"objective": {"mu": "1e-2 L", "penalty": {"name": "ratio", "weight": 0.1}}}, "leave the penalty out"),

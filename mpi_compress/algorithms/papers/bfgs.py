@@ -68,7 +68,7 @@ class BFGS(SendsHessians):
     }
     needs = (*SendsHessians.needs, STRONGLY_CONVEX)
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": {"name": "natural", "fraction": 2}, "codec": "entropy"})
-    senders: AtLeastOne | None = None  # m, the workers that send a Hessian, evenly spaced; None: all
+    senders: int | float | None = None  # m, the workers that send a Hessian, evenly spaced, or below 1 their share; None: all
     memory: AtLeastOne | None = None  # the number of pairs that are kept; left out: all, in B
     at: Annotated[int, within("[0, inf)")] = 0  # the round that sends Hessians, with `memory`
     step: Step = 1.0  # γ, the step size
@@ -80,8 +80,15 @@ class BFGS(SendsHessians):
         super().check()
         if self.at and self.memory is None:
             raise ValueError(f"at = {self.at} needs memory, the number of pairs that are kept: without it B begins with a Hessian")
-        if self.senders is not None and self.senders > self.setting.n:
-            raise ValueError(f"senders: {self.senders} was given, and there are {self.setting.n} workers")
+        if not 1 <= self.m <= self.setting.n or not (self.senders is None or isinstance(self.senders, int) or 0 < self.senders < 1):
+            raise ValueError(f"senders: {self.senders} was given, and there are {self.setting.n} workers; a share is below 1")
+
+    @property
+    def m(self) -> int:
+        """The workers that send a Hessian."""
+        n = self.setting.n
+        given = n if self.senders is None else self.senders
+        return given if isinstance(given, int) else max(1, round(given * n))
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy())
@@ -107,7 +114,7 @@ class BFGS(SendsHessians):
 
     def curvature(self, x: Vector, f: Objective, i: int) -> Vector:
         """(n/m) ∇²f_i(x) as its triangle (d(d+1)/2,), 0 where worker i is none of the m."""
-        n, m = self.setting.n, self.senders or self.setting.n
+        n, m = self.setting.n, self.m
         return n / m * hessian(f, x) if i * m % n < m else np.zeros(self.hessians.dim)
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
