@@ -166,7 +166,7 @@ JOB = (
     M("job/runs.py", '("exchange", "master", "patience")', '("exchange", "master")', PATIENCE + "patience_is_a_time_and_no_part_of_a_run", "patience makes another run"),
     M("job/tuning.py", '{} if seed is None else {"seed": seed}', '{"seed": seed} if seed else {}', "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "a tune seed of 0 is not taken"),
     M("job/claims.py", "bounds[0] <= value <= bounds[1]", "bounds[0] < value < bounds[1]", VERDICTS + "a_condition_is_met_by_its_bounds_and_never_by_nan", "the ends of a range do not count"),
-    M("job/loading.py", 'if k != "seed")', ")", "job/test_job.py::test_a_grid_multiplies_the_runs", "seeds are part of labels"),
+    M("job/dotted.py", ' if key != "seed")', ")", "job/test_job.py::test_a_grid_multiplies_the_runs", "seeds are part of labels"),
 )
 
 RESULTS_OF_RUNS = (

@@ -99,16 +99,28 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said below the table: whose rows are too far apart for its numbers, how fine the grids of steps were."""
+        """What is to be said below the table: whose rows are too far apart for its numbers, who was tuned for another question, and
+        how fine the grids were."""
         late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
         those = [label for label, share in late.items() if share > _LATE]
         notes = []
         if those:
             notes.append(f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {'; '.join(those)}")
+        notes += self._tuned_for_others()
         if factor := max((_factor(method.runs[0]) for method in self.methods), default=0.0):
             notes.append(f"tuned by factors of {factor:.3g}: between methods that differ by less a finer grid may decide otherwise")
         notes += _counted([method.runs[0] for method in self.methods])
         return notes
+
+    def _tuned_for_others(self) -> list[str]:
+        """Whose settings were tuned to pay the least of another column than the table's, or to reach another target."""
+        found: dict[str, list[str]] = {}
+        for label, tuned in ((method.runs[0].label, method.runs[0].tuned or {}) for method in self.methods):
+            if "to" in tuned:
+                others = [f"to {target}" for target in self.targets if str(target) != tuned["to"]]
+                if wrong := [*([f"for {self.by}"] if tuned["by"] != self.by else []), *others]:
+                    found.setdefault(f"tuned for {tuned['by']} to {tuned['to']}, not {' or '.join(wrong)}", []).append(label)
+        return [f"{'; '.join(labels)}: {said}" for said, labels in found.items()]
 
     @property
     def in_paper(self) -> tuple[list[str], list[list[str]], list[str]]:

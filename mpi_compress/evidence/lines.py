@@ -138,7 +138,7 @@ def stem(label: str) -> str:
 
 def without_common(labels: Sequence[str]) -> dict[str, str]:
     """Labels of a grid's runs without the values, such as ", c2 = 0.25", that all of them share."""
-    values = [re.findall(r", \w+ = [^,]*", label) for label in labels]
+    values = [re.findall(r", [\w.]+ = [^,]*", label) for label in labels]
     common = [value for value in values[0] if all(value in each for each in values)] if values else []
     return {label: reduce(lambda left, value: left.replace(value, "", 1), common, label) for label in labels}
 

@@ -111,6 +111,11 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
 
 
+def labelled(label: str, point: Mapping[str, Any]) -> str:
+    """The label of a run at a point of its grid."""
+    return ", ".join([label, *(f"{key.split('.')[-1]} = {plain(value)}" for key, value in point.items() if key != "seed")])
+
+
 def grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """[grid] of a job or of a run; UserError, with its place, if it is no table."""
     grid = table.get("grid", {})

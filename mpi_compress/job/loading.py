@@ -181,9 +181,9 @@ def _runs(
     dotted.refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
     shared = {k: tables[k] for k in ("plugins", *tables) if k in tables and k in ("plugins", *OF_A_RUN)}
     grid = {**dotted.grid_of(tables, ""), **dotted.grid_of(own, f"{where}: ")}
+    grid = untuned(grid) if own.get("tune") == {} else grid
     tables_of_run = {**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}
     tables_of_run = {k: v for k, v in tables_of_run.items() if (k, v) != ("tune", {})}
-    written = for_the_question(tables_of_run, tables.get("figure"), grid)
     several = len(tables.get("run", [])) > 1
 
     def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, beside: bool = False) -> RunSpec:
@@ -193,19 +193,20 @@ def _runs(
         run = copy.deepcopy(dict(written))
         for key, value in {**point, **overridden}.items():
             dotted.put(run, key, value)
+        run = for_the_question(run, tables.get("figure"), grid)
         _settle_data(run, folder, f'run "{label}": data')
         return replace(run_spec(label, number, run, folder, several), overridden=overridden)
 
-    runs: list[RunSpec] = []
+    runs, besides = list[RunSpec](), list[Mapping[str, Any]]()
     for point in dotted.points_of(grid):
-        suffix = ", ".join(f"{k.split('.')[-1]} = {dotted.plain(v)}" for k, v in point.items() if k != "seed")
-        name_in_figures = f"{label}, {suffix}" if suffix else label
-        runs.append(spec := one(written, point, name_in_figures))
+        runs.append(spec := one(tables_of_run, point, dotted.labelled(label, point)))
         if spec.tune is not None:
             check_trials(spec)
-            if (beside := spec.tune.beside) is not None:
-                name = f"{name_in_figures}, {spec.tune.name} = {dotted.plain(beside)}"
-                runs.append(one(untuned(written), untuned({**point, spec.tune.parameter: beside}), name, beside=True))
+            at = untuned({**point, spec.tune.parameter: (beside := spec.tune.beside)})
+            if beside is not None and at not in besides:  # one for all questions of a grid over tune.by
+                besides.append(at)
+                name = f"{dotted.labelled(label, untuned(point))}, {spec.tune.name} = {dotted.plain(beside)}"
+                runs.append(one(untuned(tables_of_run), at, name, beside=True))
     return runs
 
 

@@ -144,7 +144,7 @@ def trials_of(spec: RunSpec, value: Any, share: float) -> list[RunSpec]:
     tune = tune_of(spec)
     if tune.on is None:
         return _trials_of(spec, value, share)
-    key = _as_trials_have_it(spec), tune.text(value), share
+    key = _as_trials_have_it(spec), json.dumps(value, sort_keys=True, default=str), share
     if key not in _SHARED:
         _SHARED[key] = _trials_of(spec, value, share)
     return _SHARED[key]
@@ -171,9 +171,9 @@ def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None)
     tune = tune_of(spec)
     assert tune.target is not None
     seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds[:most]]
-    found = []
+    found, run = [], spec.label.replace(f", by = {tune.by}", "")  # of a grid over tune.by, whose runs share trials
     for setting in tune.settings:
-        label = ", ".join([spec.label, tune.text(value), *(["on " + ", ".join(map(plain, setting.values()))] if setting else [])])
+        label = ", ".join([run, tune.text(value), *(["on " + ", ".join(map(plain, setting.values()))] if setting else [])])
         stop = dict(spec.written["stop"]) | {key[5:]: each for key, each in setting.items() if key.startswith("stop.")}
         shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, tune.target)}
         found += [spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune") for seed in seeds]

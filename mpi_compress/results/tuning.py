@@ -1,5 +1,6 @@
 """What [tune] found, as results keep it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,15 +17,20 @@ def caveat(tuned: Mapping[str, Any]) -> str:
 
 
 def in_words(value: Any) -> str:
-    """A value that was tried; of several parameters each by its key's last name: "step = 2 theory, compressor = top-k 5%"."""
+    """A value that was tried; of several parameters each by its key's last name, "step = 2 theory, compressor = top-k 5%", or by
+    the whole key where two have the same last name."""
     if not isinstance(value, Mapping):
         return str(value)
-    return ", ".join(f"{key.rpartition('.')[2]} = {_of_part(each)}" for key, each in value.items())
+    last = Counter(key.rpartition(".")[2] for key in value)
+    names = (key if last[name := key.rpartition(".")[2]] > 1 else name for key in value)
+    return ", ".join(f"{name} = {_of_part(each)}" for name, each in zip(names, value.values(), strict=True))
 
 
 def _of_part(value: Any) -> str:
-    """A part's name and its parameters; another value as it is."""
-    return " ".join(map(str, value.values())) if isinstance(value, Mapping) else str(value)
+    """A part's name and its parameters; the parts of a table one by one, "qsgd 15 max, entropy 32"; another value as it is."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    return (" " if "name" in value else ", ").join(map(_of_part, value.values()))
 
 
 def put_by(tuned: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from mpi_compress.evidence.verdicts import check
 from mpi_compress.job.trials import possible, trials
 from mpi_compress.job.tuning import TuneTable, powers
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tuning import at_end
+from mpi_compress.results.tuning import at_end, in_words
 
 JOB = """
 data = { generator = "gspar", samples = 40, dim = 12 }
@@ -257,6 +257,62 @@ def test_a_level_of_stop_is_the_target_where_the_tuning_names_it(tmp_path):
     spec = mc.load_job(tmp_path / "job.toml").runs[0]
     assert str(spec.tune.target) == "squared_grad_norm ≤ 0.001"
     assert (trials(spec)[0].stop.wire_bits_up, trials(spec)[0].stop.squared_grad_norm) == (2000, 1e-3)
+
+
+TWO = """
+data = { generator = "gspar", samples = 40, dim = 8 }
+objective.mu = "1e-1 L"
+stop = { rounds = 100, suboptimality = 1e-3 }
+[[run]]
+label = "EF21"
+algorithm = { name = "ef21", step = "1/L" }
+tune = { candidates = { "up.compressor" = [{ name = "top-k", k = 1 }, { name = "top-k", k = 4 }] }, to = "stop" }
+grid = { "tune.by" = ["wire_bits_up", "round"] }
+[[run]]
+label = "GD"
+algorithm.name = "gd"
+tune = { parameter = "algorithm.step", values = ["1/L", "2/L"], to = "stop", beside = "theory" }
+grid = { seed = [0, 1], "tune.to" = ["suboptimality<=1e-2", "stop"] }
+[[run]]
+label = "plain"
+algorithm.name = "gd"
+tune = {}
+[grid]
+"tune.descent" = [false]
+"""
+
+
+def test_a_grid_over_what_is_tuned_for_tunes_a_run_for_each_and_tables_say_for_which(tmp_path):
+    """Runs of several `by` share their trials, those of several targets one run beside, and `stop` is each run's own level."""
+    (tmp_path / "job.toml").write_text(TWO.replace('[grid]\n"tune.descent" = [false]\n', ""))
+    job = mc.load_job(tmp_path / "job.toml")
+    up, rounds = job.runs[:2]
+    assert [spec.label for spec in (up, rounds)] == ["EF21, by = wire_bits_up", "EF21, by = round"]
+    of_gd = [(spec.label, spec.seed, str(spec.tune.target), spec.tune.seeds) for spec in job.runs[2:] if spec.tune]
+    levels = {"suboptimality<=1e-2": "suboptimality ≤ 0.01", "stop": "suboptimality ≤ 0.001"}
+    assert of_gd == [(f"GD, to = {to}", seed, levels[to], [0, 1]) for seed in (0, 1) for to in levels]
+    assert [(spec.label, spec.seed) for spec in job.runs[2:] if not spec.tune] == [("GD, step = theory", 0), ("GD, step = theory", 1), ("plain", 0)]
+    runs = mc.run(job.only("EF21*"), out=tmp_path, quiet=True)
+    played = {trial.label: trial for trial in map(mc.read, (tmp_path / "job" / "tuning").glob("*.h5"))}
+    assert set(played) == {"EF21, compressor = top-k 1", "EF21, compressor = top-k 4"}
+    for run in runs:
+        took = {k: played[f"EF21, compressor = top-k {k}"].to("suboptimality", 1e-3)[run.tuned["by"]] for k in (1, 4)}
+        assert run.tuned["value"]["up.compressor"]["k"] == min(took, key=took.get)
+    targets = [Target.of("suboptimality", level) for level in (1e-3, 1e-2)]
+    paid, to = "EF21, by = round: tuned for round to suboptimality ≤ 0.001, not ", "to suboptimality ≤ 0.01"
+    assert compare(runs, targets[:1], "wire_bits_up").notes[0] == f"{paid}for wire_bits_up"
+    assert [note for note in compare(runs[:1], targets[:1], "wire_bits_up").notes if "tuned for" in note] == []
+    assert compare(runs[1:], targets, "round").notes[0] == f"{paid}{to}"
+    assert compare(runs[1:], targets[1:], "wire_bits").notes[0] == f"{paid}for wire_bits or {to}"
+    (tmp_path / "job.toml").write_text(TWO)
+    assert {spec.tune and spec.tune.descent for spec in mc.load_job(tmp_path / "job.toml").runs} == {False, None}, "tune = {} is none of the grid's"
+
+
+def test_parameters_whose_keys_have_one_last_name_are_called_by_the_whole_key():
+    ways = {f"{way}.compressor": {"name": "top-k", "k": k} for way, k in (("up", "5%"), ("down", 3))}
+    assert in_words({**ways, "algorithm.step": "theory"}) == "up.compressor = top-k 5%, down.compressor = top-k 3, step = theory"
+    quantised = {"compressor": {"name": "qsgd", "levels": 15, "norm": "max"}, "codec": {"name": "entropy", "float": 32}}
+    assert in_words({"up": quantised, "algorithm.step": 1}) == "up = qsgd 15 max, entropy 32, step = 1"
 
 
 @pytest.mark.parametrize(
