@@ -9,6 +9,7 @@ from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress.evidence.comparison import compare
+from mpi_compress.job.trials import WHOLE, trials_of
 from mpi_compress.results.targets import Target
 
 JOB = """
@@ -103,6 +104,14 @@ def test_what_is_drawn_of_the_candidates_is_the_same_in_every_job(job):
     grids = [mc.load_job(job).runs[0].tune.grid, mc.load_job(job, {"seed": 12}).runs[0].tune.grid]
     assert grids[0] == grids[1]
     assert len({str(each) for each in grids[0]}) == 4
+
+
+def test_settings_that_read_alike_have_trials_of_their_own(job):
+    qsgd = '{ "up.compressor" = { name = "qsgd", levels = 8, bucket = 4 } }, { "up.compressor" = { name = "qsgd", bucket = 8, levels = 4 } }, '
+    job.write_text(JOB.replace("candidates = [\n", f"candidates = [\n  {qsgd}").replace('  { algorithm.step = "2 theory"', '  # {'))
+    (spec,) = mc.load_job(job, only="DIANA", overrides={"seed": 10}).runs
+    parts = [trials_of(spec, value, WHOLE)[0].up.compressor for value in spec.tune.grid[:2]]
+    assert [(part.levels, part.bucket) for part in parts] == [(8, 4), (4, 8)]
 
 
 @pytest.mark.parametrize(
