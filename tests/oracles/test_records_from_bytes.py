@@ -107,7 +107,9 @@ class Loop:
 
     def __init__(self, f, method):
         """`method` is its table in the job."""
-        self.f, self.at, self.senders = f, method.get("at", 0) if method["name"] == "bfgs" else -1, method.get("senders", f.n)
+        m = method.get("senders", f.n)
+        self.m = m if m >= 1 else max(1, round(m * f.n))  # below 1 it is a share
+        self.f, self.at = f, method.get("at", 0) if method["name"] == "bfgs" else -1
         self.memory = method.get("memory") or method["server"]["memory"]
         self.of_hessians = reader.powers(method["hessian"]["compressor"]["fraction"]) if self.at >= 0 else None
         self.x, self.h, self.B, self.k = np.zeros(f.d), np.zeros((f.n, f.d)), None, 0
@@ -138,9 +140,8 @@ class Loop:
         assert is_near(v, f.gradient(self.x, i) - self.h[i], apart)
         self.h[i] += v
         if self.k == self.at:
-            m = self.senders
-            sends = any(i == -(-j * f.n // m) for j in range(m))  # m of n, evenly spaced
-            sent = reader.triangle(f.n / m * f.hessian(self.x, f.shards[i], f.n) if sends else np.zeros((f.d, f.d)))
+            sends = any(i == -(-j * f.n // self.m) for j in range(self.m))  # m of n, evenly spaced
+            sent = reader.triangle(f.n / self.m * f.hessian(self.x, f.shards[i], f.n) if sends else np.zeros((f.d, f.d)))
             v, end, apart = self.of_hessians(data, end, f.d * (f.d + 1) // 2)
             assert is_near(v, sent, apart)
             M = reader.matrix(v)
