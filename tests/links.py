@@ -1,7 +1,7 @@
-"""CAT on links that were measured: `python tests/links.py [JOB] [-o FOLDER]`, as root on Linux.
+"""Methods on links that were measured, CAT by default: `python tests/links.py [JOB] [-o FOLDER]`, as root on Linux.
 
 For each emulated link, a master on one host and its workers on two others: the link is calibrated, the job is run with that table, and
-what each run needed in real seconds to the job's loss is printed beside what the fitted model says.
+what each run needed in real seconds to the level of [stop] is printed beside what the fitted model says.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from helpers import hosts
 
 import mpi_compress as mc
 from mpi_compress.messages.costs.table import Table
+from mpi_compress.results.targets import Target
 
 LINKS = {"5 ms, 1 Gbit/s": (5.0, 1000.0), "50 ms, 10 Mbit/s": (50.0, 10.0)}
 HOSTS = 3
@@ -37,12 +38,6 @@ def play(job: Path, folder: Path, delay_ms: float, rate_mbit: float, settings: l
     return [mc.read(file) for file in sorted(folder.rglob("*.h5"))]
 
 
-def reached(run: mc.Run, loss: float) -> int | None:
-    """The first row at or below a loss."""
-    rows = np.flatnonzero(run.trace["loss"] <= loss)
-    return int(rows[0]) if rows.size else None
-
-
 def modelled(run: mc.Run, row: int, table: Table) -> float:
     """Seconds on the link up to a row: in each round a message up, the longest, and one down to each of the other hosts."""
     up = np.diff(run.workers["wire_bits_up"][: row + 1], axis=0)
@@ -52,20 +47,21 @@ def modelled(run: mc.Run, row: int, table: Table) -> float:
     return float(np.sum(table.cost(up)) + np.sum(table.cost(others * down)))
 
 
-def told(name: str, runs: list[mc.Run], loss: float, table: Table) -> None:
+def told(name: str, runs: list[mc.Run], target: Target, table: Table) -> None:
     fit = table.cost(np.array([0.0, 8e6]))
     print(f"\n{name}: measured {1e3 * fit[0]:.3g} ms a message, {1e3 * (fit[1] - fit[0]):.4g} ms a megabyte\n")
-    print(f"| run | seconds to loss {loss:g} | rounds | ms a round | by the model | of it computing | mean T |")
+    print(f"| run | seconds to {target} | rounds | ms a round | by the model | of it computing | mean T |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for run in sorted(runs, key=lambda r: np.inf if reached(r, loss) is None else r.timing["seconds"][reached(r, loss)]):
-        found = reached(run, loss)
+    for run in sorted(runs, key=lambda r: target.took(r, "seconds")):
+        found = target.row_of(run)
         row = len(run.trace["loss"]) - 1 if found is None else found
         seconds, rounds = run.timing["seconds"][row], int(run.trace["round"][row])
         own = sum(run.timing[part][row] for part in ("compute", "pack", "update"))
-        text = f"{seconds:.2f}" if found is not None else f"> {seconds:.0f} (loss {run.trace['loss'][row]:.3f})"
+        text = f"{seconds:.2f}" if found is not None else f"> {seconds:.0f} ({target.column} {run.trace[target.column][row]:.3g})"
+        budget = f"{np.mean(run.trace['budget'][1 : row + 1]):.0f}" if "budget" in run.trace else "–"
         print(
             f"| {run.label} | {text} | {rounds} | {1e3 * seconds / rounds:.1f} | {1e3 * (modelled(run, row, table) + own) / rounds:.1f} "
-            f"| {1e3 * own / rounds:.1f} | {np.mean(run.trace['budget'][1 : row + 1]):.0f} |"
+            f"| {1e3 * own / rounds:.1f} | {budget} |"
         )
 
 
@@ -77,10 +73,12 @@ def main() -> None:
     options = parser.parse_args()
     if why := hosts.missing():
         raise SystemExit(why)
+    stop = tomllib.loads(options.job.read_text())["stop"]
+    target = next(Target.of(key, stop[key]) for key in ("loss", "suboptimality") if key in stop)
     for name, (delay, rate) in LINKS.items():
         folder = options.folder / name.replace(" ", "").replace(",", "-").replace("/", "")
         runs = play(options.job.resolve(), folder, delay, rate, options.set)
-        told(name, runs, tomllib.loads(options.job.read_text())["stop"]["loss"], Table(str(folder / "link.toml")))
+        told(name, runs, target, Table(str(folder / "link.toml")))
 
 
 if __name__ == "__main__":
