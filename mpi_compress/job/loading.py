@@ -21,7 +21,7 @@ from mpi_compress.job.claims import Record, claims_of, records_of
 from mpi_compress.job.protocol import Protocol, protocol_of
 from mpi_compress.job.runs import RunSpec, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
-from mpi_compress.job.trials import check_trials
+from mpi_compress.job.trials import check_trials, forget_shared
 from mpi_compress.job.tuning import for_the_question, untuned
 from mpi_compress.results.files import job_name
 
@@ -145,6 +145,7 @@ def parse_job(
     """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
     dotted.refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
     import_plugins(tables.get("plugins", []), folder, frozen)
+    forget_shared()
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")

@@ -157,6 +157,12 @@ _SHARED: dict[tuple[str, str, float], list[RunSpec]] = {}
 _CHECKED: set[str] = set()
 
 
+def forget_shared() -> None:
+    """Forget what runs of the jobs before had in common: a plugin may have changed since."""
+    _SHARED.clear()
+    _CHECKED.clear()
+
+
 def _as_trials_have_it(spec: RunSpec) -> str:
     """What a run has that its trials have too, as one text."""
     tune, written = tune_of(spec), copy.deepcopy(dict(spec.written))
