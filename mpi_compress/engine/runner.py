@@ -12,9 +12,10 @@
     Runs                         what `mc.run` returns, in the job's order
 """
 
+import itertools
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -41,7 +42,8 @@ from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.preparing.wanted import key_of
 from mpi_compress.problem.rows import Rows
-from mpi_compress.results.files import new_file, result_file
+from mpi_compress.results.files import new_file, part_of, result_file
+from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.reader import Run, Runs, read, result_of_run
 
 _CALL_AGAIN = "call mc.run with the same job again to go on"
@@ -119,19 +121,33 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
         here = len(ranks.ranks_here)
         print_line(f"{here} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
     rows: dict[Any, dict[int, Rows]] = {}
-    results = Runs()
-    for i, file in enumerate(files):
+    results: dict[int, Run] = {}
+    turns = itertools.count(1)
+    for i in _in_order(files, prepared, how):
+        file = files[i]
         if i in prepared:
-            file = play(prepared[i], file, how, rows, wins.get(i), Turn([*prepared].index(i) + 1, len(prepared)))
+            file = play(prepared[i], file, how, rows, wins.get(i), Turn(next(turns), len(prepared)))
         if ranks.is_root:
             found = read(file) if i in prepared else result_of_run(file)
             found = with_suboptimality([found], [job.runs[i]], quiet)[0] if "suboptimality" in job.runs[i].asked else found
-            results.append(found)
+            results[i] = found
             if found.status == "diverged" and not how.shared and (quiet or i not in prepared):
                 print_line(f"{found.label}: diverged ({found.attrs['reason']}), {file}")
             elif i not in prepared and not quiet:
                 print_line(f"{found.label}: done already, {file}")
-    return results
+    return Runs(results[i] for i in sorted(results))
+
+
+def _in_order(files: Sequence[Path], prepared: Collection[int], how: How) -> Iterator[int]:
+    """The numbers of the runs in the order in which they are run: trials that another process runs at this moment come later."""
+    left = [*range(len(files))]
+
+    def place() -> int:
+        free = (at for at, i in enumerate(left) if i not in prepared or not is_being_written(part_of(files[i])))
+        return next(free, 0)
+
+    while left:
+        yield left.pop(how.ranks.on_root(place) if how.shared else 0)
 
 
 def _prepare_all(
