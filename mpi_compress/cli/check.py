@@ -9,6 +9,7 @@ from mpi_compress.cli.results_of import with_gaps
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.outcomes import results_of
 from mpi_compress.evidence.verdicts import answerable, check
+from mpi_compress.preparing.shapes import said_of
 
 
 def act(options: Namespace) -> int:
@@ -20,6 +21,7 @@ def act(options: Namespace) -> int:
         if not job.claims:
             raise UserError(f"{options.job}: no claim is about {' and '.join(map(repr, options.only))} alone; leave --only out")
     asked = frozenset[str]().union(*(spec.asked for spec in job.runs))
-    verdicts = check(job, with_gaps(results_of(job, Path(options.out)), asked, job.runs))
-    print(*(f"on {stand_in}:" for stand_in in job.stand_ins), *verdicts, sep="\n")
+    runs = with_gaps(results_of(job, Path(options.out)), asked, job.runs)
+    verdicts = check(job, runs)
+    print(*said_of(job.runs, runs), *verdicts, sep="\n")
     return 1 if any(v.holds is False for v in verdicts) else 0

@@ -18,7 +18,7 @@ from mpi_compress.planning.estimates import trial_files
 from mpi_compress.planning.parts import PartTimer
 from mpi_compress.preparing import memory_needs
 from mpi_compress.preparing.needs import refuse_runs
-from mpi_compress.preparing.shapes import Shapes
+from mpi_compress.preparing.shapes import Shapes, said_of
 from mpi_compress.problem.models.base import Model
 from mpi_compress.results.status import State
 
@@ -64,7 +64,7 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
             refused += [spec] if status.state is State.REFUSED else []
         label = f"{spec.label}, seed {spec.seed}" if several[spec.label] > 1 else spec.label
         rows.append([str(spec.index), label, run_id, memory, str(status)])
-    print(*plain((), rows, "rlcll" if options.ranks else "rlcrl", (3, 0, 12, 8)), sep="\n")
+    print(*said_of(job.runs), *plain((), rows, "rlcll" if options.ranks else "rlcrl", (3, 0, 12, 8)), sep="\n")
     if any(row[3] == memory_needs.UNKNOWN for row in rows):
         print(f"{memory_needs.UNKNOWN}: not known before the data are parsed, which `mpi-compress run` does first")
     if first := trial_files(replace(job, runs=left), Path(options.out)):

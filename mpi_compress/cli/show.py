@@ -15,6 +15,7 @@ from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.core.tables import plain
 from mpi_compress.evidence.comparison import ENDINGS, amount, endings
 from mpi_compress.evidence.crossings import statements
+from mpi_compress.evidence.data import line_of
 from mpi_compress.results import bounds, split
 from mpi_compress.results.columns import LEFT_OUT, named
 from mpi_compress.results.reader import Run, read
@@ -35,7 +36,8 @@ def act(options: Namespace) -> int:
     elif options.split or options.bounds:
         return _draw(runs[0], options)
     else:
-        print(*(summary(runs[0]) if len(runs) == 1 else _compared(runs)), sep="\n")
+        first = filter(None, dict.fromkeys(map(line_of, runs)))
+        print(*first, *(summary(runs[0]) if len(runs) == 1 else _compared(runs)), sep="\n")
     return 0
 
 

@@ -16,7 +16,7 @@ import itertools
 import signal
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,9 @@ from mpi_compress.preparing.alone import with_suboptimality
 from mpi_compress.preparing.needs import NOTHING_RUN, refuse_runs
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
+from mpi_compress.preparing.shapes import said_of, size_of
 from mpi_compress.preparing.wanted import key_of
+from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.files import new_file, part_of, result_file
 from mpi_compress.results.locks import is_being_written
@@ -112,6 +114,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
     done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     ranks.on_root(partial(refuse_runs, [*specs.values()], job.runs))  # before anything is parsed, solved or compiled
+    _say_data(job, [*specs.values()], how)
     wins = tune(job, specs, out, how, run_as) if any(spec.tune for spec in specs.values()) else {}
     prepared = _prepare_all(job, specs, how, refuse)
     how.laps.end("prepare")
@@ -148,6 +151,19 @@ def _in_order(files: Sequence[Path], prepared: Collection[int], how: How) -> Ite
 
     while left:
         yield left.pop(how.ranks.on_root(place) if how.shared else 0)
+
+
+def _say_data(job: Job, specs: Sequence[RunSpec], how: How) -> None:
+    """Print a line for each set of a job; what is to be played is parsed first where its size is not known."""
+    if how.quiet or how.shared:
+        return
+    unknown = how.ranks.on_root(lambda: [size_of(spec) is None for spec in specs])
+    with suppress(UserError):  # which `_prepare_all` will meet
+        for spec in itertools.compress(specs, unknown):
+            open_data(spec.data, spec.folder, spec.split, spec.labels, how.ranks)
+    for line in how.ranks.on_root(lambda: said_of(job.runs)):
+        if how.tells:
+            print_line(line)
 
 
 def _prepare_all(

@@ -93,7 +93,8 @@ class Outcome:
         """Where a claim stands on the scorecard: a key of `GROUPS`."""
         if verdict.claim.basis == "ours":
             return "ours"
-        return "elsewhere" if verdict.claim.basis == "other data" or self.kind == "stand-in" else "paper"
+        others = verdict.claim.basis == "other data" or self.kind == "stand-in" or verdict.elsewhere
+        return "elsewhere" if others else "paper"
 
 
 LABEL_OPTION = "--only: "

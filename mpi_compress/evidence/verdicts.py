@@ -13,6 +13,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
 from mpi_compress.evidence.answers import NOTES, Answers
+from mpi_compress.evidence.data import elsewhere
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
 from mpi_compress.job.claims import divides, meets, value_of
 from mpi_compress.job.loading import Job
@@ -37,6 +38,7 @@ class Verdict:
     between: Sequence[tuple[float, float]] = ()  # for each seed where the value lies; empty where it is known
     cut: Sequence[str] = ()  # runs that were cut off before a level
     steps: Sequence[str] = ()  # runs whose tuned number lies between two trials
+    elsewhere: str = ""  # what makes the data others than the claim's
 
     @property
     def outcome(self) -> Word:
@@ -123,7 +125,8 @@ class Verdict:
         remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
         outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + remarks
         words = f'\n    the paper: "{c.words}"' if c.words else ""
-        whose = {"paper": "", "other data": " [on data that the paper does not have]", "ours": " [our own line]"}[c.basis]
+        other = f" [on other data: {self.elsewhere}]" if self.elsewhere else ""
+        whose = {"paper": other, "other data": " [on data that the paper does not have]", "ours": " [our own line]"}[c.basis]
         note = f"\n    note: {c.note}" if c.note else ""
         return f"{c.id}: {c.says}{whose}{words}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
 
@@ -180,7 +183,7 @@ def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> 
     untested = _untested(claim, own) or "; ".join(told["above"]) or _both_missed(told, values)
     known = all(low == high for low, high in between)
     notes = (told["unreached"], told["edges"], untested, () if known else between, told["cut"], told["steps"])
-    return Verdict(claim, values, "", *notes)
+    return Verdict(claim, values, "", *notes, "; ".join(dict.fromkeys(filter(None, map(elsewhere, own)))))
 
 
 _BOTH = "the interval holds values that meet the claim, and values that do not"

@@ -109,7 +109,9 @@ def test_a_grid_of_its_own_multiplies_one_run_alone(small):
 def test_a_stand_in_is_named_wherever_its_result_is_shown(small, tmp_path, capsys):
     assert main(["run", str(small), "--out", str(tmp_path), "--quiet"]) == 0
     assert main(["check", str(small), "--out", str(tmp_path)]) == 0
-    assert "on gspar, a stand-in for wanted:" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith(
+        "data: gspar, substitute for wanted, 40 × 12\nC: the best of three [on other data: gspar in place of"
+    )
     assert main(["plot", str(small), "--out", str(tmp_path), "-o", str(tmp_path / "f.svg")]) == 0
     assert "on gspar, a stand-in for wanted" in (tmp_path / "f.svg").read_text()
     (file,) = (tmp_path / "small").glob("GD-*.h5")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy
 from helpers.refusals import refused
-from helpers.running import BIN, PATIENT, SMALL_JOB, command, run_of
+from helpers.running import BIN, PATIENT, SMALL_JOB, below_data, command, run_of
 
 import mpi_compress as mc
 from mpi_compress.cli.list import meanings
@@ -70,7 +70,7 @@ def test_a_file_that_is_no_result_is_one_line_and_the_others_go_on(kind, done, t
         mc.read(files[0])
     says = str(refusal.value)
     assert main(["plan", str(job), "--out", str(results)]) == 0
-    lines = capfd.readouterr().out.splitlines()
+    lines = below_data(capfd.readouterr().out)
     assert len(lines) == 5
     assert [line for line in lines if f"cannot be read: {says}" in line] == [line for line in lines if "done" not in line]
     for what in ([str(job), "--out", str(results)], [str(file) for file in files]):
@@ -108,7 +108,7 @@ def test_only_takes_labels_patterns_and_several_of_them(done, capsys):
     def labels(*only: str) -> list[str]:
         assert main(["plan", str(job), "--out", str(out), *(part for each in only for part in ("--only", each))]) == 0
         runs = mc.load_job(job, only=only).runs
-        assert [int(line.split()[0]) for line in capsys.readouterr().out.splitlines()] == [run.index for run in runs]
+        assert [int(line.split()[0]) for line in below_data(capsys.readouterr().out)] == [run.index for run in runs]
         return [run.label for run in runs]
 
     assert labels("GD", "CAT") == labels("CAT", "GD") == ["GD", "CAT"]
@@ -124,7 +124,7 @@ def test_plan_takes_several_jobs(done, tmp_path, capsys):
     other = tmp_path / "other.toml"
     other.write_text(job.read_text())
     assert main(["plan", str(other), str(job), "--out", str(out), "--only", "GD"]) == 0
-    first, one, second, two = capsys.readouterr().out.splitlines()
+    first, one, second, two = below_data(capsys.readouterr().out)
     assert (first, second) == (f"{other}:", f"{job}:")
     assert one.endswith("to do")
     assert two.endswith("done")
@@ -134,11 +134,11 @@ def test_plan_takes_several_jobs(done, tmp_path, capsys):
 def test_plan_lists_every_run_with_its_state(done, tmp_path, capsys):
     job, results = done
     assert main(["plan", str(job), "--out", str(results)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = below_data(capsys.readouterr().out)
     assert len(lines) == 5
     assert all(line.endswith("done") for line in lines)
     assert main(["plan", str(job), "--out", str(tmp_path), "--set", "stop.rounds=7"]) == 0
-    todo = capsys.readouterr().out.splitlines()
+    todo = below_data(capsys.readouterr().out)
     assert all(line.endswith("to do") for line in todo)
     assert not {line.split()[-2] for line in lines} & {line.split()[-2] for line in todo}
     assert list(tmp_path.iterdir()) == []
@@ -202,7 +202,7 @@ def test_show_of_two_names_the_first_round_and_column_where_they_part(done, tmp_
     job, results = done
     (file,) = results.glob("small/top-3-*.h5")
     assert main(["show", str(file), str(file)]) == 0
-    assert capsys.readouterr().out == "equal, bit for bit: 13 rows\n"
+    assert capsys.readouterr().out == "data: gspar, generated, 120 × 40\nequal, bit for bit: 13 rows\n"
     assert main(["run", str(job), "--out", str(tmp_path), "--only", "top-3", "--set", "up.codec.float=32", "--quiet"]) == 0
     (other,) = tmp_path.glob("small/top-3-*.h5")
     assert main(["show", str(file), str(other)]) == 0
@@ -422,7 +422,7 @@ def test_show_prints_the_coordinates_of_one_message(tmp_path):
 
 def test_plan_counts_the_memory_of_as_many_ranks_as_are_asked_for(small_job, tmp_path, capsys):
     assert main(["plan", str(small_job), "--out", str(tmp_path), "--ranks", "2"]) == 0
-    said = capsys.readouterr().out.splitlines()
+    said = below_data(capsys.readouterr().out)
     assert said
     assert all(", of 2 ranks " in line for line in said)
 
@@ -430,7 +430,7 @@ def test_plan_counts_the_memory_of_as_many_ranks_as_are_asked_for(small_job, tmp
 def test_show_of_many_prints_what_differs_and_how_each_ended(done, capsys):
     files = sorted(str(file) for file in (done[1] / "small").glob("*.h5"))
     assert main(["show", *files]) == 0
-    heads, *rows = capsys.readouterr().out.splitlines()
+    heads, *rows = below_data(capsys.readouterr().out)
     assert heads.split()[:2] == ["run", "algorithm.name"]
     assert rows[0].split() == ["CAT", "cat", *["–"] * 10]
     assert rows[rows.index("") + 1].split() == ["run", "status", "loss", "gap", "up", "down", "time", "ended", "by"]
@@ -511,7 +511,7 @@ def test_a_run_whose_data_are_missing_hides_no_other(tmp_path, monkeypatch, capf
     assert main(["run", "two.toml", "--only", "here"]) == 0
     capfd.readouterr()
     assert main(["plan", "two.toml"]) == 0
-    first, second = capfd.readouterr().out.splitlines()
+    first, second = below_data(capfd.readouterr().out)
     assert first.endswith("done")
     assert "not run: `none.libsvm` is not here" in second
     for line in (["table", "two.toml", "--to", "loss=0.7"], ["check", "two.toml"], ["watch", "--once", "two.toml"]):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers import slurm_here
 from helpers.layouts import assert_equal
-from helpers.running import BIN, PATIENT, gone_on, nothing_left
+from helpers.running import BIN, PATIENT, below_data, gone_on, nothing_left
 
 import mpi_compress as mc
 from mpi_compress.core.blame import SWITCH
@@ -90,7 +90,7 @@ def told(slurm, *line) -> str:
 def states(slurm, job) -> list[str]:
     """The last column of the plan."""
     return [
-        re.split(r"GiB  ", line)[-1] for line in told(slurm, "plan", job).splitlines()
+        re.split(r"GiB  ", line)[-1] for line in below_data(told(slurm, "plan", job))
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.refusals import naming, refused
-from helpers.running import SMALL_JOB, After, nothing_left
+from helpers.running import SMALL_JOB, After, below_data, nothing_left
 from helpers.slurm_stub import in_front, option, planned
 
 import mpi_compress as mc
@@ -171,4 +171,4 @@ def test_notes_of_earlier_versions_are_read(slurm, capsys):
     )
     slurm.queue("8_0|PENDING|Priority|", *(f"7_{i}|PENDING|Priority|" for i in range(1, 5)))
     assert main(["plan", "small.toml"]) == 0
-    assert [line.rpartition(" ")[2] for line in capsys.readouterr().out.splitlines()] == ["8_0", "7_1", "7_2", "7_3", "7_4"]
+    assert [line.rpartition(" ")[2] for line in below_data(capsys.readouterr().out)] == ["8_0", "7_1", "7_2", "7_3", "7_4"]

@@ -55,6 +55,13 @@ def command(
     return subprocess.run(line, capture_output=True, text=True, timeout=timeout, env={**os.environ, **variables})
 
 
+def below_data(text: str) -> list[str]:
+    """The lines of a plan, or of what `show` prints, below those that say the data first."""
+    lines = text.splitlines()
+    assert any(line.startswith("data: ") for line in lines), text
+    return [line for line in lines if not line.startswith("data: ")]
+
+
 def run_of(folder, algorithm, up=None, data=GSPAR, count=5, rounds=200, seed=0, **tables):
     """One run of a job, as a result."""
     tables = {

@@ -1,8 +1,6 @@
 """Sets of the LIBSVM collection, joined where a paper joins them and checked against their published shape; sets for networks."""
 
-import bz2
 import os
-import shutil
 import sys
 import tarfile
 import time
@@ -63,7 +61,7 @@ def _get_known(name: str, url: str | None, folder: Path, quiet: bool, report: Re
     whole = fetched[0]
     if len(fetched) > 1:
         whole = folder / "incoming" / target.name
-        _join(fetched, whole)
+        libsvm.join(fetched, whole)
     try:
         report(f"{name}: checking N and d")
         digest = _verified(name, whole, base)
@@ -108,16 +106,6 @@ def _downloaded(name: str, base: str, folder: Path, quiet: bool, report: Report)
         with _progress(name, quiet, report) as progress:
             download(base + name, file, progress)
     return file
-
-
-def _join(parts: list[Path], whole: Path) -> None:
-    """Concatenate compressed files, which is a compressed file again, with a line end between in case the first lacks it."""
-    with whole.open("wb") as out:
-        for i, part in enumerate(parts):
-            if i and part.suffix == ".bz2":
-                out.write(bz2.compress(b"\n"))
-            with part.open("rb") as file:
-                shutil.copyfileobj(file, out, 2**20)
 
 
 def _verified(name: str, file: Path, base: str) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from mpi_compress.problem.datasets.libsvm import SUFFIXES
+from mpi_compress.problem.datasets.libsvm import SUFFIXES, stem
 
 
 class LibsvmSet(NamedTuple):
@@ -13,6 +13,7 @@ class LibsvmSet(NamedTuple):
     dim: int
     files: tuple[str, ...] = ()  # in the collection; several are joined in this order
     nonzeros: int | None = None  # rounded in some, to estimate the size
+    classes: int = 2  # different labels
 
     def mismatch(self, samples: int, largest_index: int) -> str | None:
         """The first difference between a file and what is published; a test set may lack the last features of its training set."""
@@ -21,6 +22,13 @@ class LibsvmSet(NamedTuple):
         if largest_index > self.dim or (self.nonzeros is not None and largest_index < self.dim):
             return f"d = {largest_index}, and d = {self.dim} is published"
         return None
+
+    def differs(self, samples: int, dim: int, labels: int = 0) -> str:
+        """That data of this size, with so many different labels (0: not known), are not what is published; or ""."""
+        other = labels not in (0, self.classes)
+        if not other and self.mismatch(samples, dim) is None:
+            return ""
+        return f"differs from the published {self.samples or samples} × {self.dim}" + f" of {self.classes} labels" * other
 
 
 KNOWN = {
@@ -37,13 +45,13 @@ KNOWN = {
     "madelon": LibsvmSet(2000, 500, ("madelon",), nonzeros=999_999),
     "madelon.t": LibsvmSet(600, 500, ("madelon.t",)),
     "mushrooms": LibsvmSet(8124, 112, ("mushrooms",), nonzeros=170_604),
-    "news20": LibsvmSet(15935, 62061),
+    "news20": LibsvmSet(15935, 62061, classes=20),
     "news20.binary": LibsvmSet(19996, 1355191, ("news20.binary.bz2",), nonzeros=9_097_916),
     "phishing": LibsvmSet(11055, 68, ("phishing",), nonzeros=331_610),
     "rcv1": LibsvmSet(697641, 47236, ("rcv1_train.binary.bz2", "rcv1_test.binary.bz2"), nonzeros=51_055_210),
     "rcv1_vw1000": LibsvmSet(None, 47236),
     "real-sim": LibsvmSet(72309, 20958, ("real-sim.bz2",), nonzeros=3_709_083),
-    "sector.scale": LibsvmSet(6412, 55197),
+    "sector.scale": LibsvmSet(6412, 55197, classes=105),
     "url": LibsvmSet(2396130, 3231961, ("url_combined.bz2",), nonzeros=277_058_644),
     "url_Day45": LibsvmSet(None, 3231961),
     "url_sub2000": LibsvmSet(None, 3231961),
@@ -90,6 +98,17 @@ PUBLISHED = {
     "wikitext-2": Published("text", ("wikitext-2-raw/wiki.train.raw",), "2,051,910 words", _WIKI, _WIKI_DIGEST),
     "wikitext-2.t": Published("text", ("wikitext-2-raw/wiki.test.raw",), "241,211 words", _WIKI, _WIKI_DIGEST),
 }
+
+
+def names_of(name: str) -> list[str]:
+    """The names, without suffixes, under which a set's file is looked for: its own, and those of its files in the collection."""
+    return list(dict.fromkeys([name, *(stem(file) for file in (KNOWN[name].files if name in KNOWN else ()))]))
+
+
+def published_of(name: str) -> LibsvmSet | None:
+    """What is published of the set that a name, or a file's name, means; None if that is no known set."""
+    name = stem(name)
+    return KNOWN.get(name) or next((known for known in KNOWN.values() if [stem(file) for file in known.files] == [name]), None)
 
 
 def how_to_get(name: str | None) -> str:

@@ -11,6 +11,7 @@ import lzma
 import math
 import os
 import re
+import shutil
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -35,6 +36,36 @@ MOST_THREADS = 4  # each has a block in memory, up to 100 MB
 _END = re.compile(rb"[\s#]")  # what ends a number
 _OPENERS: dict[str, Any] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 _UNREADABLE = (EOFError, lzma.LZMAError, zlib.error, OSError)
+
+
+def stem(name: str) -> str:
+    """A file's name without the suffix of its compression."""
+    return name.removesuffix(Path(name).suffix) if Path(name).suffix in SUFFIXES else name
+
+
+def join(parts: list[Path], whole: Path) -> None:
+    """Concatenate files, compressed alike or not at all, to such a file, with a line end between in case one lacks it."""
+    packers: dict[str, Any] = {".xz": lzma.compress, ".bz2": bz2.compress, ".gz": gzip.compress}
+    packed = packers.get(parts[0].suffix, bytes)
+    with whole.open("wb") as out:
+        for i, part in enumerate(parts):
+            out.write(packed(b"\n") if i else b"")
+            with part.open("rb") as file:
+                shutil.copyfileobj(file, out, 2**20)
+
+
+def extent(path: Path) -> tuple[int, int] | None:
+    """The rows of a file and its largest index, by the last index of each line; None where it is no such text."""
+    rows = largest = 0
+    try:
+        with open_text(path) as text:
+            for line in text:
+                entries, _, last = line.partition(b"#")[0].rpartition(b":")
+                rows += bool(entries or last.strip())
+                largest = max(largest, int(entries.rsplit(None, 1)[-1]) if entries else 0)
+    except (ValueError, *_UNREADABLE):
+        return None
+    return rows, largest
 
 
 @dataclass(frozen=True)

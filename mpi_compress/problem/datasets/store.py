@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, is_kept, keep, safe
+from mpi_compress.problem.datasets.cache import cache_folder, digest, is_kept, keep, kept_text, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble
 from mpi_compress.problem.datasets.formats import Reading, format_of
 from mpi_compress.problem.datasets.labels import Classes, Labels
@@ -31,6 +31,7 @@ from mpi_compress.problem.rows import Rows
 
 _FORMAT = 2
 SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate
+_SOON_COUNTED = 16_000_000  # bytes of a compressed file, and four times as many of a plain one
 _MOST_LABELS = 1000  # whose numbers are kept with a result
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
 _sound: set[tuple[Path, int, int]] = set()  # files whose seal this process has seen to hold
@@ -145,6 +146,19 @@ def cached_file(table: DataTable, folder: Path, split: Split, labels: Labels) ->
     recipe = [_FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, split.key, _KIND[labels]]
     key = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]
     return cache_folder() / "data" / f"{safe(table.title)}-{key}.h5"
+
+
+def counted_in(file: Path) -> tuple[int, int] | None:
+    """N and the largest index of a file of LIBSVM text, counted once and kept; None for one that is large, or no such text."""
+    if file.stat().st_size > _SOON_COUNTED * (1 if file.suffix in libsvm.SUFFIXES[1:] else 4):
+        return None
+    note = cache_folder() / "digests" / f"{digest(file)[:24]}-extent"
+    text = kept_text(note)
+    if text is None:
+        text = json.dumps(libsvm.extent(file))
+        keep(note, lambda part: part.write_text(text))
+    found = json.loads(text)
+    return found and (found[0], found[1])
 
 
 def is_sound(file: Path) -> bool:

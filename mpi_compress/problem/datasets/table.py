@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,10 +18,10 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError, likely_name
 from mpi_compress.core.plugins import source_of
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, digest
+from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
 from mpi_compress.problem.datasets.formats import HELD_OUT, Format, format_of, formats
 from mpi_compress.problem.datasets.generators import Generator, generators
-from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published
+from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, names_of, published_of
 
 Normalize = Literal["rows", "columns", "none"]
 _ALIKE = 0.75  # names of sets that are meant for each other: gisete and gisette, not w1a and a9a
@@ -156,12 +157,33 @@ def find_set(name: str, key: str) -> Path:
         raise UserError(f"{key}: '{name}' is a path{remedy}")
     given = os.environ.get("MPI_COMPRESS_DATA")
     places = [*([Path(given)] if given else []), Path("data"), cache_folder() / "sets"]
-    files = (place / f"{name}{suffix}" for place in places for suffix in libsvm.SUFFIXES)
-    found = find_published(name, places) if name in PUBLISHED else next((file for file in files if file.is_file()), None)
+    found = find_published(name, places) if name in PUBLISHED else _find_known(name, places)
     if found is None:
         looked = f"$MPI_COMPRESS_DATA ({given or 'not set'}), ./data or {places[-1]}"
         raise UserError(f"{key}: no set '{name}' in {looked}{_what_would_do(name, _sets_in(places))}")
     return found
+
+
+def _find_known(name: str, places: Sequence[Path]) -> Path | None:
+    """The file of a set by its own name, else by LIBSVM's; several that make up a set are joined in the cache."""
+    own, *theirs = names_of(name)
+    part = None
+    for stems in filter(None, ([own], theirs)):
+        for place, suffix in product(places, libsvm.SUFFIXES):
+            files = [place / f"{stem}{suffix}" for stem in stems]
+            there = [file for file in files if file.is_file()]
+            if there == files:
+                return files[0] if len(files) == 1 else _joined(name, files)
+            part = part or next(iter(there), None)
+    return part
+
+
+def _joined(name: str, files: list[Path]) -> Path:
+    stamps = repr([(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files])
+    whole = cache_folder() / "joined" / f"{name}-{hashlib.sha256(stamps.encode()).hexdigest()[:16]}{files[0].suffix}"
+    if not whole.exists():
+        replace(whole, lambda made: libsvm.join(files, made))
+    return whole
 
 
 def _sets_in(places: Sequence[Path]) -> set[str]:
@@ -170,7 +192,7 @@ def _sets_in(places: Sequence[Path]) -> set[str]:
     for place in places:
         with suppress(OSError):
             files = (file for file in place.iterdir() if file.is_file())
-            found |= {file.name.removesuffix(file.suffix if file.suffix in libsvm.SUFFIXES else "") for file in files}
+            found |= {libsvm.stem(file.name) for file in files}
     return found
 
 
@@ -178,7 +200,10 @@ def _what_would_do(name: str, there: set[str]) -> str:
     if name not in PUBLISHED:
         likely = "" if name in KNOWN else likely_name(name, {*there, *KNOWN, *PUBLISHED}, _ALIKE)
         hint = f"did you mean '{likely}'? " if likely else ""
-        return f"; {hint}`mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put {name} into one of them"
+        looked = " and ".join(names_of(name)[1:])
+        looked = f", looked for {name} and {looked}" if looked else ""
+        fetch = f"`mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put {name} into one of them"
+        return f"{looked}; {hint}{fetch}"
     fetch = f"`mpi-compress data get {name}` fetches it, or " if PUBLISHED[name].source else ""
     return f", nor in a folder 'deep' there; {fetch}put {PUBLISHED[name].files[0]} into one of them"
 
@@ -220,6 +245,6 @@ def contents_of(file: Path, how: Format | None = None) -> Contents:
     if not labels:
         raise UserError(f"{file}: holds no samples")
     length = np.concatenate(lengths)
-    name = file.name.removesuffix(file.suffix) if file.suffix in libsvm.SUFFIXES else file.name
-    published = KNOWN[name].mismatch(length.size, features) or "as published" if name in KNOWN else ""
+    known = published_of(file.name)
+    published = known.mismatch(length.size, features) or "as published" if known else ""
     return Contents(length, np.concatenate(norms), labels, features, (low, high), published)

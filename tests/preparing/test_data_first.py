@@ -1,0 +1,94 @@
+"""Commands say the data first: which set, where it is from, its size, and where that is not what is published of its name."""
+
+import bz2
+import lzma
+
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.cli.main import main
+from mpi_compress.core.errors import UserError
+from mpi_compress.evidence import verdicts
+from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.problem.datasets.known import KNOWN
+from mpi_compress.problem.datasets.table import find_set
+
+TEXT = b"".join(b"%d 1:0.5 %d:%d # 9:9\n" % (1 - 2 * (i % 2), 2 + i, 1 + i) for i in range(20)).rstrip(b"\n")
+DIFFERS = "20 × 5000, differs from the published 6000 × 5000"
+JOB = """
+data.name = "gisette"
+workers.count = 2
+algorithm.name = "gd"
+stop.rounds = 2
+[[claim]]
+id = "A"
+says = "it falls"
+value = "loss('job')"
+holds = "< 1"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPI_COMPRESS_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "job.toml").write_text(JOB)
+    return tmp_path / "data"
+
+
+def test_a_set_of_another_size_than_its_name_s_is_said_first_and_no_claim_is_in_the_paper_s_setting(folder, capfd):
+    file = folder / "gisette_scale.xz"
+    file.write_bytes(lzma.compress(TEXT))
+    line = f"data: gisette, real, {file}, {DIFFERS}"
+    for command in ("plan", "run", "plan", "run"):  # not parsed, parsed by run, known, done
+        assert main([command, "job.toml"]) == 0
+        told = capfd.readouterr()
+        assert (told.err if command == "run" else told.out).splitlines()[0] == line
+    (run,) = mc.run("job.toml")
+    for command, argument in (("show", str(run.file)), ("check", "job.toml")):
+        assert main([command, argument]) == 0
+        said = capfd.readouterr().out
+        assert said.splitlines()[0] == line
+    assert f"A: it falls [on other data: gisette, {DIFFERS}]\n    ours " in said
+    job = mc.load_job("job.toml")
+    (verdict,) = verdicts.check(job, [run])
+    assert Outcome(run.file, "job", "", job, runs=[run]).group(verdict) == "elsewhere"
+
+
+def test_what_takes_the_place_of_a_set_is_said_and_so_is_what_was_looked_for(folder, tmp_path, capfd):
+    assert main(["plan", "job.toml"]) == 0
+    assert capfd.readouterr().out.startswith("data: gisette, not here, looked for gisette and gisette_scale\n")
+    with pytest.raises(UserError, match=", looked for gisette and gisette_scale; "):
+        find_set("gisette", "data.name")
+    place = '[[data.stand-in]]\ngenerator = "gspar"\nsamples = 20\ndim = 4\n'
+    (tmp_path / "job.toml").write_text(JOB.replace('data.name = "gisette"', "") + f'[data]\nname = "gisette"\n{place}')
+    for command in ("plan", "run", "check"):
+        assert main([command, "job.toml"]) == 0
+        assert "".join(capfd.readouterr()).splitlines()[0] == "data: gspar, substitute for gisette, 20 × 4"
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_the_files_of_a_set_in_the_collection_are_found_and_joined(folder, suffix, pack):
+    halves = TEXT.split(b"\n")[:10], TEXT.split(b"\n")[10:]
+    for part, lines in zip(("train", "test"), halves, strict=True):
+        (folder / f"rcv1_{part}.binary{suffix}").write_bytes(pack(b"\n".join(lines)))
+        if part == "train":
+            assert find_set("rcv1", "data.name").name == f"rcv1_train.binary{suffix}"  # which has not all of its rows
+    (folder / "url_combined").write_bytes(TEXT)
+    rows = [mc.datasets.libsvm.extent(find_set(name, "data.name")) for name in ("rcv1", "url")]
+    assert rows == [(20, 21), (20, 21)]
+    (blocks,) = mc.datasets.libsvm.read_blocks(find_set("rcv1", "data.name"))
+    assert np.array_equal(blocks[2], 1.0 - 2 * (np.arange(20) % 2))
+    (folder / f"rcv1{suffix}").write_bytes(pack(TEXT))
+    assert find_set("rcv1", "data.name") == folder / f"rcv1{suffix}"
+
+
+def test_labels_and_columns_differ_as_rows_do():
+    assert KNOWN["mushrooms"].differs(8124, 112, 2) == KNOWN["mushrooms"].differs(8124, 112) == ""
+    assert KNOWN["a9a.t"].differs(16281, 122) == "", "a test set may lack the last features"
+    assert KNOWN["mushrooms"].differs(8124, 113) == "differs from the published 8124 × 112"
+    assert KNOWN["news20"].differs(15935, 62061, 2) == "differs from the published 15935 × 62061 of 20 labels"
+    assert KNOWN["url_Day45"].differs(7, 3231961, 2) == ""
