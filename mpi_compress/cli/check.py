@@ -9,7 +9,7 @@ from mpi_compress.cli.results_of import with_gaps
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.outcomes import results_of
 from mpi_compress.evidence.verdicts import answerable, check
-from mpi_compress.preparing.shapes import said_of
+from mpi_compress.problem.datasets.said import line_of
 
 
 def act(options: Namespace) -> int:
@@ -23,5 +23,5 @@ def act(options: Namespace) -> int:
     asked = frozenset[str]().union(*(spec.asked for spec in job.runs))
     runs = with_gaps(results_of(job, Path(options.out)), asked, job.runs)
     verdicts = check(job, runs)
-    print(*said_of(job.runs, runs), *verdicts, sep="\n")
+    print(*filter(None, dict.fromkeys(map(line_of, runs))), *verdicts, sep="\n")
     return 1 if any(v.holds is False for v in verdicts) else 0

@@ -36,13 +36,13 @@ def act(options: Namespace) -> int:
             raise UserError(f"--model {options.model}: one job is modelled at a time, and {len(jobs)} are given")
         _print_model(options, jobs[0])
         return 0
-    refused: dict[int, list[RunSpec]] = {}
-    for i, (file, job) in enumerate(zip(files, jobs, strict=True)):
+    refused = []
+    for file, job in zip(files, jobs, strict=True):
         if len(jobs) > 1:
             print(f"{file}:")
-        refused[i] = _tell(job, options, shapes)
-    for i, job in enumerate(jobs):
-        refuse_runs(refused[i], job.runs)
+        refused.append((_tell(job, options, shapes), job.runs))
+    for those, of_job in refused:
+        refuse_runs(those, of_job)
     for job in [] if options.force else jobs:
         here = [spec for spec in job.runs if not spec.missing]
         memory_needs.refuse_what_fits_nowhere(replace(job, runs=here), options.ranks, shapes)

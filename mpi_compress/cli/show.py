@@ -15,7 +15,7 @@ from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.core.tables import plain
 from mpi_compress.evidence.comparison import ENDINGS, amount, endings
 from mpi_compress.evidence.crossings import statements
-from mpi_compress.evidence.data import line_of
+from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, split
 from mpi_compress.results.columns import LEFT_OUT, named
 from mpi_compress.results.reader import Run, read

@@ -13,11 +13,11 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
 from mpi_compress.evidence.answers import NOTES, Answers
-from mpi_compress.evidence.data import elsewhere
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
 from mpi_compress.job.claims import divides, meets, value_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import Claim
+from mpi_compress.problem.datasets.said import elsewhere
 from mpi_compress.results.reader import Run
 
 CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median

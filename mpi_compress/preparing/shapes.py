@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mpi_compress.evidence.data import size_of as size_of_run
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Dense, Lattice
 from mpi_compress.problem.datasets import said
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN, names_of
 from mpi_compress.problem.datasets.store import cached_file, counted_in, described, is_sound
-from mpi_compress.results.reader import Run
 
 
 @dataclass(frozen=True)
@@ -66,21 +64,16 @@ def size_of(spec: RunSpec) -> said.Size | None:
     return counted and (min(counted[0], table.rows or counted[0]), table.known_dim or counted[1], 0)
 
 
-def said_of(specs: Sequence[RunSpec], runs: Sequence[Run] = ()) -> list[str]:
-    """A line for each set of these runs, with the size that their results have, if they are there."""
-    sizes = {run.attrs["run_id"]: size_of_run(run) for run in runs}
-    found: dict[str, str] = {}
-    for spec in specs:
-        key = repr((spec.data, spec.folder))
-        if key in found:
-            continue
-        if spec.missing:
-            looked = f", looked for {' and '.join(names_of(spec.data.name))}" if spec.data.name else ""
-            found[key] = f"data: {spec.data.title}, not here{looked}"
-            continue
-        place = "" if spec.data.generator else spec.data.file(spec.folder)
-        found[key] = said.line(spec.written["data"], place, (sizes and sizes.get(spec.run_id)) or size_of(spec))
-    return list(dict.fromkeys(found.values()))
+def said_of(specs: Sequence[RunSpec]) -> list[str]:
+    """A line for each set of these runs."""
+    return list(dict.fromkeys(map(_said, {repr((spec.data, spec.folder)): spec for spec in reversed(specs)}.values())))[::-1]
+
+
+def _said(spec: RunSpec) -> str:
+    if spec.missing:
+        looked = f", looked for {' and '.join(names_of(spec.data.name))}" if spec.data.name else ""
+        return f"data: {spec.data.title}, not here{looked}"
+    return said.line(spec.written["data"], "" if spec.data.generator else spec.data.file(spec.folder), size_of(spec))
 
 
 class Shapes:

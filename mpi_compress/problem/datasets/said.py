@@ -5,24 +5,35 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.problem.datasets.known import published_of
+from mpi_compress.results.reader import Run
 
 Size = tuple[int, int, int]  # N, d, and how many different labels there are; 0: not known
 
 
 def line(data: Mapping[str, Any], place: object, size: Size | None) -> str:
-    """The line of a run's table [data], as it is written, whose samples are in a file, "" for none."""
-    substitute = f"substitute for {data['stand_in_for']}" if "stand_in_for" in data else ""
-    kind = substitute or ("generated" if "generator" in data else "real")
-    shape = "not read yet" if size is None else f"{size[0]} × {size[1]}"
+    """The line of a run's table [data], as it is written, whose samples are in the file `place`, "" for none."""
+    kind = f"substitute for {data['stand_in_for']}" if "stand_in_for" in data else "generated" if "generator" in data else "real"
+    shape = f"{size[0]} × {size[1]}" if size else "not read yet"
     return ", ".join(filter(None, [f"data: {_title(data)}", kind, str(place), shape, _differs(data, size)]))
 
 
-def elsewhere(data: Mapping[str, Any], size: Size | None) -> str:
-    """What makes a statement about the set that was meant one about other data; "" for nothing."""
+def line_of(run: Run) -> str:
+    """The line of a result's data; "" where it does not say by which job it was made."""
+    return line(run.written["data"], run.attrs.get("data_file", ""), _size_of(run)) if "job" in run.attrs else ""
+
+
+def elsewhere(run: Run) -> str:
+    """What makes a claim that is judged by a result one about other data; "" for nothing."""
+    data = run.written["data"] if "job" in run.attrs else {}
     if "stand_in_for" in data:
         return f"{_title(data)} in place of {data['stand_in_for']}"
-    differs = _differs(data, size)
-    return f"{_title(data)}, {size[0]} × {size[1]}, {differs}" if differs and size else ""
+    differs = _differs(data, _size_of(run)) if data else ""
+    return differs and f"{_title(data)}, {run.attrs['n_samples']} × {run.attrs['dim']}, {differs}"
+
+
+def _size_of(run: Run) -> Size:
+    labels = run.split.get("labels", ()) if "positive" not in run.written["data"] else ()  # which makes one of several
+    return int(run.attrs["n_samples"]), int(run.attrs["dim"]), len(labels)
 
 
 def _title(data: Mapping[str, Any]) -> str:
