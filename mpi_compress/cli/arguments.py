@@ -4,7 +4,7 @@ Nothing heavy is imported here, so that `--help`, `--version` and a wrong comman
 """
 
 import math
-from argparse import ArgumentTypeError
+from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,6 +132,7 @@ _OF_SUBMIT = [
     _flag("--fresh", "submit what is done, too; its results are kept as .h5.old"),
     _flag("--dry-run", "print the script, submit nothing"),
 ]
+_PLUGINS = _flag("--with-plugins", "import the plugins that results name, where their gaps need them")
 _BOUNDS = "drawn dashed over the curves: bound, or lower_up,upper_up"
 _STYLE = "paper: Times' letters, no title and no tuned values (the text says them), a PDF with its fonts (default: screen)"
 _OF_PLOT = [
@@ -141,6 +142,7 @@ _OF_PLOT = [
     _take("--style", choices=("screen", "paper"), default="screen", help=_STYLE),
     _take("--width", metavar="WIDTH", help="3.3in, 84mm, 8.4cm or 239pt (default: 3.3in; with panels 6.9in)"),
     _take("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)"),
+    _PLUGINS,
 ]
 _TO = "a level to reach, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
 _BY = "what it took: wire_bits_up (the default), wire_bits (down, too), cost_up, paper_bits_up, seconds, round, or another"
@@ -148,6 +150,7 @@ _OF_TABLE = [
     _take("--to", action="append", default=[], metavar="COLUMN=LEVEL", help=_TO),
     _take("--by", default="wire_bits_up", metavar="COLUMN", help=_BY),
     _take("-o", dest="table", metavar="TABLE", help="write it to a .md, a .tex (with booktabs) or a .csv"),
+    _PLUGINS,
 ]
 _EVERY = 'the time between two looks (default: "2 s", or "1 min" where this prints into a file)'
 _OF_WATCH = [
@@ -155,6 +158,7 @@ _OF_WATCH = [
     _take("--every", metavar="TIME", help=_EVERY),
     _flag("--once", "look once, and end"),
 ]
+_UNLISTED = [(names, {**settings, "help": SUPPRESS}) for names, settings in _RUNS if names[0] != "--out"]
 _FIG = "the file that is written: job, plugins, results and a checklist"
 _OF_REPRODUCE = [
     _take("--at-once", type=int, default=2, metavar="N", help="at most N jobs at a time, as memory allows (default: 2)"),
@@ -267,7 +271,7 @@ COMMANDS = {
     "report": Command("every figure, claim and table in one self-contained page", [*_PAGE, *_CHOICE]),
     "archive": Command(
         "a job, its plugins and results as one zip, which `run` plays again and compares",
-        [_JOB, *_RUNS, _take("-o", dest="file", required=True, metavar="FIG.zip", help=_FIG)],
+        [_JOB, *_UNLISTED, _out("where results are"), _take("-o", dest="file", required=True, metavar="FIG.zip", help=_FIG)],
     ),
     "reproduce": Command("run many jobs, except what is done, and write their report", [*_PAGE, *_OF_REPRODUCE]),
     "show": Command("what is in a result, or how several differ", _OF_SHOW),

@@ -41,7 +41,7 @@ def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
         ask_for_results_alone(options)
         runs, problems = readable([Path(name) for name in what])
         _tell(problems, "; the others go on")
-        return with_gaps(runs, columns)
+        return with_gaps(runs, columns, with_plugins=options.with_plugins)
     if len(jobs) < len(what):
         raise UserError(f"{shlex.join(what)}: jobs are wanted, or results, not both")
     runs, problems, specs = [], [], []
@@ -63,13 +63,13 @@ def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
     return with_gaps(runs, columns, specs)
 
 
-def with_gaps(runs: list[Run], columns: Collection[str], specs: Sequence[RunSpec] = ()) -> list[Run]:
+def with_gaps(runs: list[Run], columns: Collection[str], specs: Sequence[RunSpec] = (), with_plugins: bool = False) -> list[Run]:
     """The results; if their suboptimality is among these columns, and was left out, with it."""
     if "suboptimality" not in columns or all(run.attrs.get("f_star_source") != LEFT_OUT for run in runs):
         return runs
     from mpi_compress.preparing.alone import with_suboptimality  # which imports all that runs need
 
-    return with_suboptimality(runs, specs, quiet=False)
+    return with_suboptimality(runs, specs, quiet=False, with_plugins=with_plugins)
 
 
 def _tell(problems: Sequence[UserError], then: str = "") -> None:

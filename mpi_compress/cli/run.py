@@ -34,6 +34,10 @@ def act(options: Namespace) -> int:
         archived = _unpacked(options, ranks) if options.job.endswith(".zip") else None
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
+        if archived is not None:
+            from mpi_compress.report.archive import results_of
+
+            ranks.on_root(lambda: len(results_of(job, archived)))  # before the first round
         how = How(ranks, options.fresh, options.quiet, options.force, interrupts, laps=Laps(BEGUN))
         with compiling.shown(not how.tells):
             runs = run_as(job, Path(options.out), how)

@@ -21,6 +21,7 @@ _LATEX = {
 }  # fmt: skip
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
 _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
 _ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
 
 
@@ -81,8 +82,13 @@ def _in_math(part: str) -> str:
 def comma_separated(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
     """CSV, which has no caption."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([heads, *rows])
+    csv.writer(out, lineterminator="\n").writerows([map(_as_data, row) for row in (heads, *rows)])
     return out.getvalue()
+
+
+def _as_data(cell: str) -> str:
+    """A cell of CSV that no spreadsheet takes for a formula: an apostrophe stands before = + - @ where they begin no number."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(cell) else cell
 
 
 def html(heads: Sequence[str], rows: Rows, caption: str = "") -> str:

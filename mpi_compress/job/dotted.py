@@ -58,6 +58,14 @@ def put(run: dict[str, Any], key: str, value: Any) -> None:
     run[last] = value
 
 
+def with_values(run: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a run's tables with other values by dotted key."""
+    changed = copy.deepcopy(dict(run))
+    for key, value in values.items():
+        put(changed, key, value)
+    return changed
+
+
 def put_part(run: dict[str, Any], key: str, value: Any) -> None:
     """`put`; but of a table with a `name`, each value for itself if a table of that name, or without one, stands there."""
     if isinstance(value, Mapping):

@@ -18,6 +18,7 @@ from mpi_compress.core.shipped import like, named
 from mpi_compress.core.tables import html
 from mpi_compress.job import dotted
 from mpi_compress.job.claims import Record, claims_of, records_of
+from mpi_compress.job.points import check_plain, whole
 from mpi_compress.job.protocol import Protocol, protocol_of
 from mpi_compress.job.runs import RunSpec, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
@@ -144,20 +145,22 @@ def parse_job(
 ) -> Job:
     """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
     dotted.refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
-    import_plugins(tables.get("plugins", []), folder, frozen)
-    forget_shared()
-    title, paper = (tables.get(k, "") for k in ("title", "paper"))
+    title, paper = tables.get("title", "") or PurePath(name).name, tables.get("paper", "")
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
-    title = title or PurePath(name).name
 
     def changed(label: str, number: int) -> Mapping[str, Any]:
         return overrides if is_chosen(label, only) and index in (None, number) else {}
 
-    runs: list[RunSpec] = []
-    protocol, of_job = protocol_of(tables)
-    for own in dotted.list_of_tables(tables, "run") or [{"label": title}]:
-        runs += _runs(of_job(tables), of_job(own), len(runs), folder, changed)
+    runs, (protocol, of_job) = list[RunSpec](), protocol_of(tables)
+    written = [(of_job(tables), of_job(own)) for own in dotted.list_of_tables(tables, "run") or [{"label": title}]]
+    if "plugins" in tables:  # imported once labels and tables without parts are known to be right
+        check_plain(tables, written, overrides, only, index)
+        _figure(tables.get("figure", {}))
+        import_plugins(tables["plugins"], folder, frozen)
+    forget_shared()
+    for own in written:
+        runs += _runs(*own, len(runs), folder, changed)
     _refuse_one_label_for_two(runs)
     if protocol:
         protocol.check(runs)
@@ -166,8 +169,8 @@ def parse_job(
     runs = [replace(run, asked=asked) for run in runs]
     labels = [r.label for r in runs]
     stated = claims_of(dotted.list_of_tables(tables, "claim"), labels)
-    taken = records_of(dotted.list_of_tables(tables, "record"), labels)
-    job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), stated, taken, protocol)
+    records = records_of(dotted.list_of_tables(tables, "record"), labels)
+    job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), stated, records, protocol)
     if tables.get("full", {}) != {}:
         _check_full_size(tables, name, folder, overrides, only, index, frozen)
     return job
@@ -177,23 +180,14 @@ def _runs(
     tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder: Path, changed: Callable[[str, int], Mapping[str, Any]]
 ) -> list[RunSpec]:
     """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on, each with what `changed` gives."""
-    label = _label_of(own, "run: label" if "run" in tables else "title")
-    where = f'run "{label}"'
-    dotted.refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
-    shared = {k: tables[k] for k in ("plugins", *tables) if k in tables and k in ("plugins", *OF_A_RUN)}
-    grid = {**dotted.grid_of(tables, ""), **dotted.grid_of(own, f"{where}: ")}
-    grid = untuned(grid) if own.get("tune") == {} else grid
-    tables_of_run = {**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}
-    tables_of_run = {k: v for k, v in tables_of_run.items() if (k, v) != ("tune", {})}
+    label, tables_of_run, grid = whole(tables, own)
     several = len(tables.get("run", [])) > 1
 
     def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, beside: bool = False) -> RunSpec:
         number = first + len(runs)
         overridden = changed(label, number)
         overridden = untuned(overridden) if beside else dict(overridden)
-        run = copy.deepcopy(dict(written))
-        for key, value in {**point, **overridden}.items():
-            dotted.put(run, key, value)
+        run = dotted.with_values(written, {**point, **overridden})
         run = for_the_question(run, tables.get("figure"), grid)
         _settle_data(run, folder, f'run "{label}": data')
         return replace(run_spec(label, number, run, folder, several), overridden=overridden)
@@ -211,16 +205,6 @@ def _runs(
     return runs
 
 
-def _label_of(own: Mapping[str, Any], key: str) -> str:
-    """The label of a [[run]] table; `key` is what it was written as."""
-    label = own.get("label")
-    if not isinstance(label, str) or not label:
-        raise UserError('run: every [[run]] needs a label = "…", its name in figures')
-    if not label.isprintable():
-        raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
-    return label
-
-
 def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
     """UserError if two runs of one label differ in more than their seed: figures and tables could not tell them apart."""
     first: dict[str, dict[str, str]] = {}
@@ -232,15 +216,15 @@ def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
             raise UserError(f'run "{run.label}": two runs have this label, and differ in {shown}; give each run a label of its own')
 
 
-def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
-    """[figure] with its [[figure.panel]] tables, each of which shows a run."""
+def _figure(table: Any, labels: Sequence[str] = ()) -> FigureTable:
+    """[figure] with its [[figure.panel]] tables, each of which shows a run; without labels they are not known yet."""
     if not isinstance(table, Mapping):
         raise UserError(f"figure: {table!r} was given; it should be a table, [figure]")
     tables = dotted.list_of_tables(table, "panel", "figure.")
     panels = [checked(PanelTable, panel, f"figure.panel {i + 1}") for i, panel in enumerate(tables)]
-    for i, panel in enumerate(panels):
+    for i, panel in enumerate(panels if labels else ()):
         for pattern in panel.runs:
-            if not any(replace(panel, runs=[pattern]).shows(label) for label in labels):
+            if not any(is_chosen(label, pattern) for label in labels):
                 raise UserError(f"figure.panel {i + 1}.runs: {nearest(pattern, labels, 'run')}")
     return replace(checked(FigureTable, {k: v for k, v in table.items() if k != "panel"}, "figure"), panel=panels)
 

@@ -15,8 +15,8 @@ from mpi_compress.core.errors import UserError, nearest, placed
 from mpi_compress.core.plugins import prefer, source_of
 from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
 from mpi_compress.job import parts
-from mpi_compress.job.dotted import lacks, put, refuse_unknown
-from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
+from mpi_compress.job.dotted import lacks, refuse_unknown, with_values
+from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
@@ -147,9 +147,7 @@ class RunSpec:
 
     def changed(self, values: Mapping[str, Any], label: str, without: str = "") -> "RunSpec":
         """This run under another label, with other values by dotted key."""
-        written = copy.deepcopy({k: v for k, v in self.written.items() if k != without})
-        for key, value in values.items():
-            put(written, key, value)
+        written = with_values({k: v for k, v in self.written.items() if k != without}, values)
         asked = self.asked | ({self.tune.column} if self.tune else set())
         found = run_spec(label, self.index, written, self.folder, False)
         return replace(found, where=self.where, asked=asked, overridden=self.overridden)
@@ -177,6 +175,21 @@ class _Tables:
     def read(self, key: str, cls: Callable[..., T]) -> T:
         """A table as a record of this class."""
         return checked(cls, self[key], f"{self.at}{key}")
+
+
+_PLAIN: Mapping[str, type] = {
+    "objective": ObjectiveTable, "workers": WorkersTable, "start": StartTable, "log": LogTable, "checkpoint": Every,
+    "tune": TuneTable,
+}  # fmt: skip
+
+
+def refuse_tables(written: Mapping[str, Any], at: str) -> None:
+    """UserError where what stands as a table is none, or a table is wrong in which no part stands: no plugin could mend it."""
+    tables = _Tables(written, at)
+    for key in (key for key in OF_A_RUN if key in tables and key != "seed"):
+        if tables[key] and key in _PLAIN:
+            tables.read(key, _PLAIN[key])
+    _seed(written, at)
 
 
 def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
@@ -240,8 +253,7 @@ def _tuned(written: dict[str, Any], at: str) -> tuple[TuneTable | None, _Tables]
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     for key, value in tune.put(tune.grid[0]).items() if tune is not None else ():
         if lacks(written, key):
-            written = copy.deepcopy(written)
-            put(written, key, value)
+            written = with_values(written, {key: value})
     return tune, _Tables(written, at)
 
 

@@ -86,17 +86,18 @@ class Functions:
         return total / len(self.f_i)
 
 
-def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None) -> Functions:
+def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None, with_plugins: bool = False) -> Functions:
     """The problem of a job's first run, in this process.
 
     Args:
         job: a job, or what `load_job` takes; or a result, whose problem it is.
         only: the label of a run, where runs have several problems.
+        with_plugins: import the plugins that a result names.
 
     Raises:
-        UserError: as `load_job`; data that cannot be read.
+        UserError: as `load_job`; data that cannot be read; a result that names plugins, without `with_plugins`.
     """
-    job, tuned = (job.written, job.tuned) if isinstance(job, Run) else (job, None)
+    job, tuned = (_written(job, with_plugins), job.tuned) if isinstance(job, Run) else (job, None)
     spec = (job.only(only) if isinstance(job, Job) else load_job(job, only=only)).runs[0].as_played(tuned)
     data, n = open_data(spec.data, spec.folder, spec.split, spec.labels), spec.workers.count
     of_run = problem_of(spec, data, quiet=True)
@@ -107,21 +108,34 @@ def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None
     return Functions(of_run, f_i, start_of(spec, of_run), each)
 
 
-def with_suboptimality(runs: Iterable[Run], of_jobs: Iterable[RunSpec] = (), quiet: bool = True) -> Runs:
+def _written(run: Run, with_plugins: bool) -> dict[str, Any]:
+    """The tables of a result's run: nobody knows whose they are, so plugins that they name are imported only if that is asked."""
+    if (names := run.written.get("plugins")) and not with_plugins:
+        raise UserError(f"{run.file} names plugins, {', '.join(map(str, names))}; --with-plugins (with_plugins=True) imports them")
+    return run.written
+
+
+def with_suboptimality(
+    runs: Iterable[Run], of_jobs: Iterable[RunSpec] = (), quiet: bool = True, with_plugins: bool = False
+) -> Runs:
     """The results, each with f* and the column `suboptimality` where they were left out; the files stay as they are.
 
     Where f* cannot be computed, as without the data, a line says so, and the result is as it was.
 
     Args:
         of_jobs: the runs of the jobs that the results belong to; of others, files that they name are looked for here.
+        with_plugins: import the plugins that those others name.
     """
     specs, problems = list(of_jobs), dict[str, Problem]()
-    return Runs(_with_f_star(run, specs, problems, quiet) if run.attrs.get("f_star_source") == LEFT_OUT else run for run in runs)
+    return Runs(_with_f_star(run, specs, problems, quiet, with_plugins) for run in runs)
 
 
-def _with_f_star(run: Run, specs: Sequence[RunSpec], problems: dict[str, Problem], quiet: bool) -> Run:
+def _with_f_star(run: Run, specs: Sequence[RunSpec], problems: dict[str, Problem], quiet: bool, with_plugins: bool) -> Run:
+    if run.attrs.get("f_star_source") != LEFT_OUT:
+        return run
     try:
-        spec = next((spec for spec in specs if spec.run_id == run.attrs["run_id"]), None) or load_job(run.written).runs[0]
+        of_job = next((spec for spec in specs if spec.run_id == run.attrs["run_id"]), None)
+        spec = of_job or load_job(_written(run, with_plugins)).runs[0]
         spec = replace(spec.as_played(run.tuned), asked=frozenset(["suboptimality"]))
         if (key := key_of(spec)) not in problems:
             problems[key] = problem_of(spec, open_data(spec.data, spec.folder, spec.split, spec.labels), quiet)

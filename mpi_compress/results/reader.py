@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, nearest, system_text
+from mpi_compress.core.tables import comma_separated
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, hdf5, summary
 from mpi_compress.results.columns import LEFT_OUT, column_of, named
@@ -147,7 +148,7 @@ class Run:
         if "round" not in self.trace:
             raise UserError(f"{self.file}: there are no rows yet")
         columns = {name: self.trace[name] for name in ("round", *self.trace)} | {"seconds": self.timing["seconds"]}
-        yield ",".join(columns) + "\n"
+        yield comma_separated([*columns], [])
         for row in zip(*(values.tolist() for values in columns.values()), strict=True):
             yield ",".join(map(repr, row)) + "\n"
 

@@ -1,10 +1,15 @@
 """A figure as one file: `archive` packs a job, its plugins and results; `run` plays them again, elsewhere, to the same bits."""
 
+import random
 import re
 import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import pytest
+from helpers.crafted_archives import WAYS
+from helpers.refusals import refused
 from helpers.running import BIN
 
 JOB = """
@@ -22,6 +27,15 @@ label = "evens"
 algorithm = { name = "ef" }
 up = { compressor = "evens" }
 """
+WORDS = {
+    "no sums": "not those that SHA256SUMS names",
+    "no job": "has 0 jobs and",
+    "no results": "has 1 job and",
+    "a result is missing": "1 of 2 runs have no result",
+    "a label in two lines": "cannot be printed",
+    "encrypted": "is encrypted",
+    "a large module": "'jobs/evens.py' has 1,073,741,824 bytes",
+}
 PLUGIN = """
 from dataclasses import dataclass
 import numpy as np
@@ -52,6 +66,7 @@ def packed(tmp_path_factory):
         (folder / "jobs" / name).write_text(text)
     assert "2 runs have no result" in typed(folder, "archive", "jobs/two.toml", "-o", "fig.zip", status=2)
     typed(folder, "run", "jobs/two.toml", "--quiet")
+    assert "as its file has it" in typed(folder, "archive", "jobs/two.toml", "-o", "fig.zip", "--set", "stop.rounds=3", status=2)
     typed(folder, "archive", "jobs/two.toml", "-o", "fig.zip")
     return folder / "fig.zip"
 
@@ -82,3 +97,15 @@ def test_a_damaged_archive_is_refused(packed, tmp_path):
     said = typed(tmp_path, "run", "bad.zip", status=2)
     assert "jobs/at_two.py has another checksum" in said
     assert "is no archive" not in said
+
+
+def test_of_a_hundred_crafted_archives_each_is_one_line_with_status_2(packed, tmp_path, monkeypatch, capsys):
+    """A plugin is imported where a run's own result is missing alone: what that is called follows from the run's parts."""
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile(packed) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    for seed, (way, craft) in enumerate([*WAYS.items()] * 5):
+        craft(random.Random(seed), Path(f"{seed}.zip"), members)
+        refused(["run", f"{seed}.zip", "--quiet", "--one-process"], capsys, WORDS.get(way, ""))
+        assert ("evens" in sys.modules) == (way == "a result is missing"), (seed, way)
+        sys.modules.pop("evens", None)

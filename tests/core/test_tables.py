@@ -26,6 +26,12 @@ def test_a_cell_cannot_break_the_table_that_it_stands_in():
     assert html(HEADS, [["<b>", "1"]]) == "<table><tr><th>method</th><th>loss ≤ 0.4</th></tr><tr><td>&lt;b&gt;</td><td>1</td></tr></table>"
 
 
+def test_a_cell_of_csv_is_no_formula_and_numbers_stay_numbers():
+    cells = ["=1+2", "+cmd", "-x", "@SUM(A1)", "\t=1", "-1.5", "+2e-3", "-inf", "a-b", "−1", ""]
+    read = next(csv.reader(comma_separated(cells, []).splitlines()))
+    assert read == ["'=1+2", "'+cmd", "'-x", "'@SUM(A1)", "'\t=1", *cells[5:]]
+
+
 def test_without_heads_the_first_cell_of_a_row_of_html_is_its_head():
     assert html((), [["loss", "1"]], "a & b") == "<table><caption>a &amp; b</caption><tr><th>loss</th><td>1</td></tr></table>"
 

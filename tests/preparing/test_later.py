@@ -81,6 +81,19 @@ def test_a_distance_that_nothing_asked_for_names_what_asks(job):
     assert run.column("relative_distance")[0] == 1.0
 
 
+def test_a_result_is_data_whose_plugins_are_imported_if_that_is_asked_for_alone(job, tmp_path):
+    (tmp_path / "theirs.py").write_text("print('imported')")
+    (run,) = mc.run(job | {"plugins": ["theirs"]})
+    for asked in (["plot", run.file, "--y", "suboptimality", "-o", "f.png"], ["table", run.file, "--to", "suboptimality=0.01"]):
+        done = command(*asked)
+        assert "names plugins, theirs; --with-plugins" in done.stderr
+        assert "imported" not in done.stdout
+        assert "imported" in command(*asked, "--with-plugins").stdout
+    with pytest.raises(mc.UserError, match="with_plugins=True"):
+        mc.problem(run)
+    assert mc.problem(run, with_plugins=True).dim == DIM
+
+
 def test_a_table_of_gaps_computes_f_star(job):
     (run,) = mc.run(job)
     assert "f* was left out" in command("show", run.file).stdout
