@@ -46,6 +46,7 @@ def act_profile(options: Namespace) -> int:
 
     targets = [target_of(text) for text in options.to or [f"suboptimality={level}" for level in ("1e-3", "1e-6", "1e-9", "1e-12")]]
     options.what, options.set, options.only = list(map(str, report.job_files(options.jobs))), [], None
+    options.with_plugins = False
     runs = found(options, [target.column for target in targets])
     profiles = [profile(runs, targets, by) for by in options.by or ["wire_bits", "wire_bits_up"]]
     for each in profiles:

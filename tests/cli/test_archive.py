@@ -28,14 +28,10 @@ algorithm = { name = "ef" }
 up = { compressor = "evens" }
 """
 WORDS = {
-    "no sums": "not those that SHA256SUMS names",
-    "no job": "has 0 jobs and",
-    "no results": "has 1 job and",
-    "a result is missing": "1 of 2 runs have no result",
-    "a label in two lines": "cannot be printed",
-    "encrypted": "is encrypted",
-    "a large module": "'jobs/evens.py' has 1,073,741,824 bytes",
-}
+    "no sums": "not those that SHA256SUMS names", "no job": "has 0 jobs and", "no results": "has 1 job and 0 results",
+    "a result is missing": "1 of 2 runs have no result", "a label in two lines": "cannot be printed", "twice": "each once",
+    "encrypted": "is encrypted", "another method": "is encrypted", "a large module": "'jobs/evens.py' has 1,073,741,824 bytes",
+}  # fmt: skip
 PLUGIN = """
 from dataclasses import dataclass
 import numpy as np

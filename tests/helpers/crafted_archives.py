@@ -13,13 +13,11 @@ def write(file, members, sums=None, method=zipfile.ZIP_DEFLATED, twice=(), name=
         for each in (*members, *twice):
             packed.NameToInfo.pop(each, None)  # which it would warn of
             packed.writestr(each, members[each] if each != SUMS else right if sums is None else sums)
-        vars_of = packed.getinfo(name)
         for key, value in patched.items():
-            setattr(vars_of, key, value)
+            setattr(packed.getinfo(name), key, value)
 
 
 def damage(rng, file, members):
-    """A few bytes of a member's stream are others."""
     write(file, members)
     with zipfile.ZipFile(file) as packed:
         info = max(packed.infolist(), key=lambda info: info.compress_size)
@@ -27,11 +25,6 @@ def damage(rng, file, members):
     for at in rng.sample(range(begin, begin + info.compress_size - 8), 5):
         data[at] ^= rng.randrange(1, 256)
     file.write_bytes(data)
-
-
-def cut(rng, file, members):
-    write(file, members)
-    file.write_bytes(file.read_bytes()[: rng.randrange(file.stat().st_size - 22)])
 
 
 def one(rng, members, ending=""):
@@ -42,14 +35,9 @@ def without(members, ending):
     return {name: text for name, text in members.items() if not name.endswith(ending)}
 
 
-def elsewhere(rng):
-    """A name that would lie outside of the folder, or among what was played, or is none."""
-    up = "../" * rng.randrange(1, 9)
-    return rng.choice([f"{up}x.h5", f"results/{up}x.h5", f"/tmp/{up}x.h5", "played/two/x.h5", "results/x.ckpt", "jobs/\x1b[2J.py"])
-
-
+ELSEWHERE = ["../x.h5", "results/../../x.h5", "/tmp/x.h5", "played/two/x.h5", "results/x.ckpt", "jobs/\x1b[2J.py", "jobs/./x.py"]
 WAYS = {
-    "cut": cut,
+    "cut": lambda rng, file, m: (write(file, m), file.write_bytes(file.read_bytes()[: rng.randrange(file.stat().st_size - 22)])),
     "damaged": damage,
     "no sums": lambda rng, file, m: write(file, m, sums=""),
     "sums of noise": lambda rng, file, m: write(file, m, sums=rng.randbytes(300)),
@@ -66,7 +54,7 @@ WAYS = {
     "an unknown method": lambda rng, file, m: write(file, m, name=one(rng, m), compress_type=rng.randrange(15, 90)),
     "large": lambda rng, file, m: write(file, m, name=one(rng, m), file_size=rng.randrange(2**32, 2**40)),
     "a large module": lambda rng, file, m: write(file, m, name="jobs/evens.py", file_size=2**30),
-    "elsewhere": lambda rng, file, m: write(file, {**m, elsewhere(rng): b"x"}),
+    "elsewhere": lambda rng, file, m: write(file, {**m, rng.choice(ELSEWHERE): b"x"}),
     "twice": lambda rng, file, m: write(file, m, twice=[one(rng, m)]),
     "below a file": lambda rng, file, m: write(file, {**m, f"{one(rng, m)}/x.py": b""}),
 }

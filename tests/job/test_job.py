@@ -140,14 +140,11 @@ def test_a_plugin_that_cannot_be_imported_is_one_line(text, complaint, tmp_path)
 @pytest.mark.parametrize(
     ("tables", "words"),
     [
-        ('[[run]]\nlabel = "a\\nb"', "cannot be printed"),
-        ('[[full.run]]\nlabel = "a\\nb"', "cannot be printed"),
-        ("[workers]\ncount = 0", "workers: count = 0"),
-        ('[grid]\n"workers.count" = [2, "x"]', "workers.count: 'x'"),
-        ('[figure]\nxscale = "cubic"', "figure.xscale: 'cubic'"),
-        ('[up]\ncompressor = "none-such"', "up.compressor"),  # of a part, after the import
+        ('[[run]]\nlabel = "a\\nb"', "cannot be printed"), ('[[full.run]]\nlabel = "a\\nb"', "cannot be printed"),
+        ("[workers]\ncount = 0", "workers: count = 0"), ('[grid]\n"workers.count" = [2, "x"]', "workers.count: 'x'"),
+        ('[figure]\nxscale = "cubic"', "figure.xscale: 'cubic'"), ('[up]\ncompressor = "none-such"', "up.compressor"),
     ],
-)
+)  # fmt: skip
 def test_labels_and_tables_without_parts_are_checked_before_a_plugin_is_imported(tables, words, tmp_path, capsys):
     (tmp_path / "speaks.py").write_text("print('imported')")
     with pytest.raises(UserError, match=naming(words)):
