@@ -30,7 +30,7 @@ def run(label, seed=0, status="complete", links="", **columns):
     trace |= {name: np.array(values, dtype=float) for name, values in columns.items()}
     attrs = {
         "label": label, "status": status, "job": f"seed = {seed}\n[algorithm]\nname = 'gd'\n[data]\ngenerator = 'gspar'\n",
-        "run_id": f"{next(files)}", "n_workers": 2, "dim": 12, "L": 1.0, "mu": 0.1, "f_star": 0.0, "data": "gspar",
+        "run_id": f"{next(files)}", "n_workers": 2, "n_samples": 9, "dim": 12, "L": 1.0, "mu": 0.1, "f_star": 0.0, "data": "gspar",
         "links": links, "follows_link": False, "host": "here (x86_64, 8 cores)", "n_ranks": 1,
     }  # fmt: skip
     return mc.Run(Path(f"made-up/{attrs['run_id']}.h5"), attrs, trace, {}, {"seconds": np.arange(float(rows))}, None)
