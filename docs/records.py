@@ -1,46 +1,76 @@
-"""The page docs/records.md, and the [[record]] tables of jobs/records: python docs/records.py [results] > docs/records.md
+"""The page docs/records.md, its picture, and the [[record]] tables of jobs/records: python docs/records.py [results] > docs/records.md
 
-Reads the results of the jobs in jobs/records, and writes the tables of the records at the end of each of these jobs. Nothing is run.
+Reads the results of the jobs in jobs/records, and writes the records at the end of each of these jobs. Nothing is run.
 """
 
 import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from mpi_compress.evidence.outcomes import outcomes
+import numpy as np
+
+from mpi_compress.evidence.outcomes import Outcome, outcomes
+from mpi_compress.evidence.profile import profile
+from mpi_compress.evidence.verdicts import median_interval
+from mpi_compress.figures import plotting
+from mpi_compress.figures.profile import draw
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
+from mpi_compress.results.tuning import in_words
 
 LEVELS = {"1e-3": 1e-3, "1e-6": 1e-6, "1e-9": 1e-9, "1e-12": 1e-12}
-JOBS = Path(__file__).parents[1] / "jobs" / "records"
-OURS, DATA = "BFGS", "the data itself"
-LINKS = {"5 ms, 1 Gbit/s": (5.59e-3, 7.705e-9), "50 ms, 10 Mbit/s": (51.5e-3, 832e-9)}  # docs/links.md: s a message, s a byte
-MARK = "# Records, by docs/records.py: bits over all workers; a message down counts once a worker.\n"
+TARGETS = [Target.of("suboptimality", level) for level in LEVELS.values()]
+WAYS = {"wire_bits": "up and down", "wire_bits_up": "up alone"}
+DOCS = Path(__file__).parent
+JOBS = DOCS.parent / "jobs" / "records"
+DATA, OURS = "sending the data", ("BFGS",)
+LINKS = {"5 ms, 1 Gbit/s": (5.59e-3, 7.705e-9), "50 ms, 10 Mbit/s": (51.5e-3, 832e-9), "100 ms, 1 Mbit/s": (101.5e-3, 8.32e-6)}
+"""Seconds a message and a byte: the first two measured (docs/links.md), the third by the same additions."""
+MARK = "# Records, by docs/records.py: medians of seeds, bits over all workers; a message down counts once a worker.\n"
 
-PAGE = """# Records: the fewest bits to a gap
+PAGE = """# Records: the fewest bits to a gap, up and down, and up alone
 
 Made by `make records`: `mpi-compress reproduce jobs/records`, and `python docs/records.py results > docs/records.md` from its results.
 
-Logistic regression from x0 = 0 with µ = L/κ. A cell has the Mbit on the wire, over all workers, that a method needs until f − f\\* is at most the
-level: up and down, and in brackets up alone. A message down counts once for each worker, as it does for point-to-point messages. Frames, lengths
-and round 0 are counted; nothing is free. Each run has one seed. EF21's step is tuned to 1e-9 ([tune]); the others have their defaults. "–" is not
-reached within the budget of bits and rounds of the job, which is not never.
+Logistic regression from x0 = 0 with µ = L/κ. What counts is the Mbit on the wire, over all workers, that a method needs until f − f\\* is at most a
+level: *up and down* where a network charges for both, *up alone* where only workers' uplinks are slow. Both have tables of their own, and neither is
+the page's ranking. A message down counts once for each worker. Frames, lengths and round 0 are counted; nothing is free. "–" is not reached within the
+budget of bits and rounds of the job, which is not never.
 
-**Shipping the data comes first.** A table begins with the method that costs nothing to try: `ship-data` sends the rows once, packed, and the
-master solves the problem alone. It gives all rows away. Where it needs the fewest bits, the best method that keeps the rows stands in the second line of
-the table below.
+**Settings are chosen before anything is scored**, for every method by as many trials, on five sets and with seeds on which nothing is scored
+(`[protocol]` of each job: {doc}`jobs`). All κ and all sets have the settings that won there; no set has its own. A number is the median over ten seeds, with the
+interval between the 2nd and the 9th value in brackets, which holds the median of the distribution with a probability of 0.98. A method whose interval meets another's is not better: bold is
+what is apart from the next one.
 
-**Why BFGS wins among those that keep the rows.** One Hessian of a few bits an entry costs as much as d/2 gradients of as few bits a coordinate, and
-takes most of the condition number away. After that the change of the gradients along a step, which is sent anyway, keeps the curvature up to date.
-FedNL sends curvature in every round, and first-order methods send none. Where BFGS loses: to the data themselves, where rows are few (a1a, w1a,
-mushrooms) or κ is large (a9a, census-income); to AIADE at κ = 10³ down to 1e-3, on w1a and census-income; and to all methods of the first order where
-d is so large that a Hessian is out of reach, as on rcv1_vw1000. It needs µ > 0, and has no theorem. Its levels and its share of workers that send a
-Hessian were chosen among some thirty settings on each set; the papers' methods had no such choice but EF21's step.
+**Downlinks are on equal terms.** What a theorem wants exact goes down as bf16, rounded alike for all nodes, the master keeping what rounding left ({doc}`jobs`, *Floats*);
+ADIANA's answer has floats of 32 bits. EF21 and DIANA may choose between that and `ef21-p`, which L-BFGS has; AIADE, FedNL and BFGS compress what they answer.
 
-To beat a record, write a job with the same `[data]`, `[objective]` and `[workers]` and a method of your own, state what you claim in a `[[record]]` table,
-and let others play it:
+**Sending the data comes first**: `ship-data` sends the rows once, packed, and the master solves the problem alone. It gives all rows away, and costs nothing
+to try. Where it needs the fewest bits, that is the record; the other columns are of methods that keep the rows.
+
+*EF21, L-BFGS* is the method of Wu, Kamzolov and Takáč (OPT 2025) without a line search. *BFGS* is ours: one compressed Hessian in a later round, and pairs of
+what is sent anyway; its kin are that method, Alimisis, Davies and Alistarh (ICML 2021), who quantise Hessians and directions of generalised linear models, and Q-SHED
+(arXiv 2305.10852), which sends eigenvectors in turn. Neither has a theorem here, and both need µ > 0.
+
+The dashed line in the figures of these jobs (`bounds = ["floor"]`) is what no method of gradient type can go below for all functions (Lin, Kostina and
+Hassibi, arXiv 2002.02508): with R bits a coordinate and direction in a round ‖x − x\\*‖ falls by 2^−R at best.
+
+## What speaks against these numbers
+
+- The tuning sets have 8 to 60 features, and the scored ones 22 to 47,236. A message's frame weighs more there, so levels and k may come out too large for wide sets.
+- Candidates of our own method were written by those who had tried it on the scored sets, with other seeds. So were those of L-BFGS. AIADE's, EF21's and DIANA's come from their papers and from
+  what earlier editions of this page had found best. All have eight.
+- One setting serves three condition numbers. A reader who knows κ can do better with each method.
+- LoCoDL has three seeds, since a run takes hundreds of local steps a round, and is left out on census-income. BFGS and FedNL send Hessians, and are left out where d = 47,236.
+- All sets are of logistic regression, and the shards are in the order of the file. Nothing is said of networks, of minibatches or of partial participation.
+- The bits are of one kind of processor and one set of libraries: elsewhere a gap may come down to a level one round earlier or later.
+- Seconds are modelled but for the links of {doc}`links`, and computing is what one process took, over n.
+
+To beat a record, write a job with the same `[data]`, `[objective]`, `[workers]` and `[protocol]` and a method of your own, state what you claim in a `[[record]]`
+table, and let others run it:
 
     mpi-compress records check yours.toml
 
@@ -49,140 +79,194 @@ and let others play it:
     to = { suboptimality = 1e-9 }
     wire_bits = 838912                  # up and down; wire_bits_up = … for up alone
 
-`records check` plays the runs that a job's records name, and prints what they took beside what is claimed. It ends with status 1 if a run needs more.
-A second program, tests/oracles/test_records_from_bytes.py, recomputes eleven of these records from the bytes of the messages, and finds the same bits.
-The jobs of this page, such as `mpi-compress records check records/a1a`, end with the records that it lists. Their bits are those of one kind of processor
-and one set of libraries; elsewhere a gap may come down to a level one round earlier or later.
-"""
-
-HEAD = """Up and down, Mbit; in bold the least. *published*: the best of the papers' methods in these jobs. The last columns have the seconds to
-1e-9 of the best method that keeps the rows / of the best published one, by the two numbers of a measured link ({doc}`links`), without computing.
+`records check` runs what a job's records name, the trials of its protocol included, and prints the median beside what is claimed. It ends with status 1 if a run needs more.
+The jobs of this page end with the records that it lists. A second program, tests/oracles/test_records_from_bytes.py, recomputes some of them from the bytes of the messages.
+`mpi-compress records profile jobs/records -o profile.png` draws the picture.
 """
 
 
 @dataclass(frozen=True)
 class Method:
-    """What a run took to each level."""
+    """The runs of a method on a problem, one a seed."""
 
     name: str  # the label without its mu
-    run: Run
-    rows: Sequence[int | None]
+    runs: Sequence[Run]
 
-    def bits(self, at: int, column: str = "wire_bits") -> float:
-        row = self.rows[at]
-        return math.inf if row is None else float(self.run.column(column)[row])
+    def took(self, at: int, column: str) -> float:
+        """The median of what the seeds paid to a level."""
+        return float(np.median(self._each(at, column)))
 
-    def cell(self, at: int, best: float) -> str:
-        if self.rows[at] is None:
+    def _each(self, at: int, column: str) -> list[float]:
+        return [TARGETS[at].took(run, column) for run in self.runs]
+
+    def ends(self, at: int, column: str) -> tuple[float, float]:
+        """The interval of the median; the value itself where nothing is drawn, and the range of few seeds."""
+        each = self._each(at, column)
+        return median_interval(each) or (min(each), max(each))
+
+    def text(self, at: int, column: str) -> str:
+        took, (low, high) = self.took(at, column), self.ends(at, column)
+        if math.isinf(took):
             return "–"
-        text = f"{self.bits(at) / 1e6:.3g} ({self.bits(at, 'wire_bits_up') / 1e6:.3g})"
-        return f"**{text}**" if self.bits(at) == best else text
+        interval = f" [{low / 1e6:.3g}, {high / 1e6:.3g}]".replace("inf", "–") if low < high else ""
+        return f"{took / 1e6:.3g}{interval}"
 
     def seconds(self, at: int, message: float, byte: float) -> float:
-        """By a link's two numbers: a message up and one down a round, and the bytes of one worker."""
-        row = self.rows[at]
+        """On a link: two messages a round one after the other, the bytes of one worker, its computing, and the master's."""
+        run = self.runs[0]
+        row = TARGETS[at].row_of(run)
         if row is None:
             return math.inf
-        return 2 * message * self.run.column("round")[row] + byte * self.bits(at) / 8 / self.run.attrs["n_workers"]
+        n, clock = run.attrs["n_workers"], {name: float(each[row]) for name, each in run.timing.items()}
+        computing = (clock["compute"] + clock["pack"]) / n + clock["update"]
+        return 2 * message * run.column("round")[row] + byte * run.column("wire_bits")[row] / 8 / n + computing
 
 
 @dataclass(frozen=True)
 class Problem:
     """A set at one condition number."""
 
-    job: Path
-    title: str
+    outcome: Outcome
     kappa: str
     methods: Sequence[Method]
 
-    def best(self, at: int, methods: Sequence[Method]) -> Method:
-        return min(methods, key=lambda m: m.bits(at))
-
     @property
-    def compressed(self) -> list[Method]:
-        """Those that keep the rows where they are."""
-        return [m for m in self.methods if m.name != DATA]
+    def set(self) -> str:
+        return self.outcome.file.stem
 
-    @property
-    def published(self) -> list[Method]:
-        return [m for m in self.compressed if not m.name.startswith(OURS)]
+    @cached_property
+    def mu(self) -> str:
+        return self.methods[0].runs[0].label.rpartition("mu = ")[2]
 
+    def ranked(self, at: int, column: str) -> list[Method]:
+        """The methods that keep the rows, the least first."""
+        return sorted((m for m in self.methods if not m.name.startswith(DATA)), key=lambda m: m.took(at, column))
 
-def problems(out: Path) -> Iterator[Problem]:
-    for file in sorted(JOBS.glob("*.toml")):
-        for found in outcomes([file], out):
-            runs = {run.label: run for run in found.runs}
-            for mu in dict.fromkeys(label.rpartition("mu = ")[2] for label in runs):
-                methods = [
-                    Method(label.rpartition(", mu = ")[0], run, [Target("suboptimality", level).row_of(run) for level in LEVELS.values()])
-                    for label, run in runs.items()
-                    if label.endswith(f"mu = {mu}")
-                ]
-                first = methods[0].run.attrs
-                title = f"{file.stem}, N = {first['n_samples']:,}, d = {first['dim']:,}, n = {first['n_workers']}"
-                yield Problem(file, title, f"10{'³⁴⁵'[int(mu[3]) - 3]}", methods)
+    def data(self, at: int, column: str) -> float:
+        return min((m.took(at, column) for m in self.methods if m.name.startswith(DATA)), default=math.inf)
 
 
-def summary(those: Sequence[Problem]) -> Iterator[str]:
-    yield "\n## Who wins where\n"
-    yield HEAD
-    yield "| set | κ | level | the data | best that keeps the rows | rounds | published | " + " | ".join(LINKS) + " |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |" + " --- |" * len(LINKS)
+def problems(found: Sequence[Outcome]) -> Iterator[Problem]:
+    for outcome in found:
+        for mu in dict.fromkeys(run.label.rpartition("mu = ")[2] for run in outcome.runs):
+            labels = dict.fromkeys(run.label for run in outcome.runs if run.label.endswith(f"mu = {mu}"))
+            each = {label: [run for run in outcome.runs if run.label == label] for label in labels}
+            methods = [Method(label.rpartition(", mu = ")[0], runs) for label, runs in each.items()]
+            yield Problem(outcome, f"10{'³⁴⁵'[int(mu[3]) - 3]}", methods)
+
+
+def chosen(those: Sequence[Problem]) -> Iterator[str]:
+    """What the protocol chose for each method, and of how many candidates."""
+    protocol = those[0].outcome.job.protocol if those[0].outcome.job else None
+    yield f"\n## The protocol\n\n{str(protocol).capitalize()}. What it chose:\n"
+    yield "| method | candidates | chosen | seeds of the scores |"
+    yield "| --- | --- | --- | --- |"
+    for method in those[0].methods:
+        tuned, seeds = method.runs[0].tuned, len(method.runs)
+        won = in_words(tuned["value"]) if tuned else "–"
+        yield f"| {method.name} | {len(tuned['tried']) if tuned else 0} | {won} | {seeds if seeds > 1 else '1: it draws nothing'} |"
+
+
+def shares(found: Sequence[Outcome]) -> Iterator[str]:
+    """The picture, and both of its panels as tables."""
+    runs = [run for outcome in found for run in outcome.runs]
+    profiles = [profile(runs, TARGETS, column) for column in WAYS]
+    plotting.save(draw(profiles), DOCS / "records.png")
+    yield "\n![The share of targets that each method reaches within τ times the least](records.png)\n"
+    for each in profiles:
+        yield f"{each.caption}:\n\n| {' | '.join(each.heads)} |\n| --- |{' ---: |' * (len(each.heads) - 1)}"
+        yield from (f"| {' | '.join(row)} |" for row in each.cells)
+        yield ""
+
+
+def least(those: Sequence[Problem], column: str) -> Iterator[str]:
+    yield f"\n## The least {WAYS[column]}, Mbit\n"
+    yield f"| set | κ | level | {DATA} | least that keeps the rows | then | of the papers |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
     for p in those:
         for at, level in enumerate(LEVELS):
-            data = next((m for m in p.methods if m.name == DATA), None)
-            best, other = p.best(at, p.compressed), p.best(at, p.published)
-            shown = [f"{m.bits(at) / 1e6:.3g}, {m.name}" if m.bits(at) < math.inf else "–" for m in (best, other)]
-            ship = "–" if data is None else f"{data.bits(at) / 1e6:.3g}"
-            ship, shown[0] = (f"**{ship}**", shown[0]) if data and data.bits(at) <= best.bits(at) else (ship, f"**{shown[0]}**")
-            rounds = "–" if best.rows[at] is None else f"{best.run.column('round')[best.rows[at]]}"
-            took = [" / ".join(f"{m.seconds(at, *link):.2g}" for m in (best, other)).replace("inf", "–") for link in LINKS.values()]
-            head = [p.job.stem, p.kappa] if at == 0 else ["", ""]
-            last = took if level == "1e-9" else [""] * len(LINKS)
-            yield f"| {' | '.join([*head, level, ship, shown[0], str(rounds), shown[1], *last])} |"
+            ranked, ship = p.ranked(at, column), p.data(at, column)
+            first, second = ranked[:2]
+            paper = next(m for m in ranked if not m.name.startswith(OURS))
+            shown = [f"{m.text(at, column)}, {m.name}" if m.took(at, column) < math.inf else "–" for m in (first, second, paper)]
+            sent = f"{ship / 1e6:.3g}"
+            if first.ends(at, column)[1] < min(ship, second.ends(at, column)[0]):
+                shown[0] = f"**{shown[0]}**"
+            elif ship < first.ends(at, column)[0]:
+                sent = f"**{sent}**"
+            yield f"| {' | '.join([*([p.set, p.kappa] if at == 0 else ['', '']), level, sent, *shown])} |"
 
 
 def cells_won(those: Sequence[Problem]) -> Iterator[str]:
-    yield "\nIn how many cells of a set each kind of method needs the least:\n"
-    yield f"| set | {DATA} | ours, {OURS} | published |"
-    yield "| --- | --- | --- | --- |"
-    for job in dict.fromkeys(p.job for p in those):
-        least = [min(p.methods, key=lambda m, at=at: m.bits(at)).name for p in those if p.job == job for at in range(len(LEVELS))]
-        data, ours = least.count(DATA), sum(name.startswith(OURS) for name in least)
-        yield f"| {job.stem} | {data} | {ours} | {len(least) - data - ours} |"
+    yield "\nIn how many of the cells each needs the least (by the median), and below the data:\n"
+    yield "| | " + " | ".join(WAYS.values()) + " |\n| --- |" + " ---: |" * len(WAYS)
+    places = [(p, at) for p in those for at in range(len(LEVELS))]
+    names = dict.fromkeys(m.name for p in those for m in p.methods)
+    won = {column: [_winner(p, at, column) for p, at in places] for column in WAYS}
+    for name in names:
+        yield f"| {name} | {' | '.join(str(won[column].count(name)) for column in WAYS)} |"
+    below = [sum(p.ranked(at, column)[0].took(at, column) < p.data(at, column) for p, at in places) for column in WAYS]
+    yield f"| a method that keeps the rows, below the data | {' | '.join(f'{count} of {len(places)}' for count in below)} |"
+
+
+def _winner(p: Problem, at: int, column: str) -> str:
+    return min(p.methods, key=lambda m: m.took(at, column)).name
+
+
+def seconds(those: Sequence[Problem]) -> Iterator[str]:
+    yield "\n## Seconds to 1e-9, by a model of three links\n"
+    yield "Two messages a round, the bytes of one worker, its computing and the master's, as measured here; the first seed.\n"
+    yield "| set | κ | " + " | ".join(f"{link}: the least, and {DATA}" for link in LINKS) + " |"
+    yield "| --- | --- |" + " --- |" * len(LINKS)
+    at = [*LEVELS].index("1e-9")
+    for p in those:
+        cells = []
+        for link in LINKS.values():
+            best = min(p.ranked(at, "wire_bits"), key=lambda m: m.seconds(at, *link))
+            ship = min(m.seconds(at, *link) for m in p.methods if m.name.startswith(DATA))
+            cells.append(f"{best.seconds(at, *link):.2g}, {best.name}; {ship:.2g}".replace("inf", "–"))
+        yield f"| {p.set} | {p.kappa} | {' | '.join(cells)} |"
 
 
 def tables(those: Sequence[Problem]) -> Iterator[str]:
     for p in those:
-        yield f"\n## {p.title}, κ = {p.kappa}\n"
-        yield f"    mpi-compress run {'records/' + p.job.stem} --only '*, mu = {p.methods[0].run.label.rpartition('mu = ')[2]}'\n"
-        yield f"| method | {' | '.join(LEVELS)} | ended by |"
-        yield "| --- |" + " --- |" * (len(LEVELS) + 1)
-        least = [min(m.bits(at) for m in p.methods) for at in range(len(LEVELS))]
-        for m in sorted(p.methods, key=lambda m: (m.name != DATA, [m.bits(at) for at in (2, 1, 0)])):
-            rounds, bits, gap = (m.run.column(name)[-1] for name in ("round", "wire_bits", "suboptimality"))
-            ended = f"{rounds} round{'' if rounds == 1 else 's'}, {bits / 1e6:.3g} Mbit, a gap of {max(gap, 0.0):.1e}"
-            yield f"| {m.name} | {' | '.join(m.cell(at, least[at]) for at in range(len(LEVELS)))} | {ended} |"
+        attrs = p.methods[0].runs[0].attrs
+        yield f"\n## {p.set}, N = {attrs['n_samples']:,}, d = {attrs['dim']:,}, n = {attrs['n_workers']}, κ = {p.kappa}\n"
+        yield f"    mpi-compress run records/{p.set} --only '*, mu = {p.mu}'\n"
+        yield f"| method, Mbit up and down (up alone) | {' | '.join(LEVELS)} |"
+        yield "| --- |" + " --- |" * len(LEVELS)
+        for m in sorted(p.methods, key=lambda m: (not m.name.startswith(DATA), [m.took(at, "wire_bits") for at in (2, 1, 0)])):
+            cells = [_both(m, at) for at in range(len(LEVELS))]
+            yield f"| {m.name} | {' | '.join(cells)} |"
+
+
+def _both(m: Method, at: int) -> str:
+    took = m.took(at, "wire_bits")
+    return "–" if math.isinf(took) else f"{took / 1e6:.3g} ({m.took(at, 'wire_bits_up') / 1e6:.3g})"
 
 
 def write_records(those: Sequence[Problem]) -> None:
     """Put the records of each job at its end: of the methods that keep the rows, those with the fewest bits to a level."""
-    for job in dict.fromkeys(p.job for p in those):
+    for job in dict.fromkeys(p.outcome.file for p in those):
         text = job.read_text(encoding="utf-8").partition(MARK)[0].rstrip() + f"\n\n{MARK}"
         for p in those:
-            for at, level in enumerate(LEVELS) if p.job == job else ():
-                best = p.best(at, p.compressed)
-                if best.rows[at] is not None:
-                    text += f'\n[[record]]\nrun = "{best.run.label}"\nto = {{ suboptimality = {level} }}\n'
-                    text += f"wire_bits = {best.bits(at):.0f}\nwire_bits_up = {best.bits(at, 'wire_bits_up'):.0f}\n"
+            for at, level in enumerate(LEVELS) if p.outcome.file == job else ():
+                best = p.ranked(at, "wire_bits")[0]
+                if best.took(at, "wire_bits") < math.inf:
+                    text += f'\n[[record]]\nrun = "{best.runs[0].label}"\nto = {{ suboptimality = {level} }}\n'
+                    text += "".join(f"{column} = {math.ceil(best.took(at, column))}\n" for column in WAYS)
         job.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
-    found = [*problems(Path(sys.argv[1] if len(sys.argv) > 1 else "results"))]
+    found = [*outcomes(sorted(JOBS.glob("*.toml")), Path(sys.argv[1] if len(sys.argv) > 1 else "results"))]
+    those = [*problems(found)]
     print(PAGE)
-    print(*summary(found), *cells_won(found), *tables(found), sep="\n")
-    write_records(found)
+    print(*shares(found), *cells_won(those), *chosen(those), sep="\n")
+    for column in WAYS:
+        print(*least(those, column), sep="\n")
+    print(*seconds(those), *tables(those), sep="\n")
+    write_records(those)
 
 
 if __name__ == "__main__":

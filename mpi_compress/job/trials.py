@@ -179,7 +179,8 @@ def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None)
     seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds[:most]]
     found, run = [], spec.label.replace(f", by = {tune.by}", "")  # of a grid over tune.by, whose runs share trials
     for setting in tune.settings:
-        label = ", ".join([run, tune.text(value), *(["on " + ", ".join(map(plain, setting.values()))] if setting else [])])
+        on = "on " + ", ".join(map(plain, setting.values()))  # runs of a grid that differ in what is set here share their trials
+        label = f"{spec.algorithm.name}, {tune.text(value)}, {on}" if setting else f"{run}, {tune.text(value)}"
         stop = dict(spec.written["stop"]) | {key[5:]: each for key, each in setting.items() if key.startswith("stop.")}
         shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, tune.target)}
         found += [spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune") for seed in seeds]

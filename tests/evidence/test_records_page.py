@@ -1,0 +1,58 @@
+"""docs/records.py makes the page of records, its picture and the jobs' [[record]] tables from results, here of two small jobs."""
+
+import runpy
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+import mpi_compress as mc
+from mpi_compress.results.targets import Target
+
+ROOT = Path(__file__).parents[2]
+JOB = """
+data.path = "{name}.libsvm"
+workers.count = 3
+stop = {{ rounds = 400, suboptimality = 1e-12 }}
+grid."objective.mu" = ["1e-3 L"]
+protocol = {{ on."data.path" = ["c.libsvm"], candidates = 2, to = {{ suboptimality = 1e-3 }}, seeds = [0], untuned = ["sending*"] }}
+[[run]]
+label = "BFGS"
+algorithm = {{ name = "bfgs" }}
+grid = {{ seed = [10, 11, 12] }}
+tune.candidates = {{ "algorithm.memory" = [5, 50] }}
+[[run]]
+label = "GD"
+algorithm.name = "gd"
+grid = {{ seed = [10] }}
+tune.candidates = {{ "algorithm.step" = ["theory", "2 theory"] }}
+[[run]]
+label = "sending the data"
+algorithm = {{ name = "ship-data" }}
+grid = {{ seed = [10] }}
+"""
+
+
+def test_the_page_its_picture_and_the_records_are_those_of_the_results(tmp_path, monkeypatch, capsys):
+    jobs, docs, out = tmp_path / "jobs" / "records", tmp_path / "docs", tmp_path / "results"
+    jobs.mkdir(parents=True)
+    docs.mkdir()
+    rng = np.random.default_rng(3)
+    for name in "abc":
+        X = rng.normal(size=(60, 5))
+        mc.data.save(X, np.sign(X @ rng.normal(size=5) + rng.normal(size=60)), jobs / f"{name}.libsvm")
+    for name in "ab":
+        (jobs / f"{name}.toml").write_text(JOB.format(name=name))
+        mc.run(mc.load_job(jobs / f"{name}.toml"), out=out, quiet=True)
+    (docs / "records.py").write_text((ROOT / "docs" / "records.py").read_text())
+    monkeypatch.setattr("sys.argv", ["records.py", str(out)])
+    runpy.run_path(str(docs / "records.py"), run_name="__main__")
+    page = capsys.readouterr().out
+    assert (docs / "records.png").stat().st_size > 10_000
+    assert "| BFGS | 2 | memory = " in page
+    for name in "ab":
+        job = mc.load_job(jobs / f"{name}.toml", only="BFGS*")
+        took = [Target.of("suboptimality", 1e-9).took(run, "wire_bits") for run in mc.run(job, out=out, quiet=True)]
+        stated = [r for r in tomllib.loads((jobs / f"{name}.toml").read_text())["record"] if r["to"] == {"suboptimality": 1e-9}]
+        assert [r["wire_bits"] for r in stated] == [np.median(took)]
+        assert f"| {np.median(took) / 1e6:.3g} [{min(took) / 1e6:.3g}, {max(took) / 1e6:.3g}], BFGS |" in page.replace("**", "")
