@@ -22,7 +22,7 @@ from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.link import Message
 
 JOBS = Path(__file__).parents[2] / "jobs" / "records"
-FEATURES, WORKERS, KAPPA = {"a1a": 123, "mushrooms": 112}, {"a1a": 16, "mushrooms": 10}, 1e3
+FEATURES, WORKERS, KAPPA = {"a1a": 123, "w1a": 300}, {"a1a": 16, "w1a": 10}, 1e3
 LENGTH = 4  # bytes of the length that comes before a message, which counts
 MADE_ON = places.load(places.RUNS)["made on"]
 WIDER, ROUNDING = 1e-4, 1e-12  # what rounding may add: of the distance between two points of a grid, and of the largest coordinate
@@ -189,7 +189,7 @@ def followed(loop, f_star, sent):
 
 
 RUNS = {  # the data, the label, the place of the candidate that [tune] chose (by the protocol's sets), and how many [[record]] tables
-    "L-BFGS": ("mushrooms", "EF21, L-BFGS", 0, 4),
+    "L-BFGS": ("w1a", "EF21, L-BFGS", 7, 4),
     "BFGS": ("a1a", "BFGS", 0, 4),
 }
 CODERS = {
