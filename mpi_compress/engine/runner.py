@@ -154,7 +154,7 @@ def _in_order(files: Sequence[Path], prepared: Collection[int], how: How) -> Ite
 
 
 def _say_data(job: Job, specs: Sequence[RunSpec], how: How) -> None:
-    """Print a line for each set of a job; what is to be played is parsed first where its size is not known."""
+    """Print a line for each set of a job; data of an unknown size are parsed first."""
     if how.quiet or how.shared:
         return
     unknown = how.ranks.on_root(lambda: [size_of(spec) is None for spec in specs])

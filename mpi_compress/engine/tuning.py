@@ -29,7 +29,7 @@ from mpi_compress.job.trials import (
     trials_of,
     tune_of,
     wanted,
-)  # fmt: skip
+)
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.preparing.problems import Problem

@@ -48,7 +48,7 @@ class Protocol:
 
     def check(self, runs: Sequence[RunSpec]) -> None:
         """UserError where a run does not keep to the protocol."""
-        for problem in (problem for spec in runs for problem in self._against(spec)):
+        if problem := next((problem for spec in runs for problem in self._against(spec)), ""):
             raise UserError(f"protocol: {problem}")
 
     def _against(self, spec: RunSpec) -> Iterator[str]:

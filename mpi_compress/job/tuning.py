@@ -74,9 +74,7 @@ class TuneTable:
     wire_bits_up: float | None = None  # in place of `rounds`: bits that all workers may send up in a trial
     seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
     seeds: list[int] | None = None  # each value is tried with each of these, and the median of the merits counts
-    on: Settings | None = (
-        None  # what the trials set in place of the run's own, such as other data: each value is tried on all of them
-    )
+    on: Settings | None = None  # the problems: what trials set in place of the run's own, such as other data; None: the run's
     descent: bool | None = None  # True: a trial that ends above the loss that it starts with counts as none; None: with `to` alone
     beside: float | str | None = None  # a value, such as "theory", that a further run has without tuning; None: no such run
 

@@ -113,7 +113,7 @@ def _refuse_large(file: Path, sizes: Mapping[str, int]) -> None:
 
 
 def results_of(job: Job, out: Path) -> list[Path]:
-    """The results of a job, which is packed or played again; UserError if one of them is not there."""
+    """The results of a job, which is packed or run again; UserError if one of them is not there."""
     results = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
     if missing := [spec.label for spec, result in zip(job.runs, results, strict=True) if not result.exists()]:
         raise UserError(f"{out}: {len(missing)} of {len(results)} runs have no result, such as '{missing[0]}'; `plan` lists all")

@@ -178,7 +178,7 @@ def test_bfgs_is_a_plain_loop(senders, tmp_path):
 
 @pytest.mark.parametrize("at", [0, 3])
 def test_bfgs_of_few_pairs_is_a_plain_loop(at, tmp_path):
-    """By the matrix H itself, built anew from the pairs in each round."""
+    """By the matrix H itself, built again from the pairs in each round."""
     exact = {"up": {"compressor": "identity"}, "down": {"compressor": "identity"}}
     played = play({"name": "bfgs", "hessian": LOW_RANK, "memory": 3, "at": at}, tmp_path, **exact)
     f, L, identity = Plain(), mc.problem({**JOB, "run": [{"label": "run", "algorithm": {"name": "gd"}}]}).L, np.eye(9)

@@ -161,7 +161,7 @@ def adam(γ, β1=0.9, β2=0.999, ε=1e-8):
 
 
 def l_bfgs(γ, L, c, memory):
-    """By the matrix H itself, built anew from the pairs in each round: H ← (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ."""
+    """By the matrix H itself, built again from the pairs in each round: H ← (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ."""
 
     def server(x):
         pairs, before, identity = [], None, np.eye(x.size)

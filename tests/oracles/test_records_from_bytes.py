@@ -1,6 +1,6 @@
 """Records, recomputed from the bytes of their runs' messages by a second program.
 
-The runs of all seeds behind [[record]] tables are played, with the candidate that [tune] chose, and each message's bytes are kept
+The runs of all seeds behind [[record]] tables run, with the candidate that [tune] chose, and each message's bytes are kept
 as they go to their receivers. Nothing of the package makes the numbers that are compared then: a plain reader decodes the bytes,
 a plain loop follows the workers and the master, and the data, f, f*, µ and the medians over seeds are those of plain NumPy.
 """
