@@ -8,7 +8,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
-SHIPPED = {"jobs": ("*.toml",), "docs": ("*.md", "*.ipynb")}
+SHIPPED = {"jobs": ("*.toml",), "docs": ("*.md", "*.csv", "*.ipynb")}
 """Folders of the top level that an installed package has inside; `mpi_compress.core.shipped` finds them in either place."""
 
 IMAGE = re.compile(r"!\[[^]]*\]\((?!https?:)[^)]*\)\n*")

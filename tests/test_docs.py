@@ -176,6 +176,13 @@ def test_links_between_files_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda p: p.name)
+def test_no_placeholder_reaches_a_page(page):
+    """A name in braces is a role of MyST, or stands in code; else a text was printed before its grid filled it."""
+    shown = re.sub(r"^(```+).*?^\1$|`[^`\n]*`", "", re.sub(r"\{doc\}`[^`]*`", "", page.read_text()), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"\{[a-z]\w*\}", shown) == []
+
+
 def test_the_page_of_bits_has_ten_vectors():
     sections = (DOCS / "bits.md").read_text().split("\n## ")[1:]
     assert len(sections) == 10

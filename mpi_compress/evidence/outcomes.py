@@ -1,6 +1,7 @@
 """Outcomes of jobs: the results that are there, and the verdicts on the jobs' claims."""
 
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -112,10 +113,11 @@ _WORDS = {
 
 
 def counted(outcomes: Iterable[str]) -> str:
-    """How many verdicts, or sentences, have each of these outcomes, such as "2 hold, 1 does not"; a dash if there are none."""
+    """How many verdicts, or sentences, have each of these outcomes, such as "2 of 3 hold, 1 does not"; a dash if there are none."""
     counts = Counter(outcomes)
     each = [(n, outcome, several) for outcome, several in _WORDS.items() if (n := counts[outcome])]
-    return ", ".join(f"{n} {outcome.removesuffix(' hold') if n == 1 else several}" for n, outcome, several in each) or "–"
+    said = [f"{n} {outcome.removesuffix(' hold') if n == 1 else several}" for n, outcome, several in each]
+    return re.sub(" ", f" of {counts.total()} ", ", ".join(said), count=1) or "–"
 
 
 def job_files(names: Sequence[str]) -> list[Path]:

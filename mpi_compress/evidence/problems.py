@@ -16,7 +16,7 @@ from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import settings_of
 from mpi_compress.results.tuning import put_by
 
-HEADS = ("problem", "target", "least", "method", "then", "not compressed", "the data itself", "reached by")
+HEADS = ("problem", "target", "least", "method", "then", "not compressed", "sending the data", "reached by")
 _OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [workers] that are no part of the problem
 
 

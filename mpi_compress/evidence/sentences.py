@@ -14,12 +14,12 @@ class Sentence:
 
     text: str
     group: str  # a key of `GROUPS`
-    rows: Sequence[tuple[Outcome, Verdict]]
+    cases: Sequence[tuple[Outcome, Verdict]]
 
     @property
     def outcome(self) -> str:
-        """The outcome of all rows that were tested: "holds" if each of them does, "holds in part" if some do."""
-        found = [v.outcome for _, v in self.rows]
+        """The outcome of all cases that were tested: "holds" if each of them does, "holds in part" if some do."""
+        found = [v.outcome for _, v in self.cases]
         tested = {outcome for outcome in found if outcome not in ("not tested", "not run")}
         if tested - {"holds"} and "holds" in tested:
             return "holds in part"
@@ -27,32 +27,32 @@ class Sentence:
 
     @property
     def verdict(self) -> str:
-        """The outcome in words, with how many rows hold of those that were tested."""
-        found = [v.outcome for _, v in self.rows]
+        """The outcome in words, with how many cases hold of those that were tested."""
+        found = [v.outcome for _, v in self.cases]
         untested = sum(outcome in ("not tested", "not run") for outcome in found)
         held, tested = found.count("holds"), len(found) - untested
-        text = f"holds in {held} of {tested} rows" if self.outcome == "holds in part" else self.outcome
-        return text + (f", {untested} of {len(found)} rows not tested" if untested and tested else "")
+        text = f"holds in {held} of {tested} cases" if self.outcome == "holds in part" else self.outcome
+        return text + (f", {untested} of {len(found)} cases not tested" if untested and tested else "")
 
     @property
     def ids(self) -> str:
-        return ", ".join(dict.fromkeys(v.claim.id for _, v in self.rows))
+        return ", ".join(dict.fromkeys(v.claim.id for _, v in self.cases))
 
     @property
     def jobs(self) -> str:
-        return ", ".join(dict.fromkeys(o.key for o, _ in self.rows))
+        return ", ".join(dict.fromkeys(o.key for o, _ in self.cases))
 
 
 def text_of(claim: Claim) -> str:
-    """What a claim looks at: claims of one text are rows of one sentence."""
+    """What a claim looks at: claims of one text are cases of one sentence."""
     return claim.sentence or claim.words or f"{claim.id}: {claim.says}"
 
 
 def scorecard(found: Sequence[Outcome]) -> dict[str, list[Sentence]]:
     """The sentences of all jobs in each group of `GROUPS` that has any."""
-    rows: dict[tuple[str, str], list[tuple[Outcome, Verdict]]] = {}
+    cases: dict[tuple[str, str], list[tuple[Outcome, Verdict]]] = {}
     for o in found:
         for v in o.verdicts:
-            rows.setdefault((o.group(v), text_of(v.claim)), []).append((o, v))
-    groups = {group: [Sentence(text, group, own) for (its, text), own in rows.items() if its == group] for group in GROUPS}
+            cases.setdefault((o.group(v), text_of(v.claim)), []).append((o, v))
+    groups = {group: [Sentence(text, group, own) for (its, text), own in cases.items() if its == group] for group in GROUPS}
     return {group: sentences for group, sentences in groups.items() if sentences}

@@ -53,7 +53,11 @@ def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         for name, value in zip(grid, point, strict=True):
             filled = {k: v.replace(f"{{{name}}}", str(value)) if isinstance(v, str) else v for k, v in filled.items()}
         if grid and not (texts.get("words") or texts.get("sentence")):
-            filled["sentence"] = f"{texts.get('id')}: {texts.get('says')}"
+            says = str(texts.get("says"))
+            for name, values in grid.items():
+                few = " or ".join(map(str, values)) if len(values) < 5 else f"{values[0]} … {values[-1]}"
+                says = says.replace(f"{{{name}}}", few)
+            filled["sentence"] = f"{texts.get('id')}: {says}"
         yield filled
 
 

@@ -4,37 +4,42 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import shorten
 
 import matplotlib.pyplot as plt
 
 from mpi_compress.core.errors import UserError, writing
-from mpi_compress.core.tables import markdown, plain
+from mpi_compress.core.tables import comma_separated, markdown, plain
 from mpi_compress.evidence import problems
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
-from mpi_compress.evidence.sentences import scorecard
+from mpi_compress.evidence.sentences import Sentence, scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.figures import plotting as figures
 
 PAPERS = {
-    "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",
+    "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning "
+    "(AAAI 2021), arXiv:2003.06377",
     "GSpar": "Wangni, Wang, Liu, Zhang: Gradient Sparsification for Communication-Efficient Distributed Optimization "
-    "(NeurIPS 2018)",
+    "(NeurIPS 2018), arXiv:1710.09854",
     "HT": "Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis: Rethinking Gradient Sparsification as Total Error Minimization "
-    "(NeurIPS 2021)",
+    "(NeurIPS 2021), arXiv:2108.00951",
     "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
 }
-_TABLE = """Written by `mpi-compress report --table` from results, not by hand. *stand-in*: another set takes the place of the
-paper's; *generated*: the data are made as the paper, or the job, says. `mpi-compress check JOB` prints a job's claims in full.
-A row is judged by the median over seeds. From five seeds on, an interval holds the median with a probability of nine
-tenths or more; where it, or the grid of a tuned number, holds values that meet the claim and values that do not, the row is
-*undecided*. Where a run was cut off before a level, where the level lies above the start, and where a value is no number, a row
-is *not tested*. A theorem is in its paper's setting on any problem that meets its assumptions.
+_TABLE = """One line for each figure, and the verdict on each sentence of its paper. `mpi-compress report --table` writes this page.
+[Every case]({cases}) has its number, its interval over seeds, the required value and the reason; so does `mpi-compress check JOB`.
 
-The scorecard counts sentences: a sentence of a paper counts once, whatever the number of panels, columns and levels at which it
-is looked at. It holds if all of its rows do that were tested, and *in part* if some do. The conditions under
-*wanted* are ours where they are not the paper's number itself: windows around it, and shares of it.
+- A **sentence** is a paper's, or ours, and counts once. A **case** of it is one panel, data set, column or target at which it is
+  looked at. A sentence holds if all tested cases hold, and *in part* if some do.
+- A case is judged by its median over seeds. It is *undecided* where the interval of the median (probability ≥ 0.9, from five
+  seeds on) or the grid of a tuned number leaves both possible. It is *not tested* where a run was cut off before the target.
+- The **id** of a claim is its paper's short name and our number: CAT, GS (GSpar), HT and AI (AIADE) are the four papers below, and
+  D is for deep networks. Conditions are ours where they are not the paper's number.
+- **Data** are real; *stand-in*: a substitute takes the place of the paper's set; *generated*: made as the paper or the job says.
+
+{papers}
 
 """
+_ARXIV = re.compile(r"arXiv:(\S+)")
 _GALLERY = "Each figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
 
 
@@ -53,40 +58,57 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
 
 
 def write_table(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
-    """Write `table` to a file, with links to the jobs; UserError if it cannot be written."""
-    text = f"# {title or 'Figures and claims'}\n\n{table(found, target.parent)}"
+    """Write `table` to a file, with links to the jobs, and all cases to a CSV beside it; UserError if they cannot be written."""
+    cases = target.with_suffix(".csv")
+    groups = {group: [case for sentence in those for case in sentence.cases] for group, those in scorecard(found).items()}
+    each = [[GROUPS[group], *_case(o, v)] for group, those in groups.items() for o, v in those]
     with writing(target, "--table"):
-        target.write_text(text, encoding="utf-8")
+        target.write_text(f"# {title or 'Figures and claims'}\n\n{table(found, target.parent, cases.name)}", encoding="utf-8")
+        cases.write_text(comma_separated(_CASE, each), encoding="utf-8")
 
 
-def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
-    """The scorecard, jobs with data and status, sentences, and their rows, as Markdown; links are relative to the page's folder."""
+def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> str:
+    """The scorecard, jobs with data and status, and sentences, as Markdown; links are relative to the page's folder."""
     groups = scorecard(found)
     files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
-    jobs = [[o.paper or o.title, f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
+    jobs = [[_place(o), f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
     scores = [
-        [GROUPS[group], counted(s.outcome for s in those), counted(v.outcome for s in those for _, v in s.rows)]
+        [GROUPS[group], counted(s.outcome for s in those), counted(v.outcome for s in those for _, v in s.cases)]
         for group, those in groups.items()
     ]
-    parts = {"Scorecard": markdown(("", "sentences", "rows"), scores)}
+    parts = {"Scorecard": markdown(("", "sentences", "cases"), scores)}
+    parts["Figures"] = markdown(("figure", "job", "data", "", "status", "cases"), jobs)
     for by, those in problems.by_column(problems.fewest(found)).items():
         parts[f"Least {by}, by problem"] = markdown(problems.HEADS, [each.cells for each in those])
-    parts["Figures"] = markdown(("figure", "job", "data", "", "status", "claims"), jobs)
     for group, sentences in groups.items():
-        rows = [[s.ids, f"“{s.text}”" if group != "ours" else s.text, s.jobs, s.verdict] for s in sentences]
-        parts[GROUPS[group]] = markdown(("claim", "sentence", "jobs", "verdict"), rows)
-    for group in groups:
-        claims = [_claim(o, v) for o in found for v in o.verdicts if o.group(v) == group]
-        parts[f"{GROUPS[group]}, row by row"] = markdown(("claim", "", "paper", "ours", "wanted", "verdict"), claims)
-    return _TABLE + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
+        where = [", ".join(dict.fromkeys(f"[{o.key}]({files[o]})" for o, _ in s.cases)) for s in sentences]
+        rows = [[s.ids, _short(s), jobs_of, s.verdict] for s, jobs_of in zip(sentences, where, strict=True)]
+        parts[GROUPS[group]] = markdown(("id", "sentence", "jobs", "verdict"), rows)
+    papers = "\n".join(f"- {key}: {words}" for key, words in PAPERS.items() if any(group_of(o) == key for o in found))
+    above = _TABLE.format(cases=cases, papers=_ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", papers))
+    return above + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
 
 
-def _claim(o: Outcome, v: Verdict) -> list[str]:
-    """A claim's row: what the paper says and in which words, its number and ours, the verdict, and the reason."""
-    c = v.claim
-    says = c.says + (f". The paper: “{c.words}”" if c.words else "") + (f". Note: {c.note}" if c.note else "")
-    ours = "; ".join(text for text in (v.ours, v.spread, *v.remarks) if text)
-    return [f"{c.id}, {o.key}", says, v.paper or "–", ours, c.holds, v.outcome + (f": {v.reason}" if v.reason else "")]
+def _short(sentence: Sentence) -> str:
+    """A sentence in a line: a paper's in quotes, without its end where it is long; ours without its claim's id."""
+    if sentence.group == "ours":
+        return sentence.text.removeprefix(f"{sentence.cases[0][1].claim.id}: ")
+    return f"“{shorten(sentence.text, 160, placeholder=' …')}”"
+
+
+def _place(o: Outcome) -> str:
+    """What a job shows of which paper, with a link to it where it is one of `PAPERS` on arXiv."""
+    found = _ARXIV.search(PAPERS.get(group_of(o), ""))
+    return f"[{o.paper}](https://arxiv.org/abs/{found[1]})" if found else o.paper or o.title
+
+
+_CASE = ("setting", "claim", "job", "case", "words", "note", "paper", "ours", "required", "verdict", "reason")
+
+
+def _case(o: Outcome, v: Verdict) -> list[str]:
+    """A case's row under `_CASE`, after its setting."""
+    c, ours = v.claim, "; ".join(text for text in (v.ours, v.spread, *v.remarks) if text)
+    return [c.id, o.key, c.says, c.words, c.note, v.paper, ours, c.holds, v.outcome, v.reason]
 
 
 def group_of(o: Outcome) -> str:

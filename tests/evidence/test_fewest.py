@@ -79,7 +79,7 @@ def test_the_data_itself_has_a_column(tmp_path):
     results = {run.label: run for run in mc.run(mc.load_job(file), out=tmp_path)}
     (row,) = fewest(outcomes([file], tmp_path))
     cells = dict(zip(HEADS, row.cells, strict=True))
-    assert cells["the data itself"] == amount(results["ship-data"].trace["wire_bits_up"][-1], "wire_bits_up")
+    assert cells["sending the data"] == amount(results["ship-data"].trace["wire_bits_up"][-1], "wire_bits_up")
     assert cells["not compressed"].startswith("gd, ")
 
 

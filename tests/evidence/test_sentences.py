@@ -24,10 +24,10 @@ def outcome(name, verdicts):
 
 
 @pytest.mark.parametrize(("rows", "word", "verdict"), [
-    ([GOOD, GOOD], "holds", "holds"), ([GOOD, BAD, GOOD], "holds in part", "holds in 2 of 3 rows"), ([BAD, BAD], "does not hold", "does not hold"),
-    ([GOOD, OPEN], "holds in part", "holds in 1 of 2 rows"), ([OPEN, BAD], "does not hold", "does not hold"), ([OPEN], "undecided", "undecided"),
-    (["cut", NONE], "not tested", "not tested"), ([NONE], "not run", "not run"), ([GOOD, "cut"], "holds", "holds, 1 of 2 rows not tested"),
-    ([GOOD, BAD, NONE], "holds in part", "holds in 1 of 2 rows, 1 of 3 rows not tested"),
+    ([GOOD, GOOD], "holds", "holds"), ([GOOD, BAD, GOOD], "holds in part", "holds in 2 of 3 cases"), ([BAD, BAD], "does not hold", "does not hold"),
+    ([GOOD, OPEN], "holds in part", "holds in 1 of 2 cases"), ([OPEN, BAD], "does not hold", "does not hold"), ([OPEN], "undecided", "undecided"),
+    (["cut", NONE], "not tested", "not tested"), ([NONE], "not run", "not run"), ([GOOD, "cut"], "holds", "holds, 1 of 2 cases not tested"),
+    ([GOOD, BAD, NONE], "holds in part", "holds in 1 of 2 cases, 1 of 3 cases not tested"),
 ])  # fmt: skip
 def test_a_sentence_holds_if_all_of_its_tested_rows_do(rows, word, verdict):
     ((sentence,),) = scorecard([outcome("a", [of(values) for values in rows])]).values()
@@ -38,13 +38,13 @@ def test_a_sentence_counts_once_over_jobs_and_once_in_each_group():
     found = scorecard([
         outcome("a", [of(GOOD), of(GOOD, "another"), of(BAD, basis="other data")]), outcome("b", [of(GOOD), of(BAD, "another")]),
     ])  # fmt: skip
-    assert {group: counted(s.outcome for s in sentences) for group, sentences in found.items()} == {"paper": "1 holds, 1 holds in part", "elsewhere": "1 does not"}
+    assert {group: counted(s.outcome for s in sentences) for group, sentences in found.items()} == {"paper": "1 of 2 holds, 1 holds in part", "elsewhere": "1 of 1 does not"}
     assert [(s.text, s.ids, s.jobs) for s in found["paper"]] == [("it is so", "X-1", "a, b"), ("another", "X-1", "a, b")]
 
 
-def test_the_points_of_a_grid_are_rows_of_one_sentence():
+def test_the_points_of_a_grid_are_cases_of_one_sentence():
     table = {"id": "X", "says": "{k} are few", "value": "{k} * round('GD')", "holds": "> 0", "grid": {"k": [1, 2]}}
-    assert [c.sentence for c in claims_of([table], ["GD"])] == ["X: {k} are few"] * 2
+    assert [c.sentence for c in claims_of([table], ["GD"])] == ["X: 1 or 2 are few"] * 2
     verdicts = [Verdict(c, GOOD) for c in claims_of([table, {**table, "words": "few"}, {**table, "sentence": "few"}], ["GD"])]
     ((first, second),) = scorecard([outcome("a", verdicts)]).values()
-    assert (len(first.rows), first.text, len(second.rows), second.text) == (2, "X: {k} are few", 4, "few")
+    assert (len(first.cases), first.text, len(second.cases), second.text) == (2, "X: 1 or 2 are few", 4, "few")

@@ -185,7 +185,7 @@ def test_a_claim_stands_with_the_papers_elsewhere_or_with_ours(six):
         judged(six, "loss('SGD')", "> 0", 'basis = "theirs"\n')
     claim = Claim("X", "so", "1", "<= 2")
     several = [Verdict(claim, [1.0]), Verdict(claim, [3.0]), Verdict(claim, [1.0, 1.0, 1.0, 1.0, 3.0]), Verdict(claim, [])]
-    assert counted(each.outcome for each in several) == "1 holds, 1 does not, 1 undecided, 1 not run"
+    assert counted(each.outcome for each in several) == "1 of 4 holds, 1 does not, 1 undecided, 1 not run"
 
 
 @pytest.mark.parametrize(

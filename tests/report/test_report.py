@@ -1,5 +1,6 @@
 """The page of all jobs: what is on it, how large it gets, that it needs nothing else, and that thinning keeps a line's shape."""
 
+import csv
 import json
 import re
 import signal
@@ -97,8 +98,8 @@ def html(folder, found):
 
 def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
     broken, small, idle = sorted(found, key=lambda o: ["broken", "ht/small", "idle"].index(o.key))
-    assert (small.status, small.kind, small.counted) == ("done", "stand-in", "2 hold, 1 does not")
-    assert (idle.status, idle.counted) == ("not run", "3 not run")
+    assert (small.status, small.kind, small.counted) == ("done", "stand-in", "2 of 3 hold, 1 does not")
+    assert (idle.status, idle.counted) == ("not run", "3 of 3 not run")
     assert broken.status.startswith("not run: ")
     verdicts = (("holds", "holds", 2), ("fails", "does not hold", 1), ("open", "not run", 3))
     assert all(html.count(f'<span class="verdict {kind}">{text}</span>') == n for kind, text, n in verdicts)
@@ -249,13 +250,17 @@ def test_the_table_links_jobs_and_shows_their_state(folder, found):
     page.write_table(found, folder / "figures.md")
     lines = (folder / "figures.md").read_text().splitlines()
     assert lines[0] == "# Figures and claims"
+    with (folder / "figures.csv").open(encoding="utf-8", newline="") as file:  # the cases
+        cases = list(csv.DictReader(file))
+    assert len(cases) == sum(len(o.verdicts) for o in found)
+    assert {case["job"] for case in cases} == {o.key for o in found if o.verdicts}
     page.write_table(found, folder / "figures.md", "Networks")
     assert (folder / "figures.md").read_text().splitlines() == ["# Networks", *lines[1:]]
     assert (
-        "| HT fig. 99 | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 2 hold, 1 does not |"
+        "| [HT fig. 99](https://arxiv.org/abs/2108.00951) | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 2 of 3 hold, 1 does not |"
         in lines
     )
-    assert any("[idle](jobs/idle.toml)" in line and "| not run | 3 not run |" in line for line in lines)
+    assert any("[idle](jobs/idle.toml)" in line and "| not run | 3 of 3 not run |" in line for line in lines)
 
 
 def test_without_results_there_is_no_report(tmp_path, folder, capsys):
@@ -285,7 +290,7 @@ def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, 
     assert first.returncode == 3, first.stderr
     assert f"{without}: data.name: no set 'gisette'" in first.stderr
     assert f"{bad}: failed, or a run of it diverged" in first.stdout.splitlines()[-1]
-    assert "all claims: 2 hold, 1 does not" in first.stdout
+    assert "all claims: 2 of 3 hold, 1 does not" in first.stdout
     written = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
     assert len(written) == 7
     again = command("reproduce", *good, "--out", tmp_path, "-o", tmp_path / "r.html")
@@ -357,7 +362,7 @@ def test_the_summary_counts_sentences_and_all_rows():
     claim = Claim("X", "so it is", "1", "<= 2")
     judged = [Verdict(claim, values) for values in ([1.0], [5.0], [6.0], [], [], [])]
     said = list(page.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
-    assert said[0] == "a  not run; claims: 1 holds, 2 do not, 3 not run"
+    assert said[0] == "a  not run; claims: 1 of 6 holds, 2 do not, 3 not run"
     assert said[3:] == [
-        "The papers' claims, in the papers' setting: 1 holds in part", "all claims: 1 holds, 2 do not, 3 not run"
+        "The papers' claims, in the papers' setting: 1 of 1 holds in part", "all claims: 1 of 6 holds, 2 do not, 3 not run"
     ]  # fmt: skip
