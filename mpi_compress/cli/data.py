@@ -119,7 +119,7 @@ def act_info(options: Namespace) -> int:
     print(f"  features   {found.features}, the largest index" + (f" ({found.published})" if found.published else ""))
     share = length.mean() / max(1, found.features)
     print(f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a row, mean {length.mean():.4g}, {share:.3%} of all")
-    if found.features:
+    if length.any():
         low, high = found.range
         print(f"  values     {low:.6g} to {high:.6g}; rows have norms from {norm.min():.6g} to {norm.max():.6g}")
     ordered = sorted(found.labels)
@@ -127,7 +127,7 @@ def act_info(options: Namespace) -> int:
         print("  labels     " + "; ".join(f"{label:g}: {found.labels[label]}" for label in ordered))
     else:
         print(f"  labels     {len(ordered)} of them: {listed(ordered)}")
-    if len(ordered) == 2 and found.features and options.file not in PUBLISHED:
+    if len(ordered) == 2 and length.any() and options.file not in PUBLISHED:
         print(f"  logistic   {_of_logistic(options.file, length.sum() + 20 * found.features, norm)}")
     print(f"  SHA-256    {digest(file)}")
     return 0

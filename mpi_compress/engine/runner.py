@@ -157,13 +157,13 @@ def _say_data(job: Job, specs: Sequence[RunSpec], how: How) -> None:
     """Print a line for each set of a job; data of an unknown size are parsed first."""
     if how.quiet or how.shared:
         return
-    unknown = how.ranks.on_root(lambda: [size_of(spec) is None for spec in specs])
     with suppress(UserError):  # which `_prepare_all` will meet
+        unknown = how.ranks.on_root(lambda: [size_of(spec) is None for spec in specs])
         for spec in itertools.compress(specs, unknown):
             open_data(spec.data, spec.folder, spec.split, spec.labels, how.ranks)
-    for line in how.ranks.on_root(lambda: said_of(job.runs)):
-        if how.tells:
-            print_line(line)
+        for line in how.ranks.on_root(lambda: said_of(job.runs)):
+            if how.tells:
+                print_line(line)
 
 
 def _prepare_all(

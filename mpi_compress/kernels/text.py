@@ -129,7 +129,7 @@ def parse(text, start, most, counts, labels, ends, indices, values, left):
                 if end == p or text[end] != _COLON or dropped > 0 or index <= last or index > most:
                     usual = False
                     break
-                p = end + 1
+                p = _after_blanks(text, end + 1)
                 value, end, kind = number(text, p)
                 usual = kind != MALFORMED
                 if kind == LEFT:

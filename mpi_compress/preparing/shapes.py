@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Dense, Lattice
 from mpi_compress.problem.datasets import said
@@ -55,13 +56,25 @@ def shape_of(spec: RunSpec) -> Shape | None:
 
 
 def size_of(spec: RunSpec) -> said.Size | None:
-    """The size of a run's set as it is here: parsed, generated, or a small file's; None if a large one is not parsed yet."""
+    """The size of a run's set as it is here: parsed, generated, or a small file's; None if a large one is not parsed yet.
+
+    Raises:
+        UserError: a small file is wrong; of one whose first rows are taken this is not known.
+    """
     table, file = spec.data, cached_file(spec.data, spec.folder, spec.split, spec.labels)
-    if is_sound(file) or table.generator is not None:
+    if is_sound(file):
+        data = described(file, table.title)
+        return data.n_samples, data.dim, 0, data.entries
+    if table.generator is not None:
         shape = shape_of(spec)
-        return (shape.samples, shape.dim, 0) if shape else None
-    counted = counted_in(table.file(spec.folder)) if table.build_format(spec.folder).name == "libsvm" else None
-    return counted and (min(counted[0], table.rows or counted[0]), table.known_dim or counted[1], 0)
+        return (shape.samples, shape.dim, 0, 0) if shape else None
+    try:
+        counted = counted_in(table.file(spec.folder)) if table.build_format(spec.folder).name == "libsvm" else None
+    except UserError:
+        if table.rows is None:
+            raise
+        return None
+    return counted and (min(counted[0], table.rows or counted[0]), table.known_dim or counted[1], 0, counted[2])
 
 
 def said_of(specs: Sequence[RunSpec]) -> list[str]:

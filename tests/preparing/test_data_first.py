@@ -5,6 +5,7 @@ import lzma
 
 import numpy as np
 import pytest
+from helpers.refusals import refused
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -78,8 +79,8 @@ def test_the_files_of_a_set_in_the_collection_are_found_and_joined(folder, suffi
         if part == "train":
             assert find_set("rcv1", "data.name").name == f"rcv1_train.binary{suffix}"  # which has not all of its rows
     (folder / "url_combined").write_bytes(TEXT)
-    rows = [mc.datasets.libsvm.extent(find_set(name, "data.name")) for name in ("rcv1", "url")]
-    assert rows == [(20, 21), (20, 21)]
+    rows = [mc.datasets.libsvm.counts(find_set(name, "data.name")) for name in ("rcv1", "url")]
+    assert rows == [(20, 21, 40), (20, 21, 40)]
     (blocks,) = mc.datasets.libsvm.read_blocks(find_set("rcv1", "data.name"))
     assert np.array_equal(blocks[2], 1.0 - 2 * (np.arange(20) % 2))
     (folder / f"rcv1{suffix}").write_bytes(pack(TEXT))
@@ -92,3 +93,25 @@ def test_labels_and_columns_differ_as_rows_do():
     assert KNOWN["mushrooms"].differs(8124, 113) == "differs from the published 8124 × 112"
     assert KNOWN["news20"].differs(15935, 62061, 2) == "differs from the published 15935 × 62061 of 20 labels"
     assert KNOWN["url_Day45"].differs(7, 3231961, 2) == ""
+    assert KNOWN["mushrooms"].differs(8124, 112, 2, 170_604) == ""
+    assert KNOWN["mushrooms"].differs(8124, 112, 2, 170_603).endswith("the published 8124 × 112 with 170604 nonzeros, here 170603")
+
+
+def test_nonzeros_are_compared_with_what_is_published_before_and_after_a_run(folder, capfd):
+    """A stored 0 is none; the count of a small file is kept, and that of a result stands in it."""
+    rows = [b"1 %d:1" % (1 + i) + b" 22:2" * (i != 21) + b" 23:0" * (i == 0) for i in range(22)]
+    (folder / "ijcnn1.val").write_bytes(b"\n".join(rows[i % 22] for i in range(14990)).replace(b"1 2", b"-1 2").replace(b" 23:0", b""))
+    differs = "14990 × 22, differs from the published 14990 × 22 with 194870 nonzeros, here 29299"
+    for command in (["plan"], ["plan"], ["run", "--quiet"], ["plan"]):
+        assert main([*command, "job.toml", "--set", 'data.name="ijcnn1.val"']) == 0
+        assert command == ["run", "--quiet"] or capfd.readouterr().out.splitlines()[0].endswith(differs)
+    (file,) = folder.parent.glob("results/job/*.h5")
+    assert mc.read(file).attrs["nonzeros"] == 29299
+    assert main(["show", str(file)]) == 0
+    assert capfd.readouterr().out.splitlines()[0].endswith(differs)
+
+
+def test_a_wrong_line_of_a_small_file_is_refused_by_plan_as_by_run(folder, tmp_path, capfd):
+    (folder / "own").write_bytes(b"1 1:1\n0,5 1:0,5\n")
+    for command in ("plan", "run"):
+        refused([command, "job.toml", "--set", 'data={path="data/own"}'], capfd, "own:2: '0,5' was given for a label; ")

@@ -101,24 +101,6 @@ def test_real_sets_are_read_whole(real_data, tmp_path):
     assert (labels > 0).sum() == 7841
 
 
-@pytest.mark.parametrize(
-    ("there", "plain"),
-    [
-        ("1 1:2 3:4\r\n-1 2:1\r\n", "1 1:2 3:4\n-1 2:1\n"),
-        ("# a comment\n\n1 1:2 3:4 # and one more\n\n-1 2:1\n\n", "1 1:2 3:4\n-1 2:1\n"),
-        ("1 qid:5 1:2 3:4\n-1 qid:6 2:1\n", "1 1:2 3:4\n-1 2:1\n"),
-        ("+1  1:2\t3:4   \n -1 2:1 ", "1 1:2 3:4\n-1 2:1\n"),
-        ("1.0 1:2e0 3:4.\n-1e0 2:+1", "1 1:2 3:4\n-1 2:1\n"),
-        ("1\n-1 3:1\n", "1 3:0\n-1 3:1\n"),
-    ],
-)
-def test_what_libsvm_tools_accept_is_accepted(tmp_path, there, plain):
-    (tmp_path / "there").write_text(there, newline="")
-    (tmp_path / "plain").write_text(plain)
-    for ours, want in zip(arrays(opened(tmp_path / "there")), arrays(opened(tmp_path / "plain")), strict=True):
-        np.testing.assert_array_equal(ours, want)
-
-
 def test_rows_are_dealt_as_the_partition_says(text):
     plain, labels = arrays(opened(text))
     shuffled, shuffled_labels = arrays(opened(text, "shuffled", 4))

@@ -33,6 +33,7 @@ class ParsedRows(NamedTuple):
     indptr: NDArray[np.int64]  # (m+1,)
     indices: NDArray[np.uint32]
     values: NDArray[np.float64]
+    dim: int  # the largest index + 1, which may be that of a 0 that was written out
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,14 @@ class Spool:
         if samples.shape[0] == 0:
             return
         matrix = scipy.sparse.csr_matrix(samples)
+        dim = int(matrix.indices.max(initial=-1)) + 1
+        if not matrix.data.all():
+            matrix = matrix.copy()
+            matrix.eliminate_zeros()
         matrix.sort_indices()
         rows = ParsedRows(
             labels.astype(np.float64, copy=False), matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32),
-            matrix.data.astype(np.float64, copy=False),
+            matrix.data.astype(np.float64, copy=False), dim,
         )  # fmt: skip
         with self.writing():
             np.savez(self.folder / f"{number:08d}.npz", **rows._asdict())
@@ -89,7 +94,7 @@ class Spool:
         for rows in self.blocks():
             labels.append(rows.labels)
             lengths.append(np.diff(rows.indptr))
-            dim = max(dim, int(rows.indices.max()) + 1 if rows.indices.size else 0)
+            dim = max(dim, int(rows.dim))
         return np.concatenate(labels), np.concatenate(lengths), dim
 
     def remove(self) -> None:
@@ -124,7 +129,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     labels = classes.numbers(labels, recipe.title)
     order, cuts = recipe.split.deal(_split_by(spool, recipe, labels, dim))
     indptr = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.uint64)
-    nonzeros = int(indptr[-1])
+    nonzeros = entries = int(indptr[-1])
     norms = recipe.column_norms
     if norms is None and recipe.normalize == "columns":
         norms = _column_norms(spool, n, dim)
@@ -138,7 +143,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     _place_rows(spool, recipe, norms, np.argsort(order), indptr[:-1].astype(np.int64), file, places)
     with h5py.File(file, "r+") as h5:
         h5.attrs.update(
-            n_samples=n, dim=dim, nonzeros=nonzeros, normalize=recipe.normalize, plus=np.array(classes.plus),
+            n_samples=n, dim=dim, nonzeros=nonzeros, entries=entries, normalize=recipe.normalize, plus=np.array(classes.plus),
             minus=np.array(classes.minus), classes=np.array(classes.each),
             **({"sizes": json.dumps(sizes)} if (sizes := spool.stated()[1]) else {}),
         )  # fmt: skip

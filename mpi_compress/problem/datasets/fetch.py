@@ -63,7 +63,7 @@ def _get_known(name: str, url: str | None, folder: Path, quiet: bool, report: Re
         whole = folder / "incoming" / target.name
         libsvm.join(fetched, whole)
     try:
-        report(f"{name}: checking N and d")
+        report(f"{name}: checking N, d and nonzeros")
         digest = _verified(name, whole, base)
         if before not in ("", digest):
             raise UserError(f"{base}{files[0]}: is another file than before, SHA-256 {digest}; if that is right, remove {sums}")
@@ -109,16 +109,13 @@ def _downloaded(name: str, base: str, folder: Path, quiet: bool, report: Report)
 
 
 def _verified(name: str, file: Path, base: str) -> str:
-    """SHA-256 of a file whose N and d are as published; UserError if they are not, or it is no LIBSVM text."""
-    samples = largest = 0
+    """SHA-256 of a file whose N, d and nonzeros are as published; UserError if they are not, or it is no LIBSVM text."""
     try:
-        for _, a, labels in libsvm.read_blocks(file):
-            samples += labels.size
-            largest = max(largest, int(a.indices.max()) + 1 if a.nnz else 0)
+        counts = libsvm.counts(file)
     except UserError as error:
         why = str(error).removeprefix(str(file)).lstrip(": ")
         raise UserError(f"{base}: what came for {name} is no LIBSVM text: {why}") from None
-    if mismatch := KNOWN[name].mismatch(samples, largest):
+    if mismatch := KNOWN[name].mismatch(*counts):
         raise UserError(f"{base}: what came for {name} is not what was published: {mismatch}")
     return hash_of(file)
 

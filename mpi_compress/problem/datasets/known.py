@@ -12,23 +12,26 @@ class LibsvmSet(NamedTuple):
     samples: int | None
     dim: int
     files: tuple[str, ...] = ()  # in the collection; several are joined in this order
-    nonzeros: int | None = None  # rounded in some, to estimate the size
+    nonzeros: int | None = None  # values that are not 0
     classes: int = 2  # different labels
 
-    def mismatch(self, samples: int, largest_index: int) -> str | None:
+    def mismatch(self, samples: int, largest_index: int, nonzeros: int = 0) -> str | None:
         """The first difference between a file and what is published; a test set may lack the last features of its training set."""
         if self.samples is not None and samples != self.samples:
             return f"N = {samples}, and N = {self.samples} is published"
         if largest_index > self.dim or (self.nonzeros is not None and largest_index < self.dim):
             return f"d = {largest_index}, and d = {self.dim} is published"
+        if nonzeros and self.nonzeros not in (None, nonzeros):
+            return f"{nonzeros} nonzeros, and {self.nonzeros} are published"
         return None
 
-    def differs(self, samples: int, dim: int, labels: int = 0) -> str:
-        """That data of this size, with so many different labels (0: not known), are not what is published; or ""."""
-        other = labels not in (0, self.classes)
-        if not other and self.mismatch(samples, dim) is None:
-            return ""
-        return f"differs from the published {self.samples or samples} × {self.dim}" + f" of {self.classes} labels" * other
+    def differs(self, samples: int, dim: int, labels: int = 0, nonzeros: int = 0) -> str:
+        """That data of this size, with so many different labels and nonzeros (0: not known), are not what is published; or ""."""
+        other = f" of {self.classes} labels" if labels not in (0, self.classes) else ""
+        if not self.mismatch(samples, dim) and self.mismatch(samples, dim, nonzeros):
+            other += f" with {self.nonzeros} nonzeros, here {nonzeros}"
+        differs = other or self.mismatch(samples, dim)
+        return f"differs from the published {self.samples or samples} × {self.dim}{other}" if differs else ""
 
 
 KNOWN = {

@@ -5,6 +5,7 @@ holds the lines that begin in it, so neither blocks nor ranks change what is rea
 """
 
 import bz2
+import codecs
 import gzip
 import itertools
 import lzma
@@ -28,14 +29,20 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import text as kernels
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.lines import LARGEST_INDEX, RETURN, complaint_about, fields
 
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
-LARGEST_INDEX = 2**31 - 1
 BLOCK_BYTES = 16 * 2**20
 MOST_THREADS = 4  # each has a block in memory, up to 100 MB
 _END = re.compile(rb"[\s#]")  # what ends a number
 _OPENERS: dict[str, Any] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 _UNREADABLE = (EOFError, lzma.LZMAError, zlib.error, OSError)
+_PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
+_NOT_TEXT = {
+    **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), "is UTF-16; `iconv -f UTF-16 -t UTF-8 FILE` writes it as text"),
+    **{start: f"is compressed; give it a name that ends in {suffix}" for start, suffix in _PACKED.items()},
+    b"PK\x03\x04": "is an archive; unzip it",
+}  # by how such files begin
 
 
 def stem(name: str) -> str:
@@ -54,18 +61,13 @@ def join(parts: list[Path], whole: Path) -> None:
                 shutil.copyfileobj(file, out, 2**20)
 
 
-def extent(path: Path) -> tuple[int, int] | None:
-    """The rows of a file and its largest index, by the last index of each line; None where it is no such text."""
-    rows = largest = 0
-    try:
-        with open_text(path) as text:
-            for line in text:
-                entries, _, last = line.partition(b"#")[0].rpartition(b":")
-                rows += bool(entries or last.strip())
-                largest = max(largest, int(entries.rsplit(None, 1)[-1]) if entries else 0)
-    except (ValueError, *_UNREADABLE):
-        return None
-    return rows, largest
+def counts(path: Path) -> tuple[int, int, int]:
+    """N, the largest index and the nonzeros of a file; UserError as `read_blocks`."""
+    n = largest = nonzeros = 0
+    for _, samples, labels in read_blocks(path):
+        n, largest = n + labels.size, max(largest, samples.shape[1] if samples.nnz else 0)
+        nonzeros += int(np.count_nonzero(samples.data))
+    return n, largest, nonzeros
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,16 @@ def _blocks(path: Path, part: int, parts: int) -> Iterator[Block]:
         with open_text(path) as file:
             while text := file.read(BLOCK_BYTES):
                 text += file.readline()
-                yield Block(next(numbers), text, partial(int, lines))
+                yield Block(next(numbers), text if lines else _begun(path, text), partial(int, lines))
                 lines += text.count(b"\n")
+
+
+def _begun(path: Path, text: bytes) -> bytes:
+    """The first block's text without a byte order mark; UserError if it begins as no text does."""
+    for start, what in _NOT_TEXT.items():
+        if text.startswith(start):
+            raise UserError(f"{path}: {what}")
+    return text.removeprefix(codecs.BOM_UTF8)
 
 
 def _cut(path: Path, number: int) -> Block:
@@ -136,7 +146,7 @@ def _cut(path: Path, number: int) -> Block:
             start = file.tell()
         text = file.read(max(0, (number + 1) * BLOCK_BYTES - start))
         text += file.readline() if text and not text.endswith(b"\n") else b""
-    return Block(number, text, partial(_count_lines, path, start))
+    return Block(number, text if start else _begun(path, text), partial(_count_lines, path, start))
 
 
 def _count_lines(path: Path, end: int) -> int:
@@ -183,7 +193,7 @@ class _Parsed(NamedTuple):
 
     def put(self, line: bytes, counts: NDArray[np.int64]) -> None:
         """Append a line that is right."""
-        label, features = _fields(line)
+        label, features = fields(line)
         pairs = [feature.split(b":") for feature in features]
         row, start = counts[kernels.ROWS], counts[kernels.ENTRIES]
         stop = start + len(pairs)
@@ -203,6 +213,8 @@ class _Parsed(NamedTuple):
 
 def _parsed(block: Block, path: Path, dim: int | None) -> tuple[int, Any, Vector]:
     text = block.text if block.text.endswith(b"\n") else block.text + b"\n"
+    if RETURN.search(text):
+        raise _first_complaint(block, path, dim)
     m, n = text.count(b"\n"), text.count(b":")
     rows = _Parsed(np.empty(m), np.empty(m, np.int64), np.empty(n, np.int32), np.empty(n))
     left, counts, at = np.empty((m + n, 2), np.int64), np.zeros(3, np.int64), 0
@@ -232,54 +244,3 @@ def _first_complaint(block: Block, path: Path, dim: int | None) -> UserError:
     complaints = ((at, complaint_about(line, dim)) for at, line in enumerate(block.text.split(b"\n"), 1))
     at, complaint = next(each for each in complaints if each[1])
     return UserError(f"{path}:{block.lines_before() + at}: {complaint}")
-
-
-def _fields(line: bytes) -> tuple[bytes, list[bytes]]:
-    """A line's label, b"" where it holds no sample, and its features; `qid:…` is left out."""
-    label, *features = line.split(b"#")[0].split() or [b""]
-    return label, features[1:] if features and features[0].startswith(b"qid:") else features
-
-
-def _of_csv(line: bytes) -> str:
-    """What would do for a line of a CSV file; "" for another line."""
-    return "; `mpi-compress data make FILE.csv` converts CSV" if b"," in line and b":" not in line else ""
-
-
-def complaint_about(line: bytes, dim: int | None) -> str | None:
-    """The first mistake in a line `label index:value … # comment`; None if there is none."""
-    label, features = _fields(line)
-    if not label:
-        return None
-    try:
-        if not math.isfinite(float(_plain(label))):
-            return f"label {_shown(label)} is not a finite number"
-    except ValueError:
-        return f"{_shown(label)} was given for a label; it should be a number, as in `label index:value …`{_of_csv(line)}"
-    last = 0
-    for feature in features:
-        index, _, value = feature.partition(b":")
-        try:
-            i, v = int(_plain(index)), float(_plain(value))
-        except ValueError:
-            return f"{_shown(feature)} is no index:value"
-        if i < 1:
-            return f"index {i}; indices start at 1" + "; docs/own-data.md converts a file that counts from 0" * (i == 0)
-        if i <= last:
-            return f"index {i} {'twice' if i == last else f'after {last}'}; indices must increase along a line"
-        if i > (dim or LARGEST_INDEX):
-            return f"index {i} is above " + (f"d = {dim}" if dim else f"{LARGEST_INDEX}, the largest that is possible")
-        if not math.isfinite(v):
-            return f"value {_shown(value)} of index {i} is not a finite number"
-        last = i
-    return None
-
-
-def _plain(text: bytes) -> bytes:
-    if b"_" in text:
-        raise ValueError
-    return text
-
-
-def _shown(text: bytes) -> str:
-    shown = text[:40].decode("utf-8", "backslashreplace")
-    return repr(shown + ("…" if len(text) > 40 else ""))

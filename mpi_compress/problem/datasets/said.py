@@ -7,7 +7,7 @@ from typing import Any
 from mpi_compress.problem.datasets.known import published_of
 from mpi_compress.results.reader import Run
 
-Size = tuple[int, int, int]  # N, d, and how many different labels there are; 0: not known
+Size = tuple[int, int, int, int]  # N, d, and how many different labels and nonzeros there are; 0: not known
 
 
 def line(data: Mapping[str, Any], place: object, size: Size | None) -> str:
@@ -33,7 +33,7 @@ def elsewhere(run: Run) -> str:
 
 def _size_of(run: Run) -> Size:
     labels = run.split.get("labels", ()) if "positive" not in run.written["data"] else ()  # which makes one of several
-    return int(run.attrs["n_samples"]), int(run.attrs["dim"]), len(labels)
+    return int(run.attrs["n_samples"]), int(run.attrs["dim"]), len(labels), int(run.attrs.get("nonzeros", 0))
 
 
 def _title(data: Mapping[str, Any]) -> str:

@@ -45,10 +45,11 @@ class DataSet:
     title: str
     n_samples: int
     dim: int
-    nonzeros: int
+    nonzeros: int  # with all zeros where rows are dense
     classes: int = 0  # labels are 0 … classes − 1; 0 where they are ±1, or numbers
     dealt: tuple[int, ...] | None = None  # where the workers' shards begin, and N; None: equal slices, but for one row
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
+    entries: int = 0  # values that are not 0; 0 where that was not counted
 
     @property
     def is_large(self) -> bool:
@@ -148,17 +149,17 @@ def cached_file(table: DataTable, folder: Path, split: Split, labels: Labels) ->
     return cache_folder() / "data" / f"{safe(table.title)}-{key}.h5"
 
 
-def counted_in(file: Path) -> tuple[int, int] | None:
-    """N and the largest index of a file of LIBSVM text, counted once and kept; None for one that is large, or no such text."""
+def counted_in(file: Path) -> tuple[int, int, int] | None:
+    """N, the largest index and the nonzeros of LIBSVM text, counted once and kept; None if it is large, UserError if wrong."""
     if file.stat().st_size > _SOON_COUNTED * (1 if file.suffix in libsvm.SUFFIXES[1:] else 4):
         return None
-    note = cache_folder() / "digests" / f"{digest(file)[:24]}-extent"
+    note = cache_folder() / "digests" / f"{digest(file)[:24]}-counts"
     text = kept_text(note)
     if text is None:
-        text = json.dumps(libsvm.extent(file))
+        text = json.dumps(libsvm.counts(file))
         keep(note, lambda part: part.write_text(text))
-    found = json.loads(text)
-    return found and (found[0], found[1])
+    n, largest, nonzeros = json.loads(text)
+    return n, largest, nonzeros
 
 
 def is_sound(file: Path) -> bool:
@@ -221,8 +222,8 @@ def described(file: Path, title: str) -> DataSet:
     with _opened(file) as h5:
         classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
         dealt = tuple(h5["cuts"][:].tolist()) if "cuts" in h5 else None
-        n, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
-        return DataSet(file, title, n, dim, nonzeros, classes, dealt, json.loads(h5.attrs.get("sizes", "{}")))
+        n, dim, nonzeros, entries = (int(h5.attrs.get(a, 0)) for a in ("n_samples", "dim", "nonzeros", "entries"))
+        return DataSet(file, title, n, dim, nonzeros, classes, dealt, json.loads(h5.attrs.get("sizes", "{}")), entries)
 
 
 @lru_cache(maxsize=8)

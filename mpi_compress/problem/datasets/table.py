@@ -237,14 +237,16 @@ def contents_of(file: Path, how: Format | None = None) -> Contents:
     for _, samples, of_rows in (how or format_of(file)).read(file, None, 0, 1).blocks:
         a = scipy.sparse.csr_matrix(samples)
         labels.update(of_rows.tolist())
-        lengths.append(np.diff(a.indptr))
         norms.append(np.sqrt(np.asarray(a.multiply(a).sum(axis=1)).ravel()))
         if a.nnz:
             features = max(features, int(a.indices.max()) + 1)
+            a.eliminate_zeros()
+        if a.nnz:
             low, high = min(low, a.data.min()), max(high, a.data.max())
+        lengths.append(np.diff(a.indptr))
     if not labels:
         raise UserError(f"{file}: holds no samples")
     length = np.concatenate(lengths)
     known = published_of(file.name)
-    published = known.mismatch(length.size, features) or "as published" if known else ""
+    published = known.mismatch(length.size, features, int(length.sum())) or "as published" if known else ""
     return Contents(length, np.concatenate(norms), labels, features, (low, high), published)
