@@ -1,9 +1,10 @@
-"""How rankings of methods depend on the way bits are counted: python docs/bit_audit.py [results] > docs/bit-audit.md
+"""How rankings of methods depend on the way bits are counted: python docs/bit_audit.py [results]
 
-Reads the results of the jobs in jobs/literature, whose runs are counted by each convention of [log] count, by the bytes that were sent,
+Writes the tables of docs/bits.md between its two marks, and docs/bit-audit.csv. Reads the results of the jobs in jobs/literature, whose runs are counted by each convention of [log] count, by the bytes that were sent,
 and by `[cost] model = "udp-ethernet"`, these bytes with the headers of UDP packets on Ethernet. Nothing is run.
 """
 
+import csv
 import itertools
 import math
 import sys
@@ -14,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-import mpi_compress as mc
 from mpi_compress.evidence.outcomes import job_files, outcomes
 from mpi_compress.evidence.problems import fewest
 from mpi_compress.messages.conventions import CONVENTIONS
@@ -33,6 +33,8 @@ PAPERS = (  # how the papers of these jobs count, by their authors' code where i
     ("EF21-SGDM, EF21-P, EControl, LoCoDL, ADIANA, Kimad, DoubleSqueeze", "values-only-32", "no axis of bits was seen; this is the field's"),
 )
 LOOSER = (1.0, 1e1, 1e2, 1e3, 1e4)  # times the job's own target, until half of the methods reach it
+PAGE = Path(__file__).with_name("bits.md")
+BEGIN, END = "<!-- by bit_audit.py -->\n", "<!-- end of bit_audit.py -->"
 JOBS = Path(__file__).parents[1] / "jobs" / "literature"
 
 Bits = Mapping[str, Mapping[str, float]]  # by way of counting, by method
@@ -113,69 +115,38 @@ def _share(n: int, m: int) -> str:
 
 
 def summary(found: Sequence[Comparison]) -> Iterator[str]:
-    """The comparisons in one table, and how often any two ways of counting disagree."""
+    """How often ways of counting disagree, over all comparisons, and how the papers counted."""
     pairs = sum(len(c.pairs) for c in found)
-    yield "\n## Pairs of methods in another order than by the bytes that were sent\n"
-    rows = [
-        [c.problem, str(c.target), str(len(c.pairs)), *(str(c.flips(way, SENT)) for way in COLUMNS if way != SENT)] for c in found
-    ]
-    total = ["**all**", "", str(pairs), *(_share(sum(c.flips(way, SENT) for c in found), pairs) for way in COLUMNS if way != SENT)]
-    yield from table(["comparison", "target", "pairs", *(way for way in COLUMNS if way != SENT)], [*rows, total])
-    yield "\n## Comparisons in which another method is the cheapest\n"
+    others = [way for way in COLUMNS if way != SENT]
     winners = Counter(way for c in found for way in COLUMNS if c.best(way) != c.best(SENT))
-    yield from table(["than by what was"] + [way for way in COLUMNS if way != SENT], [
-        [SENT, *(f"{winners[way]} of {len(found)}" for way in COLUMNS if way != SENT)],
+    yield f"Of {len(found)} comparisons with {pairs} pairs of methods, another order than by what was sent:\n"
+    yield from table(["", *others], [
+        ["pairs", *(_share(sum(c.flips(way, SENT) for c in found), pairs) for way in others)],
+        ["the cheapest method", *(f"{winners[way]} of {len(found)}" for way in others)],
     ])  # fmt: skip
-    yield f"\n## Any two ways of counting: pairs in another order, of {pairs}\n"
+    yield f"\nAny two ways of counting: pairs in another order, of {pairs}:\n"
     yield from table(["", *COLUMNS], [
         [one, *(str(sum(c.flips(one, other) for c in found)) if one != other else "–" for other in COLUMNS)] for one in COLUMNS
     ])  # fmt: skip
-
-
-def changes(found: Sequence[Comparison]) -> Iterator[str]:
-    """The pairs that a way of counting puts in another order than the bytes that were sent, by name."""
-    yield "\n## The pairs that change order\n"
-    ways = [way for way in COLUMNS if way != SENT]
-    rows = []
-    for c in found:
-        for a, b in c.pairs:
-            bits = {way: (of[a], of[b]) for way, of in c.bits.items()}
-            those = [way for way in ways if np.sign(np.diff(bits[way])) != np.sign(np.diff(bits[SENT]))]
-            if those:
-                by = "; ".join(f"{way} {bits[way][0] / bits[way][1]:.3g}" for way in those)
-                rows.append([f"{c.problem}: {c.target}", f"{a} / {b}", f"{bits[SENT][0] / bits[SENT][1]:.3g}", by])
-    yield from table(["comparison", "bits of one over bits of the other", "sent", "by"], rows)
-    yield "\n## By which convention each paper counted\n"
+    yield "\nBy which convention each paper counted:\n"
     yield from table(["paper", "convention", "what it says"], PAPERS)
 
 
-def details(c: Comparison) -> Iterator[str]:
-    """The bits of each method of one comparison, with its place in brackets."""
-    yield f"\n## {c.problem}: {c.target}\n"
-    yield f"From {', '.join(f'[{job}](../jobs/literature/{job}.toml)' for job in c.jobs)}.\n"
-    places = {way: sorted(c.reached, key=lambda m, of=of: of[m]) for way, of in c.bits.items()}  # type: ignore[misc]
-    rows = [[m, *(f"{c.bits[way][m]:.3g} ({places[way].index(m) + 1})" for way in COLUMNS)] for m in c.reached]
-    yield from table(["method", *COLUMNS], rows)
-    if missed := [m for m in c.methods if m not in c.reached]:
-        yield f"\nNot reached by: {', '.join(missed)}."
+def cases(found: Sequence[Comparison]) -> Iterator[list[str]]:
+    """The bits of each method of each comparison, a row each; infinite where the target is not reached."""
+    yield ["comparison", "target", "jobs", "method", *COLUMNS]
+    for c in found:
+        for m in (*c.reached, *(m for m in c.methods if m not in c.reached)):
+            yield [c.problem, str(c.target), " ".join(c.jobs), m, *(f"{c.bits[way][m]:.3g}" for way in COLUMNS)]
 
 
 def main(out: Path) -> None:
     found = sorted(comparisons(out), key=lambda c: c.problem)
-    print(f"""# Rankings of methods by the way bits are counted
-
-Papers compare methods by bits that formulas count, and formulas differ. This page counts the same runs, those of
-`jobs/literature/`, in {len(COLUMNS)} ways: by {len(COUNTED)} conventions of `[log] count` ({{doc}}`jobs` names the source of each), by the bytes that were
-sent with their lengths, and by these in UDP packets on Ethernet, one or more for each message. Bits go up, and are those of all workers up to the
-first logged row in which a method reaches the target, the median over seeds. A method has its theorem's step, or the best of the powers of
-two that its label names, and not both. The target is that of the job, or the tightest of 10, 100, … times it that half of the methods reach. A pair of methods is in another order
-if the two ways of counting do not agree on which one needs fewer bits, or find them equal in one way alone. In brackets: the place. Dense gradients in 16 bits and the data
-themselves are among the methods: a formula of 32 bits a value sees neither half a float nor what xz saves.
-
-`mpi-compress reproduce jobs/literature` and then `python docs/bit_audit.py results > docs/bit-audit.md` make this page anew, from result files alone;
-it was made with mpi_compress {mc.__version__}. To cite it, name this page and the version: CITATION.cff.""")
-    for line in itertools.chain(summary(found), changes(found), *map(details, found)):
-        print(line)
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text("\n".join([before + BEGIN, *summary(found), "", END + after]), encoding="utf-8")
+    with PAGE.with_name("bit-audit.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(cases(found))
 
 
 if __name__ == "__main__":

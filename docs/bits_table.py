@@ -1,9 +1,10 @@
-"""Bits of every compressor by every codec on the same ten vectors: python docs/bits_table.py > docs/bits.md
+"""Bits of every compressor by every codec on the same ten vectors: python docs/bits_table.py > docs/bits.csv
 
 The vectors are gradients of the logistic loss on news20 and madelon at x = 0 and after 100 rounds of gradient descent, where
 MPI_COMPRESS_DATA names a folder with these sets, and synthetic ones.
 """
 
+import csv
 import sys
 from collections.abc import Iterator
 from math import lgamma, log, log2
@@ -128,28 +129,14 @@ def bound(c: mc.Compressed) -> float:
 
 def main() -> None:
     names = list(mc.codecs.codecs)
-    print("# Bits of every compressor by every codec\n")
-    print(
-        "Made by `python docs/bits_table.py > docs/bits.md`. Floats have 64 bits, vectors unit norm. *paper*: the paper's formula. *bound*:"
-    )
-    print(
-        "log2 C(d, T) for an index set, one bit for a sign, the empirical entropy of integers, d·log2(M/σ) for the lattice's worst"
-    )
-    print(
-        "vector, floats as they are; clustered sets and uneven lattice vectors can cost less. Wire bits include the 4-byte length and all padding."
-    )
-    print(
-        'With `float` = 32 each float takes 32 bits less, with 16 or "bf16" 48 less; the papers count 32 bits for a scale of QSGD always.'
-    )
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(["vector", "d", "compressor", "sent", "paper", "bound", *names])
     for title, v in vectors():
         v = v / np.linalg.norm(v)
-        print(f"\n## {title} (d = {v.size:,})\n")
-        print("| compressor | sent | paper | bound | " + " | ".join(names) + " |")
-        print("| --- |" + " ---: |" * (3 + len(names)))
         for spec in COMPRESSORS:
             compressor = mc.compressors.compressors.build(spec, "")
             c = compressor.compress(v, Round(0, Streams(0), Role.WORKER))
-            cells = []
+            cells: list[object] = []
             for name in names:
                 codec = mc.codecs.codecs[name]()
                 if not codec.writes(compressor.makes):
@@ -159,13 +146,10 @@ def main() -> None:
                 message.content = None
                 restored = Link(compressor, codec, v.size).unpack(message)
                 assert np.allclose(restored.dense(), c.dense(), rtol=1e-12, atol=0), (spec, name)
-                cells.append(f"{message.wire_bits:,}")
+                cells.append(message.wire_bits)
             given = ", ".join(f"{k} = {x}" for k, x in spec.items() if k != "name")
-            print(
-                f"| {spec['name']} {given} | {c.elements:,} | {c.paper_bits(64):,.0f} | {bound(c):,.0f} | "
-                + " | ".join(cells)
-                + " |"
-            )
+            counted = c.elements, f"{c.paper_bits(64):.0f}", f"{bound(c):.0f}"
+            out.writerow([title, v.size, f"{spec['name']} {given}".strip(), *counted, *cells])
 
 
 if __name__ == "__main__":

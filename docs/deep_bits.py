@@ -1,6 +1,6 @@
 """What the hard-threshold paper's code counts, and what crosses: python docs/deep_bits.py RESULT.h5 … (results of jobs/deep).
 
-It prints the tables of docs/deep-bits.md, one for each job, seeds in the median.
+It prints the table of docs/bits.md, one for each job, seeds in the median.
 """
 
 import sys

@@ -1,8 +1,9 @@
-"""The page docs/records.md, its picture, and the [[record]] tables of jobs/records: python docs/records.py [results] > docs/records.md
+"""The page docs/records.md, its picture, its cases, and the [[record]] tables of jobs/records: python docs/records.py [results] > docs/records.md
 
 Reads the results of the jobs in jobs/records, and writes the records at the end of each of these jobs. Nothing is run.
 """
 
+import csv
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ JOBS = DOCS.parent / "jobs" / "records"
 DATA, OURS = "sending the data", ("BFGS",)
 DRAWS_NOTHING = (DATA, "EF21", "AIADE", "Nesterov")  # seeds 10 and 11 give the same bits
 LINKS = {"5 ms, 1 Gbit/s": (5.59e-3, 7.705e-9), "50 ms, 10 Mbit/s": (51.5e-3, 832e-9), "100 ms, 1 Mbit/s": (101.5e-3, 8.32e-6)}
-"""Seconds a message and a byte: the first two measured (docs/links.md), the third by the same additions."""
+"""Seconds a message and a byte: the first two measured (docs/reproduces.md), the third by the same additions."""
 MARK = "# Records, by docs/records.py: medians of seeds, bits over all workers; a message down counts once a worker.\n"
 
 PAGE = """# Records: the fewest bits to a gap, up and down, and up alone
@@ -70,7 +71,7 @@ Hassibi, arXiv 2002.02508): with R bits a coordinate and direction in a round �
 - LoCoDL has one seed, since a run takes hundreds of local steps a round; what it wins is not bold. It is left out on census-income. BFGS and FedNL send Hessians, and are left out where d = 47,236.
 - All sets are of logistic regression, and the shards are in the order of the file. Nothing is said of networks, of minibatches or of partial participation.
 - The bits are of one kind of processor and one set of libraries: elsewhere a gap may come down to a level one round earlier or later.
-- Seconds are modelled but for the links of {doc}`links`, and computing is what one process took, over n, other programs running beside.
+- Seconds are modelled but for the links of [the links](reproduces.md#cat-on-links-that-were-measured), and computing is what one process took, over n, other programs running beside.
 
 To beat a record, write a job with the same `[data]`, `[objective]`, `[workers]` and `[protocol]` and a method of your own, state what you claim in a `[[record]]`
 table, and let others run it:
@@ -84,7 +85,8 @@ table, and let others run it:
 
 `records check` runs what a job's records name, the trials of its protocol included, and prints the median beside what is claimed. It ends with status 1 if a run needs more.
 The jobs of this page end with the records that it lists. A second program, tests/oracles/test_records_from_bytes.py, recomputes eight of them from the bytes of the messages.
-`mpi-compress records profile jobs/records -o profile.png` draws the picture.
+`mpi-compress records profile jobs/records -o profile.png` draws the picture. [records.csv](records.csv) has every method on every problem: Mbit to each
+level, an empty cell where it is not reached; `mpi-compress run records/a9a --only '*, mu = 1e-4 L'` runs those of a9a with κ = 10⁴.
 """
 
 
@@ -236,21 +238,18 @@ def seconds(those: Sequence[Problem]) -> Iterator[str]:
         yield f"| {p.set} | {p.kappa} | {' | '.join(cells)} |"
 
 
-def tables(those: Sequence[Problem]) -> Iterator[str]:
+def cases(those: Sequence[Problem]) -> Iterator[list[str]]:
+    """What each method of each problem took, in Mbit: a row a method."""
+    yield ["set", "N", "d", "n", "kappa", "method", *(f"{way}, to {level}" for level in LEVELS for way in WAYS.values())]
     for p in those:
         attrs = p.methods[0].runs[0].attrs
-        yield f"\n## {p.set}, N = {attrs['n_samples']:,}, d = {attrs['dim']:,}, n = {attrs['n_workers']}, κ = {p.kappa}\n"
-        yield f"    mpi-compress run records/{p.set} --only '*, mu = {p.mu}'\n"
-        yield f"| method, Mbit up and down (up alone) | {' | '.join(LEVELS)} |"
-        yield "| --- |" + " --- |" * len(LEVELS)
+        sizes = [str(attrs[name]) for name in ("n_samples", "dim", "n_workers")]
         for m in sorted(p.methods, key=lambda m: (not m.name.startswith(DATA), [m.took(at, "wire_bits") for at in (2, 1, 0)])):
-            cells = [_both(m, at) for at in range(len(LEVELS))]
-            yield f"| {m.name} | {' | '.join(cells)} |"
+            yield [p.set, *sizes, f"1e{int(p.mu[3])}", m.name, *(_mbit(m.took(at, way)) for at in range(len(LEVELS)) for way in WAYS)]
 
 
-def _both(m: Method, at: int) -> str:
-    took = m.took(at, "wire_bits")
-    return "–" if math.isinf(took) else f"{took / 1e6:.3g} ({m.took(at, 'wire_bits_up') / 1e6:.3g})"
+def _mbit(bits: float) -> str:
+    return "" if math.isinf(bits) else f"{bits / 1e6:.3g}"
 
 
 def write_records(those: Sequence[Problem]) -> None:
@@ -273,7 +272,9 @@ def main() -> None:
     print(*shares(found), *cells_won(those), *chosen(those), sep="\n")
     for column in WAYS:
         print(*least(those, column), sep="\n")
-    print(*seconds(those), *tables(those), sep="\n")
+    print(*seconds(those), sep="\n")
+    with (DOCS / "records.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(cases(those))
     write_records(those)
 
 

@@ -1,6 +1,7 @@
 """The pages of docs/ do what they say: their files are written, their commands run, what these print is compared."""
 
 import ast
+import csv
 import doctest
 import io
 import os
@@ -9,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields, is_dataclass
@@ -36,8 +38,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
-PARTS = ["own-data.md", "own-algorithm.md", "own-cost-model.md", "own-loss.md", "own-model.md", "own-split.md", "own-compressor.md"]
-RUN = ["tutorial.md", *PARTS, "deep.md", "parts-alone.md", "what-it-sends.md", "from-python.md", "results.md"]
+RUN = ["tutorial.md", "own-data.md", "own-algorithm.md", "own-loss.md", "own-compressor.md", "deep.md", "bits.md", "from-python.md", "results.md"]
 LONG = ["fair-comparison.md"]  # a minute
 
 
@@ -93,7 +94,7 @@ SMALL = {"data": {"generator": "gspar", "samples": 40, "dim": 8}, "workers": {"c
 
 
 @pytest.mark.usefixtures("registered_for_one_test_only")
-@pytest.mark.parametrize("page", [ROOT / "README.md", *(DOCS / name for name in ("pictures.md", "cluster.md", "architecture.md"))], ids=str)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(DOCS / name for name in ("index.md", "cluster.md", "architecture.md"))], ids=str)
 def test_pieces_of_code_and_of_jobs_on_other_pages_work(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     link = "affine = { c0 = 1, c1 = 1 }\npacket = { c0 = 1, c1 = 1, pmax = 8 }\npoints = { bits = [8], seconds = [1] }\n"
@@ -107,7 +108,7 @@ def test_pieces_of_code_and_of_jobs_on_other_pages_work(page, tmp_path, monkeypa
 
 def test_every_page_with_code_is_played():
     having = {page.name for page in DOCS.glob("*.md") if re.search("^```(python|console)", page.read_text(), re.MULTILINE)}
-    assert having == {*RUN, *LONG, "pictures.md"}
+    assert having == {*RUN, *LONG}
 
 
 @pytest.mark.slow
@@ -119,6 +120,11 @@ def test_the_pages_are_built_without_a_warning(tmp_path):
     done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=PATIENT)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "html" / "tutorial.html").exists()
+
+
+def test_the_page_of_the_interface_has_every_exported_name():
+    text = (DOCS / "python.md").read_text()
+    assert [name for name in mc.__all__ if not re.search(rf"\b{name}\b", text)] == []
 
 
 def there(name: str) -> bool:
@@ -183,10 +189,11 @@ def test_no_placeholder_reaches_a_page(page):
     assert re.findall(r"\{[a-z]\w*\}", shown) == []
 
 
-def test_the_page_of_bits_has_ten_vectors():
-    sections = (DOCS / "bits.md").read_text().split("\n## ")[1:]
-    assert len(sections) == 10
-    assert len({section.count("\n| ") for section in sections}) == 1
+def test_the_table_of_bits_has_ten_vectors():
+    with (DOCS / "bits.csv").open(encoding="utf-8", newline="") as file:
+        counts = Counter(row["vector"] for row in csv.DictReader(file))
+    assert len(counts) == 10
+    assert len(set(counts.values())) == 1
 
 
 def test_the_audit_of_bits_counts_what_its_jobs_count():

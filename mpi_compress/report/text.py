@@ -125,7 +125,7 @@ def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = No
         lines += [f"## {group or 'Further'}\n"] if members else []
         for o in members:
             assert o.job is not None
-            lines.append(f"### {o.key}\n\n{o.title}: {o.paper or 'ours'}; {o.data}.\n")
+            lines.append(f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data}.\\")
             picture = Path(target.stem) / f"{o.key}.png"
             try:
                 drawn = figures.draw(o.runs, o.job.titled_figure)

@@ -15,7 +15,7 @@ STATUSES = {"reproduced", "stand-in", "not yet", "not possible here"}
 
 
 def rows():
-    lines = (DOCS / "not-reproduced.md").read_text().splitlines()
+    lines = (DOCS / "reproduces.md").read_text().partition("\n## ")[0].splitlines()
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")][2:]
 
 

@@ -17,7 +17,7 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.link import Link
 
-PAGE = Path(__file__).parents[2] / "docs" / "parts-alone.md"
+PAGE = Path(__file__).parents[2] / "docs" / "from-python.md"
 V = np.random.default_rng(7).standard_normal(50)
 ALL = [(spec, codec) for spec in COMPRESSORS if spec["name"] != "accordion" and sum(spec.get("sizes", [V.size])) == V.size
        for codec in mc.codecs if mc.codecs[codec]().writes(compressors.build(spec, "example").makes)]  # fmt: skip

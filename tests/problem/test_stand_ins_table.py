@@ -20,4 +20,4 @@ def test_the_page_of_stand_ins_has_the_table_that_its_script_prints():
         except UserError:
             pytest.skip(f"{name} is not here")
     printed = subprocess.run([sys.executable, DOCS / "stand_ins_table.py"], capture_output=True, text=True, check=True).stdout
-    assert printed.strip() in (DOCS / "stand-ins.md").read_text()
+    assert printed.strip() in (DOCS / "reproduces.md").read_text()

@@ -1,4 +1,4 @@
-"""The adapter for PyTorch in docs/own-model.md, where PyTorch is installed."""
+"""The adapter for PyTorch in docs/own-loss.md, where PyTorch is installed."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from mpi_compress.problem.models import Outline, models
 from mpi_compress.problem.rows import Rows
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
-PAGE = Path(__file__).parents[2] / "docs" / "own-model.md"
+PAGE = Path(__file__).parents[2] / "docs" / "own-loss.md"
 
 
 @pytest.mark.usefixtures("registered_for_one_test_only")

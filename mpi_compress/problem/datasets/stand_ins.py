@@ -106,7 +106,7 @@ URL = Popularity(
 
 @dataclass(frozen=True)
 class _Words(Generator):
-    """Rows whose features are as popular as was measured on rows of the real set (docs/stand-ins.md), or follow Zipf's law.
+    """Rows whose features are as popular as was measured on rows of the real set (docs/reproduces.md), or follow Zipf's law.
 
     measured   each feature's share of rows, the spread of rows' lengths, and which features occur together, from `real`
     zipf       rows of unit norm; feature j is drawn with probability log((j+2)/(j+1)) / log(d+1), about 1/j
@@ -241,7 +241,7 @@ class GisetteLike(Generator):
 
     Feature j of a row of class c = ±1 is −1 with probability `empty` − `separation`·c·w_j, w ~ N(0, I), else 2B − 1 with
     B ~ Beta(1.125, 0.511). y = sign(c + noise·σ), σ ~ N(0, 1). The law of B and the separation are such that the logistic loss has
-    the constants that HT's authors print of gisette: L, the mean L_i of single samples, and f* with µ = 1e-4 L (docs/stand-ins.md).
+    the constants that HT's authors print of gisette: L, the mean L_i of samples, and f* with µ = 1e-4 L (docs/reproduces.md).
     """
 
     paper = "stand-in for HT §5"
