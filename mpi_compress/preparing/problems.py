@@ -23,7 +23,7 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import Optimum, is_soon_solved, lowest, optimum, optimum_file, solver_of
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
-from mpi_compress.results.columns import LEFT_OUT
+from mpi_compress.results.columns import INFIMUM, LEFT_OUT
 
 _SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
 OF_SMOOTHNESS = ("L", "kappa", "L_row", *OF_WORKERS)
@@ -41,7 +41,7 @@ class Problem:
     x_star: Vector | None = None
     f_star: float = math.nan
     f_star_accuracy: float = math.nan
-    f_star_source: str = ""  # "solver", "given" by the job, "lowest seen", an upper bound, or LEFT_OUT; "": not known
+    f_star_source: str = ""  # "solver", "given" by the job, "lowest seen", an upper bound, INFIMUM or LEFT_OUT; "": not known
     test: DataSet | None = None
 
     @property
@@ -96,7 +96,10 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
         return problem if wish == "skip" else replace(problem, f_star=float(wish), f_star_source="given")
     if wish == "lowest seen":
         return _with_lowest(spec, problem, quiet)
-    return with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, quiet)
+    problem = with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, quiet)
+    if wanted.optimum and problem.f_star_source == INFIMUM:
+        raise UserError(f"objective: there is no x*, which the job needs: f* = 0 is {INFIMUM}; set mu > 0")
+    return problem
 
 
 def refuse_left_out(spec: RunSpec, penalty: Penalty | None) -> None:
@@ -171,6 +174,10 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, quie
                 "of its start only; set mu > 0"
             )
         return problem
+    if not best.attained:
+        if not quiet:
+            print_line(f"{problem.data.title}: f* = 0 is {INFIMUM}")
+        return replace(problem, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source=INFIMUM)
     return replace(problem, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source="solver")
 
 

@@ -8,6 +8,7 @@ from helpers.own_parts import module_in
 from helpers.refusals import naming
 
 import mpi_compress as mc
+from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 
 HUBER = '''
@@ -80,6 +81,18 @@ def test_huber_as_a_plugin_reaches_the_optimum_that_scipy_finds(tmp_path):
     assert own.attrs["f_star"] == pytest.approx(found.fun, rel=1e-9)
     assert own.attrs["f_star"] == pytest.approx(ours.attrs["f_star"], rel=1e-12)
     assert own.attrs["f_star_source"] == "solver"
+
+
+def test_where_no_minimiser_exists_results_say_so_and_what_needs_one_is_refused(tmp_path, capsys):
+    separable = {"data": {"generator": "gspar", "samples": 20, "dim": 40}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3}}
+    (run,) = mc.run(separable, out=tmp_path)
+    assert (run.attrs["f_star"], run.trace["suboptimality"].tolist()) == (0.0, run.trace["loss"].tolist())
+    assert main(["table", str(run.file), "--to", "suboptimality=1"]) == 0
+    assert "f* = 0 is not attained: mu = 0" in capsys.readouterr().out
+    with pytest.raises(UserError, match=naming("distance x* not attained")):
+        run.column("distance")
+    with pytest.raises(UserError, match=naming("x* not attained mu > 0")):
+        mc.run({**separable, "start": {"at": "optimum"}}, out=tmp_path)
 
 
 @pytest.mark.parametrize(

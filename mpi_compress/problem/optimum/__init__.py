@@ -102,7 +102,8 @@ def _kept(
     """The optimum that a file keeps; found and written to it, where it is not there, damaged, or not that of f + `apart`."""
     if is_kept(note):
         with h5py.File(note, "r", locking=False) as h5:
-            kept = Optimum(h5["x"][:], *(float(h5.attrs[a]) for a in ("f", "accuracy", "reached")))
+            f, accuracy, reached = (float(h5.attrs[a]) for a in ("f", "accuracy", "reached"))
+            kept = Optimum(h5["x"][:], f, accuracy, reached, bool(h5.attrs.get("attained", True)))
         if data.is_large or _is_of(kept, whole(), apart):
             return kept
         disbelieve(note)
@@ -111,7 +112,7 @@ def _kept(
     def fill(part: Path) -> None:
         with h5py.File(part, "w") as h5:
             h5["x"] = found.x
-            h5.attrs.update(f=found.f, accuracy=found.accuracy, reached=found.reached)
+            h5.attrs.update(f=found.f, accuracy=found.accuracy, reached=found.reached, attained=found.attained)
 
     keep(note, fill)
     return found

@@ -30,6 +30,7 @@ class Optimum:
     f: float
     accuracy: float  # bounds f(x) − f* and the rounding of f: a smaller suboptimality is not progress
     reached: float  # the solver's measure of the error, over its value at 0: ‖∇f(x)‖ or the duality gap
+    attained: bool = True  # False: f* is the infimum, which f(t·x) comes near to as t grows; there is no minimiser
 
 
 def is_soon_solved(nonzeros: int, features: int, dim: int) -> bool:

@@ -21,6 +21,7 @@ _STEPS = 200
 _STEPS_OF_START, _PAIRS = 300, 10  # of L-BFGS
 _START, _START_OF_MODEL = 1e-5, 1e-1  # the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
 _SAMPLES, _ENOUGH = (64, 8), 1e-3  # one row of so many, and the ‖∇f(x)‖/‖∇f(0)‖ of a sample at which its steps end
+_FAR = 2.0**10  # times an x on an exponential tail: f is 0 there
 _SHORTEST = 1e-10  # share of a step
 _FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by an earlier H: else H is computed anew
 _FALLS = 0.1  # ‖∇f‖ by this factor: a rise of f by as much as its sum of N terms may be rounded is none
@@ -30,8 +31,8 @@ _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no lo
 def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     """x* and f*, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
 
-    The accuracy is the square of the Newton decrement: twice f(x) − f* where f is quadratic, and all of it on an exponential tail,
-    where f* is not attained.
+    The accuracy is the square of the Newton decrement, twice f(x) − f* where f is quadratic. On an exponential tail, as where x
+    separates the rows and µ = 0, f* = 0 is not attained.
     """
     x = np.zeros(f.dim)
     first = norm(f.value_and_gradient(x)[1])
@@ -46,6 +47,8 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
             x = _on_samples(newton)  # where d is large, L-BFGS's own vectors cost more than the products that they save
     x, value, g = _descend(newton, x, GRADIENT_TOLERANCE, first, tell)
     size = norm(g)
+    if f.mu == 0 and 0 < f.value_and_gradient(2 * x)[0] < value / 2 and f.value_and_gradient(_FAR * x)[0] == 0:
+        return Optimum(x, 0.0, 0.0, size / first, attained=False)
     decrement = -float(newton.step(x, g, 1e-8) @ g) if size > 0 else 0.0
     return Optimum(x, value, abs(decrement) + 4 * EPS * abs(value), size / first if first else 0.0)
 
