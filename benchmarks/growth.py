@@ -1,6 +1,6 @@
 """Wall seconds and peak memory of a whole command, five rounds of CAT and of EF21, for 1 to 1000 workers and d from 10³ to 3·10⁶.
 
-20,000 rows in one process; data, L and kernels are cached by a first run with one worker. x* is not computed. Gradients of few rows cost
+20,000 samples in one process; data, L and kernels are cached by a first run with one worker. x* is not computed. Gradients of few samples cost
 what their nonzeros do, in time and in memory; a worker of EF21 has a vector g_i of d numbers of its own, so that memory grows like
 n · d, and where that is more than is free, the run is refused.
 """

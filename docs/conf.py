@@ -24,7 +24,7 @@ generated_pages.write(HERE / "generated")
 
 FORMER = {
     "which-method": "fair-comparison.html#which-method-should-i-try-first", "peers": "fair-comparison.html#other-programs",
-    "own-split": "own-data.html#a-split-of-your-own", "own-model": "own-loss.html#a-model-of-your-own",
+    "own-split": "own-data.html#a-partition-of-your-own", "own-model": "own-loss.html#a-model-of-your-own",
     "own-cost-model": "own-loss.html#a-cost-model-of-your-own", "parts-alone": "from-python.html#compressors-without-experiments",
     "pictures": "results.html#figures-on-a-screen-and-in-a-paper", "report": "results.html#the-report-all-of-it-on-one-page",
     "what-it-sends": "bits.html#what-does-my-compressor-send", "bit-audit": "bits.html#does-the-winner-depend-on-who-counts",

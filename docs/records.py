@@ -33,14 +33,14 @@ LINKS = {"5 ms, 1 Gbit/s": (5.59e-3, 7.705e-9), "50 ms, 10 Mbit/s": (51.5e-3, 83
 """Seconds a message and a byte: the first two measured (docs/reproduces.md), the third by the same additions."""
 MARK = "# Records, by docs/records.py: medians of seeds, bits over all workers; a message down counts once a worker.\n"
 
-PAGE = """# Records: the fewest bits to a gap, up and down, and up alone
+PAGE = """# Records: the fewest bits to a suboptimality, up and down, and up alone
 
 Made by `make records`: `mpi-compress reproduce jobs/records`, and `python docs/records.py results > docs/records.md` from its results.
 
-Logistic regression from x0 = 0 with µ = L/κ. What counts is the Mbit on the wire, over all workers, that a method needs until f − f\\* is at most a
-level: *up and down* where a network charges for both, *up alone* where only workers' uplinks are slow. Both have tables of their own, and neither is
+Logistic regression from x0 = 0 with µ = L/κ. What counts is the Mbit on the wire, over all workers, that a method needs until f − f\\* reaches a
+target: *up and down* where a network charges for both, *up alone* where only workers' uplinks are slow. Both have tables of their own, and neither is
 the page's ranking. A message down counts once for each worker. Frames, lengths and round 0 are counted; nothing is free. "–" is not reached within the
-budget of bits and rounds of the job, which is not never.
+budget of bits and rounds of the job.
 
 **Settings are chosen before anything is scored**, for every method by as many trials, on five sets and with seeds on which nothing is scored
 (`[protocol]` of each job: {doc}`jobs`): at κ = 10³, with 5 workers and at most 1200 rounds. All κ and all sets have the settings that won there; no set has its own. A number is the median over ten seeds, with the
@@ -48,10 +48,10 @@ interval between the 2nd and the 9th value in brackets, which holds the median o
 what is apart from the next one, neither of which has one seed alone where it draws.
 
 **Downlinks are on equal terms.** What a theorem wants exact goes down as bf16, rounded alike for all nodes, the master keeping what rounding left ({doc}`jobs`, *Floats*);
-ADIANA's answer has floats of 32 bits. EF21 and DIANA may choose between that and `ef21-p`, which L-BFGS has; AIADE, FedNL and BFGS compress what they answer.
+The messages of ADIANA's master have floats of 32 bits. EF21 and DIANA may choose between that and `ef21-p`, which L-BFGS has; AIADE, FedNL and BFGS compress theirs.
 
-**Sending the data comes first**: `ship-data` sends the rows once, packed, and the master solves the problem alone. It gives all rows away, and costs nothing
-to try. Where it needs the fewest bits, that is the record; the other columns are of methods that keep the rows.
+**Sending the data comes first**: `ship-data` sends the samples once, packed, and the master solves the problem alone. It gives all samples away, and costs nothing
+to try. Where it needs the fewest bits, that is the record; the other columns are of methods that keep the samples.
 
 *EF21, L-BFGS* is the method of Wu, Kamzolov and Takáč (OPT 2025) without a line search. *BFGS* is ours: one compressed Hessian in a later round, and pairs of
 what is sent anyway; its kin are that method, Alimisis, Davies and Alistarh (ICML 2021), who quantise Hessians and directions of generalised linear models, and Q-SHED
@@ -70,7 +70,7 @@ Hassibi, arXiv 2002.02508): with R bits a coordinate and direction in a round �
 - One setting serves three condition numbers. A reader who knows κ can do better with each method.
 - LoCoDL has one seed, since a run takes hundreds of local steps a round; what it wins is not bold. It is left out on census-income. BFGS and FedNL send Hessians, and are left out where d = 47,236.
 - All sets are of logistic regression, and the shards are in the order of the file. Nothing is said of networks, of minibatches or of partial participation.
-- The bits are of one kind of processor and one set of libraries: elsewhere a gap may come down to a level one round earlier or later.
+- The bits are of one kind of processor and one set of libraries: elsewhere a target may be reached one round earlier or later.
 - Seconds are modelled but for the links of [the links](reproduces.md#cat-on-links-that-were-measured), and computing is what one process took, over n, other programs running beside.
 
 To beat a record, write a job with the same `[data]`, `[objective]`, `[workers]` and `[protocol]` and a method of your own, state what you claim in a `[[record]]`
@@ -86,7 +86,7 @@ table, and let others run it:
 `records check` runs what a job's records name, the trials of its protocol included, and prints the median beside what is claimed. It ends with status 1 if a run needs more.
 The jobs of this page end with the records that it lists. A second program, tests/oracles/test_records_from_bytes.py, recomputes eight of them from the bytes of the messages.
 `mpi-compress records profile jobs/records -o profile.png` draws the picture. [records.csv](records.csv) has every method on every problem: Mbit to each
-level, an empty cell where it is not reached; `mpi-compress run records/a9a --only '*, mu = 1e-4 L'` runs those of a9a with κ = 10⁴.
+target, an empty cell where it is not reached; `mpi-compress run records/a9a --only '*, mu = 1e-4 L'` runs those of a9a with κ = 10⁴.
 """
 
 
@@ -191,7 +191,7 @@ def shares(found: Sequence[Outcome]) -> Iterator[str]:
 
 def least(those: Sequence[Problem], column: str) -> Iterator[str]:
     yield f"\n## The least {WAYS[column]}, Mbit\n"
-    yield f"| set | κ | level | {DATA} | least that keeps the rows | then | of the papers |"
+    yield f"| set | κ | target | {DATA} | least that keeps the samples | then | of the papers |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for p in those:
         for at, level in enumerate(LEVELS):
@@ -216,7 +216,7 @@ def cells_won(those: Sequence[Problem]) -> Iterator[str]:
     for name in names:
         yield f"| {name} | {' | '.join(str(won[column].count(name)) for column in WAYS)} |"
     below = [sum(p.ranked(at, column)[0].took(at, column) < p.data(at, column) for p, at in places) for column in WAYS]
-    yield f"| a method that keeps the rows, below the data | {' | '.join(f'{count} of {len(places)}' for count in below)} |"
+    yield f"| a method that keeps the samples, below the data | {' | '.join(f'{count} of {len(places)}' for count in below)} |"
 
 
 def _winner(p: Problem, at: int, column: str) -> str:

@@ -19,15 +19,15 @@ process, on one thread of whatever machine the page was made on, beside other pr
 
 ## Loss and gradient of a shard
 
-*fused*: one pass over the rows by `mpi_compress.kernels.shards`. *SciPy*: `A @ x`, the log-loss in NumPy, `A.T @ slopes`, in the floats of the data;
+*fused*: one pass over the samples by `mpi_compress.kernels.shards`. *SciPy*: `A @ x`, the log-loss in NumPy, `A.T @ slopes`, in the floats of the data;
 the fused pass adds in float64 always. *NumPy / fused*: a loss of one's own with `value_and_slope`.
 
 What makes the pass fast changes no bit of a result, and the order of additions is written down in `mpi_compress/kernels/shards.py`:
 
-- Rows are taken in blocks. All losses of a block are computed at once, by an exponential and a logarithm of our own: four at a time on a processor with
+- Samples are taken in blocks. All losses of a block are computed at once, by an exponential and a logarithm of our own: four at a time on a processor with
   AVX2, the same bits on every processor.
 - If x has more than 65,536 coordinates, the coordinates of x and of the gradient that later nonzeros touch are fetched ahead.
-- If the values of each row are equal, as in sets of zeros and ones, only one value a row is read (which takes 8 bytes a row more of memory).
+- If the values of each sample are equal, as in sets of zeros and ones, only one value a sample is read (which takes 8 bytes a sample more of memory).
 """
 
 

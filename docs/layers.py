@@ -1,9 +1,9 @@
-"""Draws docs/house.png from the package's imports: the rooms on their floors, and an arrow from each room to those that it imports.
+"""Draws docs/layers.png from the package's imports: the packages on their layers, and an arrow from each package to those that it imports.
 
-An arrow that follows from others is left out: where a room imports a second one and that one imports a third, the arrow from the
-first to the third is not drawn. A dashed arrow is an import by name while the program runs, for a room that may be absent.
+An arrow that follows from others is left out: where a package imports a second one and that one imports a third, the arrow from the
+first to the third is not drawn. A dashed arrow is an import by name while the program runs, for a package that may be absent.
 
-    python docs/house.py
+    python docs/layers.py
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ PLACES = {
     "evidence": 1.1, "engine.fast": -1.25, "job": 0.85, "algorithms": 0.2, "saving": -1.25, "problem": -0.3, "exchange": -1.0,
     "results": 1.1, "messages": -0.1, "kernels": -0.95, "core": 0.95,
 }  # fmt: skip
-"""Where a room's middle is along its floor."""
+"""Where a package is along its layer."""
 WIDTH, HEIGHT = 1.3, 0.56
 AGAINST_THE_RULE = "red"
 COLOURS = ("#1b6ca8", "#d1495b", "#4c956c", "#8d6a9f", "#c77d0a", "#3a7d7c", "#7a6c5d")
@@ -98,7 +98,7 @@ def _arrow(ax: Axes, room: str, other: str, colour: str, line: object) -> None:
 def main() -> None:
     figure, ax = plt.subplots(figsize=(8.0, 8.6), layout="constrained")
     draw(ax)
-    file = Path(__file__).with_name("house.png")
+    file = Path(__file__).with_name("layers.png")
     figure.savefig(file, dpi=130, metadata={"Software": None})
     print(file)
 
