@@ -1,5 +1,6 @@
 """Runs of any jobs on one problem, whose data, objective, workers and start are equal; and which methods need the least on each."""
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from mpi_compress.results.tidy import settings_of
 from mpi_compress.results.tuning import put_by
 
 HEADS = ("problem", "target", "least", "method", "then", "not compressed", "sending the data", "reached by")
+_WAYS = {by: ["wire_bits_up", "wire_bits"] for by in ("wire_bits_up", "wire_bits")}  # two tables of equal rank
 _OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [workers] that are no part of the problem
 
 
@@ -121,17 +123,20 @@ class Fewest:
 
 
 def fewest(found: Sequence[Outcome]) -> list[Fewest]:
-    """A row for each problem and target of jobs with `to` in [figure]; runs of one problem in several jobs stand together."""
+    """A row for each problem and target of jobs with `to` in [figure], by bits up and by bits up and down.
+
+    Runs of one problem in several jobs stand together.
+    """
     groups: dict[str, tuple[list[Run], Target, str]] = {}
     for o in found:
         if o.job is None or o.job.figure.to is None:
             continue
         ((column, level),) = o.job.figure.to.items()
-        for run in o.runs:
-            if run.has(column) and run.has(o.job.figure.by):
-                key = json.dumps([key_of(run), column, level, o.job.figure.by])
-                runs, _, _ = groups.setdefault(key, ([], Target.of(column, level), o.job.figure.by))
-                if not any(_is_same(run, other, column, o.job.figure.by) for other in runs):
+        for by, run in itertools.product(_WAYS.get(o.job.figure.by, [o.job.figure.by]), o.runs):
+            if run.has(column) and run.has(by):
+                key = json.dumps([key_of(run), column, level, by])
+                runs, _, _ = groups.setdefault(key, ([], Target.of(column, level), by))
+                if not any(_is_same(run, other, column, by) for other in runs):
                     runs.append(run)
     return [Fewest(words(runs[0]), compare(runs, [target], by)) for runs, target, by in groups.values()]
 
