@@ -85,11 +85,13 @@ def bits_to(runs: Sequence[Run], target: Target) -> dict[str, float]:
 def comparisons(out: Path) -> Iterator[Comparison]:
     """Those of all problems of the jobs that two methods or more reach a target on."""
     for row in fewest(outcomes(job_files([str(JOBS)]), out)):
+        if row.comparison.by != "wire_bits_up":
+            continue  # the same runs, ranked by both directions
         counted = {m.label: m.runs for m in row.comparison.methods if all(_is_counted(run) for run in m.runs)}
         tuned = {run.label for runs in counted.values() for run in runs if run.tuned}
         counted = {name: runs for name, runs in counted.items() if not any(runs[0].label.startswith(f"{each}, ") for each in tuned)}
         for times in LOOSER:
-            target = Target(row.comparison.targets[0].column, times * row.comparison.targets[0].level)
+            target = Target.of(row.comparison.targets[0].column, times * row.comparison.targets[0].level)
             of = {label: bits_to(runs, target) for label, runs in counted.items()}
             found = {way: {label: each[way] for label, each in of.items()} for way in COLUMNS}
             if sum(map(math.isfinite, found[SENT].values())) >= max(2, math.ceil(len(counted) / 2)):
