@@ -49,8 +49,15 @@ def found(tmp_path_factory):
     return outcomes(files, folder)
 
 
+def up(found):
+    """The rows by bits up, half of all: every problem has one by both directions, too."""
+    rows = fewest(found)
+    assert sorted(row.problem for row in rows if row.comparison.by == "wire_bits") == sorted(row.problem for row in rows)[::2]
+    return [row for row in rows if row.comparison.by == "wire_bits_up"]
+
+
 def test_runs_of_one_problem_are_compared_across_jobs(found):
-    two, three = sorted(fewest(found), key=lambda row: row.problem)
+    two, three = sorted(up(found), key=lambda row: row.problem)
     assert two.problem == "logistic + 0.1 ratio, gspar, d = 12, n = 2"
     cells = dict(zip(HEADS, two.cells, strict=True))
     bits = {label: run.to("squared_grad_norm", 1e-3)["wire_bits_up"] for o in found for run in o.runs
@@ -59,6 +66,9 @@ def test_runs_of_one_problem_are_compared_across_jobs(found):
     assert bits["short floats"] < bits["32 bits"] < bits["GD"]
     assert cells["then"].startswith("32 bits, ")
     assert cells["then"].split("; ")[1].startswith("GD, ")
+    both = next(row for row in fewest(found) if (row.comparison.by, row.problem) == ("wire_bits", two.problem))
+    down = {run.label: run.to("squared_grad_norm", 1e-3)["wire_bits_down"] for run in found[0].runs if run.label == "short floats"}
+    assert both.cells[2] == amount(bits["short floats"] + down["short floats"], "wire_bits")
     assert three.cells[3] == "three"
     assert three.cells[-1] == "1 of 1"
 
@@ -68,7 +78,7 @@ def test_a_run_tuned_to_its_theorems_step_stands_once_beside_the_run_of_that_ste
     tune = '[run.tune]\nparameter = "algorithm.step"\nvalues = ["theory", "0.01 theory"]\nmerit = "loss"\nrounds = 5\nbeside = "theory"\n'
     file.write_text(JOB.split("[[run]]")[0] + '[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n' + tune)
     assert len(mc.run(mc.load_job(file), out=tmp_path)) == 2
-    (row,) = fewest(outcomes([file], tmp_path))
+    (row,) = up(outcomes([file], tmp_path))
     assert row.cells[3:] == ["GD, tuned step = theory", "–", f"GD, tuned step = theory, {row.cells[2]}", "–", "1 of 1"]
 
 
@@ -77,7 +87,7 @@ def test_the_data_itself_has_a_column(tmp_path):
     runs = [f'[[run]]\nlabel = "{label}"\nalgorithm = {{ name = "{label}" }}\n' for label in ("gd", "ship-data")]
     file.write_text(JOB.split("[[run]]")[0] + "".join(runs))
     results = {run.label: run for run in mc.run(mc.load_job(file), out=tmp_path)}
-    (row,) = fewest(outcomes([file], tmp_path))
+    (row,) = up(outcomes([file], tmp_path))
     cells = dict(zip(HEADS, row.cells, strict=True))
     assert cells["sending the data"] == amount(results["ship-data"].trace["wire_bits_up"][-1], "wire_bits_up")
     assert cells["not compressed"].startswith("gd, ")
@@ -88,16 +98,16 @@ def test_the_table_is_on_the_terminal_in_markdown_and_nowhere_without_a_target(f
     assert text[0] == f"least {column_of('wire_bits_up').label}, by problem:"
     assert text[1].startswith("  logistic + 0.1 ratio, gspar, d = 12, n = 2; squared_grad_norm ≤ 0.001: ")
     assert set(text) <= set(summary(found))
-    assert f"## Least {text[0].removeprefix('least ').removesuffix(', by problem:')}, by problem\n\n{markdown(HEADS, [row.cells for row in fewest(found)])}" in table(found)
+    assert f"## Least {text[0].removeprefix('least ').removesuffix(', by problem:')}, by problem\n\n{markdown(HEADS, [row.cells for row in up(found)])}" in table(found)
     assert fewest([o for o in found if o.job is None]) == []
 
 
 def test_a_target_that_no_run_reaches_is_said(found):
     """The bounds of the table: no run, and one alone."""
-    (row,) = [row for row in fewest(found) if row.problem.endswith("n = 3")]
+    (row,) = [row for row in up(found) if row.problem.endswith("n = 3")]
     assert row.cells[4:6] == ["–", row.cells[5]]
     slow = [r for o in found for r in o.runs if r.label == "short floats, slow"]
-    (never,) = fewest([replace(found[0], runs=slow)])
+    (never,) = up([replace(found[0], runs=slow)])
     assert never.cells[2:4] == ["no run reaches it", "–"]
 
 
