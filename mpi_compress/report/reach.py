@@ -26,7 +26,7 @@ from mpi_compress.results.targets import Target, grows, rises
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", "test_accuracy", "hit_rate")
 _BY = (BY[0], "wire_bits", *BY[1:3], "model_seconds", *BY[3:])
 _MOST = 4  # columns of which a table's target can be
-_LEVELS = (12, 100)  # a slider has so many levels at least, and at most
+LEVELS = (12, 50)  # a slider has so many levels at least, and at most
 CELLS = 120_000  # all sliders together have no more, at about 30 bytes each, unless they have the fewest levels
 
 
@@ -123,7 +123,7 @@ def _is_known(run: Run, name: str) -> bool:
 def data(tables: Sequence[TargetTable]) -> dict[str, Any]:
     """What sliders show, by the tables' names: the numbers of all tables together decide how many levels a slider has."""
     shown = sum(len(table.columns) * len(table.by) * len(table.methods) for table in tables)
-    most = min(max(CELLS // max(shown, 1), _LEVELS[0]), _LEVELS[1])
+    most = min(max(CELLS // max(shown, 1), LEVELS[0]), LEVELS[1])
     return {table.id: _data(table, most) for table in tables}
 
 

@@ -31,7 +31,7 @@ from mpi_compress.results.units import unit_of
 WORK = ("compute", "pack", "exchange", "update")  # what a run's seconds are spent on
 LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
 TITLE = "The papers, reproduced"
-_POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most that fit
+_POINTS = (96, 64, 32, 16)  # rows that a column is thinned to: the most that fit
 _CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not tested": "open", "not run": "open"}
 _FILES = ("template.html", "style.css", "page.js", "slider.js")
 LONG = 24  # rows, from which on a table is folded
@@ -54,13 +54,13 @@ def title_of(found: Sequence[Outcome]) -> str:
 
 
 def plotting_library() -> str:
-    """Plotly's script; UserError if it, or another library that the page needs, is not installed."""
+    """Plotly's script, its basic bundle (lines and points); UserError if a library that makes the page is not installed."""
     try:
-        for module in ("jinja2", "plotly", "tsdownsample"):
+        for module in ("jinja2", "tsdownsample"):
             importlib.import_module(module)
     except ImportError as error:
         raise UserError(f'the report needs {error.name}: pip install "mpi-compress[report]"') from None
-    return (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+    return (resources.files(__package__) / "plotly-basic.min.js").read_text(encoding="utf-8")
 
 
 def page(found: Sequence[Outcome], library: str, title: str | None = None) -> str:

@@ -87,7 +87,7 @@ def test_each_level_of_the_slider_has_the_cells_and_the_order_of_the_command(tab
     assert [column.name for column in table.columns][:3] == ["suboptimality", "loss", "grad_norm"]
     names = [method["name"] for method in data["methods"]]
     for column, shown in zip(table.columns, data["columns"], strict=True):
-        levels = column.levels(table.runs, 100)
+        levels = column.levels(table.runs, reach.LEVELS[1])
         assert len(levels) > 10
         assert (shown["levels"], shown["targets"]) == ([*map(str, levels)], [*map(str, column.targets)])
         for by, view in zip(table.by, shown["views"], strict=True):
@@ -110,7 +110,7 @@ def test_the_script_shows_the_cells_of_the_command_in_its_order(table):
     assert len(seen) == sum(len(own["levels"]) * len(own["views"]) for own in given["tables"]["t"]["columns"])
     for each in seen[::7]:
         column, by = table.columns[each["column"]], table.by[each["by"]]
-        target = column.levels(table.runs, 100)[[*map(str, column.levels(table.runs, 100))].index(each["heads"][1])]
+        target = column.levels(table.runs, reach.LEVELS[1])[[*map(str, column.levels(table.runs, reach.LEVELS[1]))].index(each["heads"][1])]
         wanted = compare(table.runs, [target, *column.targets], by)
         assert each["heads"] == ["Method", *wanted.heads[1:]]
         assert {name: cells for name, *cells in each["rows"]} == {name: cells for name, *cells in wanted.cells}
@@ -121,7 +121,7 @@ def test_the_script_shows_the_cells_of_the_command_in_its_order(table):
 
 def test_the_slider_begins_at_the_hardest_level_that_half_of_the_methods_reach(table):
     for column, shown in zip(table.columns, reach.data([table])["t"]["columns"], strict=True):
-        levels, view = column.levels(table.runs, 100), shown["views"][0]
+        levels, view = column.levels(table.runs, reach.LEVELS[1]), shown["views"][0]
         hardest = [max(k for k, t in enumerate(levels) if compare(m.runs, [t]).methods[0].cells[0].median < math.inf) for m in table.methods]
         assert view["begin"] == sorted(hardest)[len(hardest) // 2]
 

@@ -270,8 +270,8 @@ def test_without_results_there_is_no_report(tmp_path, folder, capsys):
 
 
 def test_a_missing_library_is_named(monkeypatch, found, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "plotly", None)
-    with pytest.raises(mc.UserError, match=r"needs plotly: pip install .mpi-compress\[report\]"):
+    monkeypatch.setitem(__import__("sys").modules, "tsdownsample", None)
+    with pytest.raises(mc.UserError, match=r"needs tsdownsample: pip install .mpi-compress\[report\]"):
         page.write(found, tmp_path / "r.html")
 
 
