@@ -75,6 +75,9 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
             return EXIT_USER_ERROR, f"{error.filename}: {error.strerror}; it may belong to another account"
         case NotAnswering() | NotAsAnnounced():
             return EXIT_FAILED, str(error)
+        case UnicodeEncodeError() if error.encoding != "utf-8":
+            what = f"{error.object[error.start : error.end]!a} is not in the system's encoding, {error.encoding}"
+            return EXIT_USER_ERROR, f"{what}; LC_ALL=C.UTF-8 has all letters"
         case Exception():
             return EXIT_FAILED, text_of(error)
     raise error

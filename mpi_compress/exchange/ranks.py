@@ -15,6 +15,7 @@ import numpy as np
 from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange
+from mpi_compress.exchange.host import end_with_the_launcher, refuse_little_shared_memory
 from mpi_compress.messages.link import Message
 from mpi_compress.messages.tree import Tree
 
@@ -192,6 +193,8 @@ def launched() -> Ranks:
     announced, by = next(((int(os.environ[name]), name) for name in _SIZE if os.environ.get(name, "").isdigit()), (None, ""))
     if announced is None and not any(name in os.environ for name in RANK_VARIABLES[:3]):
         return Ranks()
+    end_with_the_launcher()
+    refuse_little_shared_memory()
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     try:
         with warnings.catch_warnings():

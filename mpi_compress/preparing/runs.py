@@ -149,6 +149,11 @@ def _say_condition(spec: RunSpec, problem: Problem) -> None:
         print_line(line)
 
 
+def _text(path: Path) -> str:
+    """A path as UTF-8 can write it."""
+    return os.fsencode(path).decode(errors="replace")
+
+
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
     """Attributes from the job, the problem and the machine; `reason` is written when the run ends."""
     return {
@@ -158,7 +163,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "reason": "",
         **({"overridden": json.dumps(p.spec.overridden)} if p.spec.overridden else {}),
         "data": p.spec.data.shown,
-        **({} if p.spec.data.generator else {"data_file": str(p.spec.data.file(p.spec.folder).absolute())}),
+        **({} if p.spec.data.generator else {"data_file": _text(p.spec.data.file(p.spec.folder).absolute())}),
         "n_workers": exchange.n,
         "n_ranks": ranks.size,
         **({} if p.spec.log.evaluate is None else {"evaluate": p.spec.log.evaluate}),

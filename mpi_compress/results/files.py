@@ -64,4 +64,9 @@ def results_below(folder: Path) -> list[Path]:
 
 def _files(job: str, label: str, run_id: str, out: Path) -> list[Path]:
     plain = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", label)).strip("-.") or "run"
-    return [folder / f"{plain[:60]}-{run_id}.h5" for folder in folders_of(job, out)]
+    names = [plain[:60], re.sub("[^ -~]+", "-", plain[:60]).strip("-.") or "run"]
+    try:
+        os.fsencode(names[0])
+    except UnicodeEncodeError:  # the system's encoding lacks a letter
+        names = [names[1], os.fsdecode(names[0].encode())]
+    return [folder / f"{name}-{run_id}.h5" for name in dict.fromkeys(names) for folder in folders_of(job, out)]

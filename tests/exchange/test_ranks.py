@@ -1,11 +1,18 @@
 """How runs begin and end: wrong launchers, failing ranks, interrupts. Each ends in one message, and nothing hangs."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers.running import BIN, PATIENT, command
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.exchange.host import refuse_little_shared_memory
 
 FAILING_PART = """
 from dataclasses import dataclass
@@ -118,3 +125,34 @@ def test_ranks_that_are_killed_leave_no_shared_memory(tmp_path):
     )
     subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], cwd=tmp_path, capture_output=True, timeout=PATIENT)
     assert (tmp_path / "left").read_text() == "(1, [])"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="systems other than Linux do not tell of a parent's death")
+def test_ranks_and_mpiexec_end_when_the_launcher_s_proxy_is_killed(tmp_path):
+    script = tmp_path / "waits.py"
+    script.write_text(
+        "import os, time\nfrom pathlib import Path\nfrom mpi_compress.exchange.ranks import launched\nlaunched()\n"
+        "Path(f'{os.getpid()}.waits').touch()\ntime.sleep(600)\n"
+    )
+    with subprocess.Popen([BIN / "mpiexec", "-n", "2", sys.executable, script], cwd=tmp_path) as program:
+        while len(waiting := [*tmp_path.glob("*.waits")]) < 2:
+            assert program.poll() is None
+            time.sleep(0.05)
+        ranks = [int(file.stem) for file in waiting]
+        os.kill(int(Path(f"/proc/{ranks[0]}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
+        assert program.wait(PATIENT) != 0
+    end = time.monotonic() + 10.0
+    while left := [rank for rank in ranks if Path(f"/proc/{rank}").exists()]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
+
+
+def test_too_little_shared_memory_is_refused_before_mpich_ends_in_a_bus_error(monkeypatch):
+    for free, first, size in ((2.0, "0", 64.0), (1.0, "1", 1.0)):  # the first rank of a host takes it for all
+        monkeypatch.setattr(os, "statvfs", lambda _, f=free, s=size: SimpleNamespace(f_frsize=1000, f_bavail=f * 1e3, f_blocks=s * 1e3))
+        monkeypatch.setenv("MPI_LOCALNRANKS", "2")
+        monkeypatch.setenv("MPI_LOCALRANKID", first)
+        with pytest.raises(UserError, match=rf"^/dev/shm: {free:g} MB are free, and MPICH takes 2.12 MB there; "):
+            refuse_little_shared_memory()
+        monkeypatch.setenv("MPI_LOCALNRANKS", "1" if first == "0" else "0")
+        refuse_little_shared_memory()

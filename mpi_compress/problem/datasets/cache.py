@@ -104,8 +104,8 @@ def digest(file: Path) -> str:
     """SHA-256 of a file's bytes, kept in the cache by the file's path, size and time of change."""
     try:
         stat = file.stat()
-        place = hashlib.sha256(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:24]
-        note = cache_folder() / "digests" / place
+        stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode(errors="surrogateescape")
+        note = cache_folder() / "digests" / hashlib.sha256(stamp).hexdigest()[:24]
         if known := kept_text(note):
             return known
         found = hash_of(file)
@@ -116,5 +116,5 @@ def digest(file: Path) -> str:
 
 
 def safe(name: str) -> str:
-    """A name as it may stand in a file name."""
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)
+    """A name as it may stand in a file name of any system."""
+    return "".join(c if (c.isalnum() and c.isascii()) or c in "._-" else "-" for c in name)

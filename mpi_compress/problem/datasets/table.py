@@ -136,7 +136,8 @@ def content_digest(file: Path, how: Format) -> str:
 
 def find_path(path: str, folder: Path, key: str) -> Path:
     """A file by its path, here or beside the job; UserError if there is none."""
-    places = (Path(path), folder / path)
+    names = (path, os.fsdecode(path.encode(errors="surrogateescape")))  # in UTF-8, where the system's encoding is another one
+    places = [place / name for name in dict.fromkeys(names) for place in (Path(), folder)]
     for file in sorted(places, key=Path.is_file, reverse=True):
         if file.exists():
             return _plain(file, f"{key}: {file}")
