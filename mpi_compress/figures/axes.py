@@ -78,6 +78,12 @@ def _ticked(ax: Axes, which: Literal["x", "y"], unit: str, scale: str) -> str:
 
 
 def entry(label: str, most: int) -> str:
-    """A label as a legend shows it: not longer than a line; Matplotlib hides those that begin with _."""
+    """A label as a legend shows it: not longer than a line, without parts from its middle; Matplotlib hides those that begin with _."""
     label = f" {label}" if label.startswith("_") else label
-    return label if len(label) <= most else f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}"
+    if len(label) <= most:
+        return label
+    first, *parts = label.split(", ")
+    while len(parts) > 1 and len(f"{first}, …, {', '.join(parts)}") > most:
+        parts = parts[1:]
+    short = f"{first}, …, {', '.join(parts)}"
+    return short if parts and len(short) <= most else f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}"

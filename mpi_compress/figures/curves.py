@@ -21,7 +21,7 @@ from mpi_compress.results.columns import COLUMNS, column_of, known
 from mpi_compress.results.reader import Run
 
 _ROOM = 0.09  # the share of the axis between 0 and the first point
-_SPARSE = 3  # points, up to which each has its marker
+_SPARSE = 3  # points, up to which each has its marker, and a curve does not set the end of a logarithmic axis
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
 _ROUNDING = 1e-9  # a curve that goes on below this share of its greatest value has come down by itself
 _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
@@ -44,6 +44,7 @@ def draw_on(
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
+    lowest = 0.0 if points or yscale != "log" else _lowest(drawn)
     named_already, starts, ends, noisy, each_look = set(), [], [], False, looks(names, not figure.bounds)
     for line in drawn:
         look, number = each_look[line.label], names.index(line.label)
@@ -53,13 +54,14 @@ def draw_on(
         if line.x is None:
             _draw_level(ax, line, yscale, {k: v for k, v in look.items() if k != "marker"})
             continue
-        keep = shown(line.x, line.y, xscale, yscale) & (line.y <= highest)
-        each = points or len(np.unique(line.x[keep])) <= _SPARSE
+        each = points or len(np.unique(line.x)) <= _SPARSE
+        bottom = lowest if each else 0.0
+        keep = shown(line.x, line.y, xscale, yscale) & (line.y <= highest) & ((line.y >= bottom) | (bottom == 0))
         noisy |= _draw_curve(ax, line.rows(keep), (xscale, yscale), look, None if each else (0.03 + 0.02 * (number % 7), 0.2))
         if not points and xscale == "log" and keep.any() and _starts_at_zero(line, yscale, highest):
             first = int(np.argmax(keep))
             starts.append((float(line.y[0]), (float(line.x[first]), float(line.y[first])), look["color"]))
-        if not points and yscale == "log" and (last := _before_zero(line)) is not None:
+        if not points and yscale == "log" and (last := _before_end(line, bottom)) is not None:
             ends.append(((float(line.x[last]), float(line.y[last])), float(line.x[last + 1]), look["color"]))
     _draw_bounds(ax, runs, figure, names, name)
     ax.set(xscale=xscale, yscale=yscale)
@@ -78,10 +80,16 @@ def _starts_at_zero(line: Line, yscale: str, ceiling: float) -> bool:
     return bool(line.x[0] == 0 and shown(line.x[:1], line.y[:1], "linear", yscale)[0] and line.y[0] <= ceiling)
 
 
-def _before_zero(line: Line) -> int | None:
-    """The last row of a line above 0, if the line falls from there, which is far above rounding, to 0 or below; None if not."""
-    above = np.flatnonzero(line.y > 0)
-    if not above.size or above[-1] + 1 == line.y.size or not line.y[above[-1] + 1] <= 0:
+def _lowest(drawn: Sequence[Line]) -> float:
+    """Where the plot ends for curves of few points, such as sending the data: a tenth of the least that others come to; 0 without others."""
+    others = [line.y[line.y > 0] for line in drawn if line.x is not None and len(np.unique(line.x)) > _SPARSE]
+    return min((float(y.min()) for y in others if y.size), default=0.0) / 10
+
+
+def _before_end(line: Line, bottom: float) -> int | None:
+    """The last row of a line above the bottom, if the line falls from there, which is far above rounding, to it or below; None if not."""
+    above = np.flatnonzero(line.y > bottom)
+    if not above.size or above[-1] + 1 == line.y.size or not line.y[above[-1] + 1] <= bottom:
         return None
     return int(above[-1]) if line.y[above[-1]] > _ROUNDING * np.max(line.y[above]) else None
 
@@ -186,9 +194,9 @@ def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str
 
 
 def draw_ends(ax: Axes, ends: Sequence[tuple[tuple[float, float], float, str]]) -> None:
-    """Draw where curves fall to y = 0, as sending the data does in one round: a line down to a triangle at the bottom.
+    """Draw where curves leave the plot, as sending the data does in one round: a line down to a triangle at the bottom.
 
-    Of each curve `ends` has its last point (x, y) above 0, the x at which it is 0, and its colour.
+    Of each curve `ends` has its last point (x, y) above the bottom, the x at which it is below, and its colour.
     """
     bottom = ax.get_ylim()[0]
     for (before, y), x, colour in ends:

@@ -95,6 +95,7 @@ def test_an_end_that_a_logarithmic_axis_does_not_have_is_refused(ax):
 def test_an_entry_of_a_legend_is_at_most_as_long_as_a_line():
     assert axes.entry("abcdefgh", 8) == "abcdefgh"
     assert axes.entry("abcdefghijkl", 8) == "abcd … l"
+    assert axes.entry("EF21, top 10 %, down dense, tuned step = 16 theory", 40) == "EF21, …, tuned step = 16 theory"
     assert axes.entry("_hidden", 48) == " _hidden", "Matplotlib leaves out what begins with _"
 
 

@@ -81,7 +81,7 @@ def test_a_curve_that_diverges_is_drawn_up_to_ten_times_what_the_others_reach():
     [([1, 0.1, 0], 1), ([1, 0.1, -1e-17], 1), ([1, 1e-10, 0], None), ([1, 2e-9, 0], 1), ([1, 0.1], None), ([0, 0], None), ([1, 0, 0.5, 0, 0], 2)],
 )
 def test_a_fall_to_0_is_one_from_far_above_rounding(y, last):
-    assert curves._before_zero(line(y)) == last
+    assert curves._before_end(line(y), 0.0) == last
 
 
 def test_a_start_at_0_is_one_that_could_be_drawn_but_for_the_axis():

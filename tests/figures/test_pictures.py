@@ -152,12 +152,14 @@ def test_a_width_is_read_in_its_unit(width, inches):
     assert style.inches(width) == (None if inches is None else pytest.approx(inches))
 
 
+@pytest.mark.parametrize("last", [-1e-17, 0.0, 1e-30, 1e-14])
 @pytest.mark.parametrize("xscale", ["linear", "log"])
-def test_a_curve_that_falls_to_zero_in_one_round_ends_in_a_triangle_at_the_bottom(xscale):
+def test_a_curve_that_falls_below_the_others_in_one_round_ends_in_a_triangle_at_the_bottom(xscale, last):
     _, ax = plt.subplots()
     x = np.arange(5.0)
-    drawn = [Line("slow", x, 0.5**x), Line("the data", x[:2] * 3, np.array([1.0, -1e-17])), Line("rounding", x, np.array([1, 1e-5, 1e-12, 0, 0]))]
+    drawn = [Line("slow", x, 0.5**x), Line("the data", x[:2] * 3, np.array([1.0, last])), Line("rounding", x, np.array([1, 1e-5, 1e-12, 0, 0]))]
     draw_on(ax, [], drawn, FigureTable(x="round", y="suboptimality", xscale=xscale, yscale="log"), [line.label for line in drawn])
     (triangle,) = (line for line in ax.lines if line.get_marker() == "v")
     assert triangle.get_xydata().tolist() == [[3.0, ax.get_ylim()[0]]]
+    assert ax.get_ylim()[0] > 1e-14, "a curve of two points does not lengthen the axis"
     plt.close("all")
