@@ -24,6 +24,14 @@ _AROUND = 2.0  # points between a legend and a curve
 _BETWEEN = 1.5  # sizes of the font between two columns of entries
 
 
+def narrow(legend: Legend) -> None:
+    """Write a legend smaller where it is wider than its plot, so that it covers no tick."""
+    excess = legend.get_window_extent().width - legend.axes.bbox.width + 2 * _AROUND * figure_of(legend.axes).dpi / 72.0
+    widest = max(text.get_window_extent().width for text in legend.get_texts())
+    for text in legend.get_texts() if excess > 0 else ():
+        text.set_fontsize(float(text.get_fontsize()) * 0.97 * max(0.3, 1 - excess / widest))
+
+
 def place(legend: Legend) -> bool:
     """Put a legend among the curves of its axes where it meets none; False if there is no such place."""
     ax = legend.axes

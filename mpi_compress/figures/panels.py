@@ -14,7 +14,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, by_seed, tuned_text, without_common
 from mpi_compress.figures.axes import LONGEST, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, handles_of, heading, make_room, place, put_below
+from mpi_compress.figures.legends import INSIDE, handles_of, heading, make_room, narrow, place, put_below
 from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, looks
 from mpi_compress.figures.words import measuring, number, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
@@ -132,6 +132,7 @@ def _write_notes(fig: Figure, axes: Sequence[Axes], each: Sequence[_Panel], name
         with measuring():
             fig.draw_without_rendering()
             for legend in legends:
+                narrow(legend)
                 if not place(legend):
                     make_room(legend)
 

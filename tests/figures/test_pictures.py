@@ -10,7 +10,7 @@ from helpers.made_up import made_up_results
 from matplotlib.colors import to_rgb
 
 from mpi_compress.evidence.lines import Line
-from mpi_compress.figures import curves, plotting, style, words
+from mpi_compress.figures import curves, legends, plotting, style, words
 from mpi_compress.figures.curves import draw_on
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import FigureTable
@@ -139,6 +139,18 @@ def test_a_difference_is_not_broken_before_what_is_taken_away():
     with mpl.rc_context(style.STYLE):
         room = words.width("suboptimality f(x) −", 8)
         assert words.wrapped("suboptimality f(x) − f*", room, 8) == "suboptimality\nf(x) − f*"
+
+
+def test_a_legend_wider_than_its_plot_is_written_smaller():
+    figure, ax = plt.subplots(figsize=(2, 2))
+    ax.plot([0, 1], [0, 1], label="tuned step = 0.2/L, var = 9.93")
+    legend = ax.legend()
+    figure.draw_without_rendering()
+    assert legend.get_window_extent().width > ax.bbox.width
+    legends.narrow(legend)
+    figure.draw_without_rendering()
+    assert 0.8 * ax.bbox.width < legend.get_window_extent().width < ax.bbox.width
+    plt.close(figure)
 
 
 def test_ticks_of_a_paper_are_large_enough_to_read(job):

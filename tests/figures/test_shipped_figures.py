@@ -59,7 +59,9 @@ def _covered(figure):
     if legends:
         figure.canvas.draw()
     pixels = np.asarray(figure.canvas.buffer_rgba())[::-1, :, :3]
-    for _, legend, box in legends:
+    for ax, legend, box in legends:
+        if box.x0 < ax.bbox.x0 or box.x1 > ax.bbox.x1:
+            yield f"a legend is wider than its plot: {[t.get_text() for t in legend.get_texts()]}"
         x0, y0, x1, y1 = (round(v) for v in box.extents)
         behind = pixels[max(0, y0 + 1) : y1 - 1, max(0, x0 + 1) : x1 - 1]
         if behind.size == 0 or behind.min() < 200:
