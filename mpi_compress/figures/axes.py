@@ -78,7 +78,7 @@ def _ticked(ax: Axes, which: Literal["x", "y"], unit: str, scale: str) -> str:
 
 
 def entry(label: str, most: int) -> str:
-    """A label as a legend shows it: not longer than a line, without parts from its middle; Matplotlib hides those that begin with _."""
+    """A label as a legend shows it: a line at most, parts of its middle left out; Matplotlib hides those that begin with _."""
     label = f" {label}" if label.startswith("_") else label
     if len(label) <= most:
         return label

@@ -81,13 +81,13 @@ def _starts_at_zero(line: Line, yscale: str, ceiling: float) -> bool:
 
 
 def _lowest(drawn: Sequence[Line]) -> float:
-    """Where the plot ends for curves of few points, such as sending the data: a tenth of the least that others come to; 0 without others."""
+    """Where the plot ends for curves of few points, such as sending the data: a tenth of the others' least; 0 without others."""
     others = [line.y[line.y > 0] for line in drawn if line.x is not None and len(np.unique(line.x)) > _SPARSE]
     return min((float(y.min()) for y in others if y.size), default=0.0) / 10
 
 
 def _before_end(line: Line, bottom: float) -> int | None:
-    """The last row of a line above the bottom, if the line falls from there, which is far above rounding, to it or below; None if not."""
+    """The last row of a line above the bottom, if from there, far above rounding, it falls to the bottom or below; None if not."""
     above = np.flatnonzero(line.y > bottom)
     if not above.size or above[-1] + 1 == line.y.size or not line.y[above[-1] + 1] <= bottom:
         return None
