@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")  # one thread a rank, set before NumPy is imported: more would change bits
 
-if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these parts
+if TYPE_CHECKING:  # a package of parts is, to its user, the registry of these parts
     from mpi_compress.algorithms import Algorithm, Estimator, Setting, needs
     from mpi_compress.algorithms.contract import AnswersEach
     from mpi_compress.algorithms.sampling import Batches

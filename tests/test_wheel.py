@@ -40,7 +40,7 @@ def test_a_wheel_installs_and_runs_in_a_clean_environment(tmp_path):
         typed(*launcher, bin_ / "mpi-compress", "run", job, "--out", out, "--quiet")
         results += (out / "job").glob("*.h5")
     said = typed(bin_ / "mpi-compress", "show", *results)
-    assert ("\nequal" in said, said[-8:]) == (True, " 5 rows\n")
+    assert ("\nequal" in said, said[-11:]) == (True, " 5 records\n")
     for name in ("demo", "jobs/demo.toml"):  # the package's, and its results here
         typed(bin_ / "mpi-compress", "run", name, *SETTINGS)
     assert list((tmp_path / "results" / "demo").glob("CAT*.h5"))

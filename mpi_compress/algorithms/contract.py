@@ -57,11 +57,11 @@ class Setting:
     x_star: Vector | None = None  # (d,), where it is known
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
     participants: int | None = None  # r of the n workers that take part in each round; None: all
-    whole: Callable[[Rows], Objective] | None = None  # f of all rows, where rows say all of it: a loss of a margin, no model
+    whole: Callable[[Rows], Objective] | None = None  # f of all samples, where samples say all of it: a loss of a margin, no model
     robust: RobustMean | None = None  # what the master takes in place of the mean of the messages; None: the mean
     byzantine: Byzantine | None = None  # the workers that lie; None: none does
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
-    clips_rows: bool = False  # True: workers' gradients are those of clipped rows, perhaps with noise
+    clips_rows: bool = False  # True: workers' gradients are those of clipped samples, perhaps with noise
 
     @property
     def r(self) -> int:
@@ -78,7 +78,7 @@ class Method(Linked, Foretold, ABC):
     paper: ClassVar[str] = ""
     needs: ClassVar[Sequence[Need]] = ()  # of the problem, the links and the setting: `needs.check_needs`
     shares: ClassVar[Sequence[str]] = ()  # parameters that must be above 0 and at most 1
-    theory: ClassVar[str] = ""  # its theorem's step as a formula; the formulas of its parameters may name it `theory`
+    theory: ClassVar[str] = ""  # its theoretical step size as a formula; the formulas of its parameters may name it `theory`
     theory_is_convex: ClassVar[bool] = False  # True: that theorem is about convex f_i
     shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
     answers_each: ClassVar[bool] = False  # True: its master has a message of its own for each worker, as `AnswersEach` says
@@ -88,8 +88,8 @@ class Method(Linked, Foretold, ABC):
     logs: ClassVar[Sequence[str]] = ()  # columns that `worker_logs` adds to the trace
     log: Any = None  # a `Log`, where columns of the trace are more than the means of these
     step: Any = None  # γ, the step size, where there is one; a bound method has its value
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
     average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all
     first: First | None = None  # what round 0 sends: whole gradients, or compressed ones; None: as later rounds

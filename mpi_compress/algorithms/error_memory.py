@@ -15,7 +15,7 @@ from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.scaled_vector import ScaledVector
 
-_REMEASURED = 1e-8  # a norm that is followed is measured anew below this share of what was added and taken out
+_REMEASURED = 1e-8  # a norm that is followed is measured again below this share of what was added and taken out
 
 LOGS = ("error_norm", "total_error", "density", "corrected_norm")
 """A worker's numbers: ‖e_i‖², its sum over the rounds so far, the share of coordinates in its last message, ‖p_i/γ‖² of the last

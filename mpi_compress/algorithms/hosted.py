@@ -1,4 +1,4 @@
-"""The workers that one process hosts, and how they play a round."""
+"""The workers that one process hosts, and how they run a round."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from mpi_compress.problem.points import Standing
 
 @dataclass
 class HostedWorkers:
-    """The workers hosted here, in worker order. A way of the engine plays them together, equal to `messages` to the last bit."""
+    """The workers hosted here, in worker order. A fast path runs them together, equal to `messages` to the last bit."""
 
     algorithm: Method
     objectives: Mapping[int, Objective]  # f_i of each

@@ -1,4 +1,4 @@
-"""Methods that are products of parts with files of their own: each states its parts, its theorem's step, and its paper."""
+"""Methods that are products of parts with files of their own: each states its parts, its theoretical step size, and its paper."""
 
 from dataclasses import field
 from typing import Any

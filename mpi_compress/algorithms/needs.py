@@ -55,11 +55,11 @@ SMOOTH = Need(lambda m: "L_max" in m.setting.numbers, "{name} needs a loss that 
 OPTIMUM = Need(lambda m: m.setting.x_star is not None, "{name} needs x*, which is not known here", of=("x*",))
 LINEAR = Need(
     lambda m: m.setting.whole is not None,
-    "{name} sends the rows of a linear model: name a loss of a margin, such as logistic, and no model",
+    "{name} sends the samples of a linear model: name a loss of a margin, such as logistic, and no model",
 )
 NOTHING_CLIPPED = Need(
     lambda m: not m.setting.clips_rows,
-    "{name} uses more of the rows than their gradients, and clip_rows clips these alone: leave it out of [objective]",
+    "{name} uses more of the samples than their gradients, and clip_rows clips these alone: leave it out of [objective]",
 )
 ONE_STEP_SIZE = Need(lambda m: isinstance(m.step, float), "{name} takes one step size for all rounds")
 HEARS_MEAN = Need(

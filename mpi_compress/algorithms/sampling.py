@@ -2,7 +2,7 @@
 
 The rows are drawn from the worker's batch stream, for many rounds at once, since moving a generator to an address costs more than
 drawing a row. Each draw has the address (worker, chapter), a chapter being an epoch or a fixed number of rounds: the rows of a
-round do not depend on the compressor, the layout or the rounds played before.
+round do not depend on the compressor, the layout or the rounds run before.
 """
 
 import math
@@ -33,7 +33,7 @@ class Batches:
 
     def __init__(self, batch: int, sampling: Sampling):
         self.batch, self.sampling = batch, sampling
-        self._drawn: dict[int, tuple[int, NDArray[np.uint64]]] = {}  # worker → chapter and its rows
+        self._drawn: dict[int, tuple[int, NDArray[np.uint64]]] = {}  # worker → chapter and its samples
 
     def rows(self, size: int, t: Round, number: int | None = None) -> NDArray[np.uint64]:
         """The rows of worker t.who in round t.k, whose shard has `size` rows; `number` as in `Method.rows`."""

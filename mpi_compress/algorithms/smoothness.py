@@ -21,7 +21,7 @@ from mpi_compress.problem.second_order import dense_hessian, smoothness_diagonal
 
 OF_ROWS = Need(
     lambda m: m.setting.whole is not None,
-    "{name} needs a matrix L_i of each worker, from rows of a linear model: name a loss of a margin, such as logistic, no model",
+    "{name} needs a matrix L_i of each worker, from samples of a linear model: name a loss of a margin, such as logistic, no model",
 )
 FITS = Need(
     lambda m: m.matrix == "diagonal" or m.setting.dim <= DENSE_HESSIAN_UP_TO,

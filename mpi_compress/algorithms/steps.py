@@ -177,7 +177,7 @@ def _formulas(cls: Any) -> dict[Field[Any], bool]:
 
 
 def names_of(value: Any, theory: str) -> set[str]:
-    """The quantities that a parameter's formulas name, those of the theorem's step in place of its name."""
+    """The quantities that a parameter's formulas name, those of the theoretical step size in place of its name."""
     named = {name for formula in formulas_in(value) for name in names_in(formula)}
     return named - {THEORY} | names_in(theory) if THEORY in named and theory else named
 
@@ -188,7 +188,7 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
     Args:
         key: the parameter, for errors.
         numbers: what formulas may name.
-        theory: the theorem's step as a formula; "": the method states none.
+        theory: the theoretical step size as a formula; "": the method states none.
 
     Raises:
         NotMet: a compressor or a method that does not state what the formula names.
@@ -200,7 +200,7 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
             raise ValueError(nearest(name, known, "quantity"))
     for name in named & OF_COMPRESSORS.keys() - numbers.keys():
         way, (what, such) = OF_COMPRESSORS[name]
-        raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none; one with it is wanted, {such}")
+        raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none; one with it is required, {such}")
     if THEORY in names_of(value, ""):
         if not theory:
             raise NotMet(f"{key} = '{value}' names the step of a theorem, and this method states none")

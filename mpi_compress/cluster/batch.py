@@ -48,7 +48,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Array:
-    """Tasks that SLURM takes at once. Task i plays the run of number first + i, or `pack` runs from first + i·pack on."""
+    """Tasks that SLURM takes at once. Task i executes the run of number first + i, or `pack` runs from first + i·pack on."""
 
     first: int
     tasks: Sequence[int]  # numbers of runs from `first` on, ascending
@@ -66,7 +66,7 @@ class Array:
 
 
 def arrays(indices: Iterable[int], most: int, pack: int = 1) -> list[Array]:
-    """The arrays that play these runs; the tasks of each have numbers below `most`, as SLURM's MaxArraySize asks."""
+    """The arrays of these runs; the tasks of each have numbers below `most`, as SLURM's MaxArraySize asks."""
     found: dict[int, list[int]] = {}
     runs = most * pack
     for index in sorted(indices):
@@ -75,7 +75,7 @@ def arrays(indices: Iterable[int], most: int, pack: int = 1) -> list[Array]:
 
 
 def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], ranks: int, options: Options) -> str:
-    """The batch script of all tasks, for the job of this `name`; its argument is the number of the run that task 0 plays.
+    """The batch script of all tasks, for the job of this `name`; its argument is the number of the run of task 0.
 
     Args:
         folder: where the tasks' output goes.

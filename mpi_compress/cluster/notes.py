@@ -29,7 +29,7 @@ class Submitted:
 
     job: str | None  # SLURM's number; None: not known, so that the queue is searched for the mark
     mark: str  # the comment by which SLURM's queue shows it
-    first: int  # the run that task 0 plays
+    first: int  # the run of task 0
     tasks: Mapping[str, int]  # key of a run → its number from `first` on; earlier versions noted the run's id alone
     pack: int = 1  # runs of a task
 

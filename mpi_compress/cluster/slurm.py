@@ -28,7 +28,7 @@ _ENDED = (
 
 @dataclass(frozen=True)
 class Task:
-    """A task of an array, which plays one run."""
+    """A task of an array, which executes one run."""
 
     id: str  # as SLURM writes it, 17_3
     state: str  # SLURM's word, "" if it has left the queue; SILENT if SLURM does not answer

@@ -26,7 +26,7 @@ class Submission:
     run: Sequence[str]  # arguments of `mpi-compress run`, without --index
     todo: Mapping[int, Status]  # number of a run → its status
     options: Options
-    fresh: bool = False  # runs that have been played are played anew
+    fresh: bool = False  # runs that are done are rerun
 
     @property
     def folder(self) -> Path:
@@ -38,7 +38,7 @@ class Submission:
         return arrays(self.todo, slurm.most_tasks(), self.options.pack)
 
     def text(self, frozen: Path | None = None) -> str:
-        """The script, whose tasks play the job as it is frozen there, or as it is when they start."""
+        """The script, whose tasks run the job as it is frozen there, or as it is when they start."""
         ranks = max(spec.workers.count for spec in self.job.runs) + 1
         run = [*self.run, "--submitted", str(frozen.absolute())] if frozen else self.run
         return script(self.job.name, self.folder, run, self.parts, ranks, self.options)
@@ -55,7 +55,7 @@ class Submission:
             return now._submit()
 
     def _set_aside(self) -> None:
-        """Rename the results of the runs to be played: what cannot be read, and what is done; UserError where that fails."""
+        """Rename the results of the runs ahead: what cannot be read, and what is done; UserError where that fails."""
         for spec in self.job.runs:
             file = result_file(self.job.name, spec.label, spec.run_id, self.out) if spec.index in self.todo else Path()
             if not file.is_file():
@@ -63,7 +63,7 @@ class Submission:
             try:
                 kept = set_aside(file)
             except OSError as error:
-                raise UserError(f"{file}: cannot be renamed, to play its run again: {error.strerror}") from None
+                raise UserError(f"{file}: cannot be renamed, to run it again: {error.strerror}") from None
             why = f"{self.todo[spec.index].reason}; " if self.todo[spec.index].state is State.UNREADABLE else ""
             print_line(f"mpi-compress: {spec.where}{why}it is kept as {kept}, and its run is submitted")
 

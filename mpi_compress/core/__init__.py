@@ -1,1 +1,1 @@
-"""What every other room may use: errors, registries of parts, expressions, random streams, progress, signals."""
+"""What every other package may use: errors, registries of parts, expressions, random streams, progress, signals."""

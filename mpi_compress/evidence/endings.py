@@ -23,7 +23,7 @@ _HALF_THE_PACE = 0.1  # of the last half's logarithm: five tenths lie between th
 class Tail(NamedTuple):
     """A column in tenths of a run's rounds; NaN where a tenth has no row."""
 
-    middle: float  # from 0.4 to 0.5 of the run: the quartile of rows that is nearer to the target
+    middle: float  # from 0.4 to 0.5 of the run: the quartile of records that is nearer to the target
     near: float  # from 0.8 to 0.9: the same
     before: float  # from 0.8 to 0.9: the median
     last: float  # from 0.9 on: the median

@@ -35,7 +35,7 @@ class Outcome:
     runs: list[Run] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     problem: str = ""  # why runs are missing, if it is known
-    begun: list[Run] = field(default_factory=list)  # what runs have written so far that are stopped, failed or still played
+    begun: list[Run] = field(default_factory=list)  # what runs have written so far that are stopped, failed or under way
     missing: list[tuple[RunSpec, str]] = field(default_factory=list)  # runs without a finished result, those begun too, and why
     out: Path = Path("results")  # where its results are
 
@@ -65,11 +65,11 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """Where the data come from: "stand-in", "generated" or "real"."""
+        """Where the data come from: "substitute", "generated" or "real"."""
         if not self.job:
             return ""
         if self.job.stand_ins:
-            return "stand-in"
+            return "substitute"
         return "generated" if any(s.data.generator for s in self.job.runs) else "real"
 
     @property
@@ -94,7 +94,7 @@ class Outcome:
         """Where a claim stands on the scorecard: a key of `GROUPS`."""
         if verdict.claim.basis == "ours":
             return "ours"
-        others = verdict.claim.basis == "other data" or self.kind == "stand-in" or verdict.elsewhere
+        others = verdict.claim.basis == "other data" or self.kind == "substitute" or verdict.elsewhere
         return "elsewhere" if others else "paper"
 
 
@@ -103,7 +103,7 @@ LABEL_OPTION = "--only: "
 
 GROUPS = {
     "paper": "The papers' claims, in the papers' setting",
-    "elsewhere": "The papers' claims, on stand-ins and other data",
+    "elsewhere": "The papers' claims, on substitutes and other data",
     "ours": "Lines of our own",
 }
 _WORDS = {
@@ -247,7 +247,7 @@ def readable(files: Sequence[Path], of_job: bool = False) -> tuple[list[Run], li
 def _refuse_none(job: Job, out: Path) -> list[Run]:
     absent = next((spec.missing for spec in job.runs if spec.missing), "")
     if not absent and any((out / folder_of_trials(job.name, job.runs)).glob("*.h5*")):
-        absent = "only trials of [tune] are there: `mpi-compress run` goes on with them, `watch` shows those that are being played"
+        absent = "only trials of [tune] are there: `mpi-compress run` goes on with them, `watch` shows those that are under way"
     raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
 
 

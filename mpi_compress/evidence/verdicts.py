@@ -32,11 +32,11 @@ class Verdict:
     claim: Claim
     values: list[float]  # one for each seed; empty where results are missing
     why: str = ""  # why there is no value
-    unreached: Sequence[str] = ()  # levels that runs never came down to, which count as infinite
+    unreached: Sequence[str] = ()  # targets that runs never reached, which count as infinite
     edges: Sequence[str] = ()  # runs that were best at the edge of a grid, beyond which a better one may lie
     untested: str = ""  # why the values are no test of the claim
     between: Sequence[tuple[float, float]] = ()  # for each seed where the value lies; empty where it is known
-    cut: Sequence[str] = ()  # runs that were cut off before a level
+    cut: Sequence[str] = ()  # runs that were cut off before a target
     steps: Sequence[str] = ()  # runs whose tuned number lies between two trials
     elsewhere: str = ""  # what makes the data others than the claim's
 
@@ -128,7 +128,7 @@ class Verdict:
         other = f" [on other data: {self.elsewhere}]" if self.elsewhere else ""
         whose = {"paper": other, "other data": " [on data that the paper does not have]", "ours": " [our own line]"}[c.basis]
         note = f"\n    note: {c.note}" if c.note else ""
-        return f"{c.id}: {c.says}{whose}{words}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
+        return f"{c.id}: {c.says}{whose}{words}\n    {paper}ours {ours}; required {c.holds}: {outcome}{note}"
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -193,7 +193,7 @@ def _both_missed(told: Mapping[str, Sequence[str]], values: Sequence[float]) -> 
     """That a value is no number since it compares runs of which none comes down to the level, and which were cut off; or ""."""
     if not (told["unreached"] or told["cut"]) or not np.isnan(values).any():
         return ""
-    return "no run comes down to the level" + (f": {'; '.join(told['cut'])}" if told["cut"] else "")
+    return "no run reaches the target" + (f": {'; '.join(told['cut'])}" if told["cut"] else "")
 
 
 def _between(claim: Claim, runs: Mapping[str, Run | None], ends: Mapping[int, tuple[float, float]]) -> tuple[float, float]:
@@ -247,7 +247,7 @@ def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
 def check_records(job: Job, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
     """For each number of each record of these runs whether they need no more, and a line that says so.
 
-    Of several seeds the median counts; it is infinite where half of them do not reach the record's level.
+    Of several seeds the median counts; it is infinite where half of them do not reach the record's target.
     """
     for record in job.records:
         those = [run for run in runs if run.label == record.run]
@@ -258,4 +258,4 @@ def check_records(job: Job, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
                 yield False, f"{said}; not reached: does not hold"
             else:
                 verdict = "equal" if played == claimed else "fewer" if played < claimed else "more: does not hold"
-                yield played <= claimed, f"{said}, {played:,.0f} played: {verdict}"
+                yield played <= claimed, f"{said}, {played:,.0f} found: {verdict}"

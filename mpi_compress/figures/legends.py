@@ -113,7 +113,7 @@ def handles_of(each: Sequence[Axes]) -> dict[str, Any]:
 def heading(runs: Sequence[Run], noisy: bool) -> str | None:
     """The legend's title, which says what lines and bands are where there are several seeds, or noise."""
     seeds = max(map(len, by_seed(runs)))
-    share = f"{100 * (INNER[1] - INNER[0]):.0f} % of nearby rows"
+    share = f"{100 * (INNER[1] - INNER[0]):.0f} % of nearby records"
     if seeds > 1:
-        return f"median and range over {seeds} seeds" + (", and over nearby rows if noisy" if noisy else "")
+        return f"median and range over {seeds} seeds" + (", and over nearby records if noisy" if noisy else "")
     return f"median and band of {share} if noisy" if noisy else None

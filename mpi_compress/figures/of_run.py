@@ -17,7 +17,7 @@ _LINE = 0.16  # inches of a line of text
 def draw_split(run: Run) -> Figure:
     """A bar for each worker, its rows stacked by label; UserError if the result does not have them."""
     if "rows" not in run.split:
-        raise UserError(f"{run.file}: does not say which rows its workers had; an earlier version wrote it")
+        raise UserError(f"{run.file}: does not say which samples its workers had; an earlier version wrote it")
     rows = run.split["rows"]
     labels, counts = run.split.get("labels", np.empty(0)), run.split.get("counts", rows[:, np.newaxis])
     K = counts.shape[1]

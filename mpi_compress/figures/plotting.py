@@ -92,7 +92,7 @@ def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable) -> None:
         if figure.at:
             ((column, level),) = figure.at.items()
             raise UserError(f"nothing to draw: no run comes down to {column} = {level:g}")
-        raise UserError(f"nothing to draw: no row has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show")
+        raise UserError(f"nothing to draw: no record has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show")
 
 
 def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float) -> Axes:
@@ -152,7 +152,7 @@ def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -
 def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:
     """Draw runs that have rows; UserError if the file cannot be written. Why that is not possible yet; "" if it is."""
     if not runs:
-        return "no run has a row yet"
+        return "no run has a record yet"
     try:
         drawn = draw(runs, figure)
     except UserError as error:

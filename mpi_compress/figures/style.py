@@ -61,7 +61,7 @@ def inches(width: "str | float | None", where: str = "width") -> float | None:
     found = re.fullmatch(r"\s*(\d*\.?\d+)\s*(in|cm|mm|pt)?\s*", str(width))
     value = float(found[1]) * _INCHES[found[2] or "in"] if found else math.nan
     if not _LEAST <= value <= _MOST:
-        wanted = f"a width from {_LEAST:g}in to {_MOST:g}in is wanted, such as 3.3in, 84mm, 8.4cm or 239pt"
+        wanted = f"a width from {_LEAST:g}in to {_MOST:g}in is required, such as 3.3in, 84mm, 8.4cm or 239pt"
         raise UserError(f"{where}: {width!r} was given; {wanted}")
     return value
 

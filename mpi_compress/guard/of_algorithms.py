@@ -1,4 +1,4 @@
-"""A method in rounds against its contract: its workers played together, and each by itself, on one worker and on three."""
+"""A method in rounds against its contract: its workers run together, and each by itself, on one worker and on three."""
 
 import copy
 import warnings
@@ -81,7 +81,7 @@ def rehearsal(method: Method, play: Callable[[], None]) -> Iterator[Finding]:
         if is_ours(method) or isinstance(error, GlobalDraw):
             raise
         why = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}{place_in_part(error)}"
-    yield Finding("rehearsal", not why, why or "two rounds change what they may; run JOB --verify plays them on several layouts")
+    yield Finding("rehearsal", not why, why or "two rounds change what they may; run JOB --verify runs them on several layouts")
 
 
 def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str]) -> Iterator[Finding]:
@@ -89,7 +89,7 @@ def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Ca
     line ends with what `makers` says of a stage: who makes what is noted there."""
     differing = {way: key for way, notes in others.items() if (key := first_difference(plain, notes))}
     if FAILED in plain or not differing:
-        said = f"cannot be played: {plain[FAILED]}" if FAILED in plain else f"{of} are the same {', '.join(others)}"
+        said = f"cannot be run: {plain[FAILED]}" if FAILED in plain else f"{of} are the same {', '.join(others)}"
         yield Finding("ways", FAILED not in plain, said)
         return
     way = min(differing, key=differing.__getitem__)
@@ -97,7 +97,7 @@ def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Ca
     what, when = named(key), "before the first round" if key[0] < 0 else f"in round {key[0]}"
     if FAILED in notes and key not in notes:
         what, when = "it", f"{when}, where it ends: {notes[FAILED]}"
-    text = f"{what} differs {when}, played {way}" + f", and {also}" * bool(also)
+    text = f"{what} differs {when}, run {way}" + f", and {also}" * bool(also)
     yield Finding("ways", False, text + makers([*STAGES][key[1]]))
 
 
@@ -144,7 +144,7 @@ class _Rounds:
         return zip(self.nodes, self.homes, strict=True)
 
     def round(self, k: int) -> dict[tuple[str, int], Any]:
-        """Play a round: its messages, and the states after it."""
+        """Run a round: its messages, and the states after it."""
         method, sent = self.method, {i: message for node, home in self._hosts() for i, message in self._sent(node, home, k)}
         uplink, downlink = method.uplink(self.nodes[0], k), method.downlink(self.nodes[0], k)
         ups = [uplink.unpack(Message(sent[i].data)) for i in self.fs]

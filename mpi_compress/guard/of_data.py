@@ -48,10 +48,10 @@ def of_partition(part: Partition) -> Iterator[Finding]:
                 continue
             dealt.append(f"{n} workers with {kind}")
             if once != again:
-                yield Finding("seed", False, f"the same seed deals other rows the second time, for {dealt[-1]}")
+                yield Finding("seed", False, f"the same seed assigns other samples the second time, for {dealt[-1]}")
             if once != other and not part.drawn:
-                yield Finding("seed", False, f"seeded = False is stated, and another seed deals other rows, for {dealt[-1]}")
-    text = f"each goes to one worker, for {', '.join(dealt)}" if dealt else f"none are dealt: {refused}"
+                yield Finding("seed", False, f"seeded = False is stated, and another seed assigns other samples, for {dealt[-1]}")
+    text = f"each goes to one worker, for {', '.join(dealt)}" if dealt else f"none are assigned: {refused}"
     yield Finding("rows", bool(dealt), text)
 
 
@@ -61,9 +61,9 @@ def _dealt(split: Split, labels: Vector) -> tuple[list[int], Any]:
 
 
 def made_up_view() -> ProblemView:
-    """A logistic regression on made-up rows, whose metrics can be asked."""
+    """A logistic regression on made-up samples, whose metrics can be asked."""
     rng = np.random.default_rng(SEED)
-    data = DataSet(Path("made-up"), "made-up rows", _ROWS, _DIM, _ROWS * _DIM)
+    data = DataSet(Path("made-up"), "made-up samples", _ROWS, _DIM, _ROWS * _DIM)
     view = ProblemView(data, losses.shipped("logistic")(), 0.1, None, rng.standard_normal(_DIM), 0.5)
     vars(view)["rows"] = Rows((rng.standard_normal((_ROWS, _DIM)),), rng.choice([-1.0, 1.0], _ROWS), _DIM)
     return view
@@ -83,13 +83,13 @@ def of_metric(metric: Metric, view: ProblemView) -> Iterator[Finding]:
     same = values[0] == values[1]
     yield Finding("calls", same, "give the same when asked again" if same else f"give {values[1]} when asked again at these points")
     kept = _content(view.rows) == before
-    yield Finding("arguments", kept, "are left as they are" if kept else "the problem's rows are changed")
+    yield Finding("arguments", kept, "are left as they are" if kept else "the problem's samples are changed")
 
 
 def of_generator(generator: Generator) -> Iterator[Finding]:
     """The same rows each time, finite, and as many as it says."""
     once, again = (_rows_of(_first_chunks(generator)) for _ in range(2))
-    yield _same("calls", once, again, "give the same rows when asked again", "give other rows when asked again")
+    yield _same("calls", once, again, "give the same samples when asked again", "give other samples when asked again")
     yield _finite(once)
     if once[0].nnz < _ENTRIES and (size := generator.size()) is not None:
         yield Finding("size", once[0].shape == size[:2], f"{size[0]} rows of {size[1]} are stated, and {once[0].shape} are made")
@@ -109,12 +109,12 @@ def of_format(how: Format, file: tuple[Path, int | None]) -> Iterator[Finding]:
     """The rows of a file of d columns, if they are known: the same each time, and in shares those of the whole."""
     path, dim = file
     whole, again = (_rows_of(how.read(path, dim, 0, 1).blocks) for _ in range(2))
-    yield _same("calls", whole, again, "read the same rows again", "read other rows the second time")
+    yield _same("calls", whole, again, "read the same samples again", "read other samples the second time")
     yield _finite(whole)
     if how.in_shares:
         shares = (block for i in range(_PARTS) for block in how.read(path, dim, i, _PARTS).blocks)
         text = f"{_PARTS} shares, each block in the place of its number,"
-        yield _same("shares", whole, _rows_of(shares), f"{text} are the whole", f"{text} are other rows than the whole")
+        yield _same("shares", whole, _rows_of(shares), f"{text} are the whole", f"{text} are other samples than the whole")
 
 
 def _rows_of(blocks: Any) -> tuple[Any, Vector]:
@@ -156,11 +156,11 @@ def of_stop(rule: StopRule) -> Iterator[Finding]:
         whole = _asked(rule, rows, {})
         again &= _asked(rule, rows, {}) == whole
         resumed &= all(_from_a_checkpoint(rule, rows, at) == whole for at in (1, _LOGGED // 3, _LOGGED - 1))
-        ended.append(f"one that {shape} {f'ends with row {whole[0]}' if whole[0] is not None else 'goes on'}")
-    yield Finding("answers", True, f"of {_LOGGED} rows of three runs: {', '.join(ended)}")
+        ended.append(f"one that {shape} {f'ends with record {whole[0]}' if whole[0] is not None else 'goes on'}")
+    yield Finding("answers", True, f"of {_LOGGED} records of three runs: {', '.join(ended)}")
     yield Finding("calls", again, "give the same when asked again" if again else "give something else when asked again")
-    why = "what a stop knows of earlier rows has to be in memory"
-    same = "a run that goes on from a checkpoint ends with the same row"
+    why = "what a stop knows of earlier records has to be in memory"
+    same = "a run that goes on from a checkpoint ends with the same record"
     yield Finding("checkpoints", resumed, same if resumed else f"a run that goes on ends elsewhere, or notes something else: {why}")
 
 

@@ -210,8 +210,8 @@ def mean_of_rows(model: Model, rows: Rows) -> Iterator[Finding]:
     same = once[0] == again[0] and np.array_equal(once[1], again[1])
     yield Finding("calls", same, "give the same when asked again" if same else "give something else when asked again")
     close = abs(twice[0] - once[0]) <= 1e-4 * (1e-6 + abs(once[0]))
-    text = f"the loss of {len(rows)} rows is {once[0]:.6g}, and of the same rows twice {twice[0]:.6g}"
-    yield Finding("mean", close, text + "; it should be the mean of the rows" * (not close))
+    text = f"the loss of {len(rows)} rows is {once[0]:.6g}, and of the same samples twice {twice[0]:.6g}"
+    yield Finding("mean", close, text + "; it should be the mean of the samples" * (not close))
 
 
 def hessian_product(model: Model, rows: Rows) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """What a claim can ask of a run: each function, how a claim writes it, what it says, and how a result answers.
 
-Any other name is a column's: `cost_up('GD')` is its last entry, `cost_up('GD', loss=0.4)` that of the first row with loss ≤ 0.4.
+Any other name is a column's: `cost_up('GD')` is its last entry, `cost_up('GD', loss=0.4)` that of the first record with loss ≤ 0.4.
 """
 
 import json
@@ -56,11 +56,11 @@ class Function:
 
     usage: str  # a claim writes it so
     says: str
-    of_rows: Callable[[NDArray], float] | None = None  # takes a column or a formula, in all rows or in those of a window
+    of_rows: Callable[[NDArray], float] | None = None  # takes a column or a formula, in all records or in those of a window
     of_run: Callable[[Run], float] | None = None
 
 
-_OVER = "of a column or of a formula in columns, over all rows, or those with 9 < epoch ≤ 10"
+_OVER = "of a column or of a formula in columns, over all records, or those with 9 < epoch ≤ 10"
 FUNCTIONS = {
     "largest": Function("largest('distance / bound', 'GD')", f"the largest value {_OVER}", np.nanmax),
     "smallest": Function("smallest('loss', 'GD', epoch=(9, 10))", f"the smallest value {_OVER}", np.nanmin),
@@ -69,7 +69,7 @@ FUNCTIONS = {
 }
 _COLUMNS = (
     Function("COLUMN('GD')", "a column's last entry; over several runs, as of 'T = *', the smallest"),
-    Function("COLUMN('GD', loss=0.4)", "its entry in the first row whose loss is 0.4 or less; infinite where there is none"),
+    Function("COLUMN('GD', loss=0.4)", "its entry in the first record whose loss is 0.4 or less; infinite where there is none"),
 )
 
 
@@ -98,10 +98,10 @@ class Question:
     name: str  # a function's or a column's
     formula: str = ""  # a column, or a formula in columns
     columns: Sequence[str] = ()  # the formula names them
-    until: str = ""  # a column: not the last row counts but the first where it has come down to `level`, or risen to it
+    until: str = ""  # a column: not the last record counts but the first where it has come down to `level`, or risen to it
     level: float = math.nan
     runs: str = ""  # the claim's words for them
-    window: Window | None = None  # the rows that count; None: all
+    window: Window | None = None  # the records that count; None: all
 
     def answer(self, run: Run) -> float:
         """The number of one run; Missing or Unknown where it has none."""
@@ -126,7 +126,7 @@ class Question:
         at = run.column(self.window.column)
         chosen = values[(self.window.low < at) & (at <= self.window.high)]
         if not chosen.size:
-            raise Missing(run.label, f"row with {self.window}")
+            raise Missing(run.label, f"record with {self.window}")
         return chosen
 
 

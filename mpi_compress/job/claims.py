@@ -124,7 +124,7 @@ def _question(call: ast.Call, labels: Sequence[str], number: Callable[[ast.expr]
         case [of], [ast.keyword(arg=str(until), value=low)] if name and not function:
             return Question(_runs(of, labels), name, columns=[name], until=until, level=number(low), runs=ast.unparse(of))
         case [_], [_, _, *_]:
-            raise ValueError(f"{', '.join(map(ast.unparse, call.keywords))} are several levels, and one is wanted")
+            raise ValueError(f"{', '.join(map(ast.unparse, call.keywords))} are several targets, and one is required")
     raise ValueError(f"'{ast.unparse(call)}' should be column('label') or column('label', loss=0.4)")
 
 
@@ -135,7 +135,7 @@ def _window(keywords: Sequence[ast.keyword], number: Callable[[ast.expr], float]
             case ast.keyword(arg=str(column), value=ast.Tuple(elts=[low, high])):
                 window = Window(column, number(low), number(high))
                 if not (window.low < window.high or math.isnan(window.low + window.high)):
-                    raise ValueError(f"no row has {window}")
+                    raise ValueError(f"no record has {window}")
                 return window
     return None
 
@@ -161,9 +161,9 @@ class Record:
 
     def __post_init__(self) -> None:
         if len(self.to) != 1:
-            raise ValueError(f"to = {self.to} should be one column and its level, such as {{ suboptimality = 1e-9 }}")
+            raise ValueError(f"to = {self.to} should be one column and its target value, such as {{ suboptimality = 1e-9 }}")
         if not self.claimed:
-            raise ValueError("wire_bits or wire_bits_up is wanted, the number that is claimed")
+            raise ValueError("wire_bits or wire_bits_up is required, the number that is claimed")
 
     @property
     def target(self) -> Target:

@@ -141,7 +141,7 @@ def points_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
         if (head := key.partition(".")[0]) not in OF_A_RUN:
             raise UserError(f"grid: {nearest(head, OF_A_RUN, 'table')}")
     if (points := prod(len(values) for values in axes.values())) > _MOST_POINTS:
-        raise UserError(f"grid: {points} runs are too many for one job; up to {_MOST_POINTS} can be played")
+        raise UserError(f"grid: {points} runs are too many for one job; up to {_MOST_POINTS} can be run")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 

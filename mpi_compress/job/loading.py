@@ -127,7 +127,7 @@ def _toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such job file{like(path)}") from None
     except IsADirectoryError:
-        raise UserError(f"{path}: is a folder; a job file is wanted") from None
+        raise UserError(f"{path}: is a folder; a job file is required") from None
     except ValueError as error:
         raise UserError(f"{path}: is no TOML: {error}") from None
     except OSError as error:
@@ -277,7 +277,7 @@ def freeze(file: Path, job: Job, folder: Path) -> None:
     """Copy a job's file and the modules of its plugins into a folder, for `load_job(…, frozen=folder)`.
 
     Data and other files that a job names are not copied: their content is in the ids of its runs, and a task whose run has another
-    id than what was submitted refuses to play it.
+    id than what was submitted refuses to run it.
     """
     shutil.copyfile(file, folder / FROZEN_JOB)
     for name in dict.fromkeys(name for spec in job.runs for name in spec.written.get("plugins", [])):

@@ -133,7 +133,7 @@ class RunSpec:
 
     @property
     def split(self) -> Split:
-        """How rows are dealt to workers."""
+        """How rows are assigned to workers."""
         return Split(self.partition, self.workers.count, self.seed)
 
     def tuned(self, value: Any) -> "RunSpec":
@@ -235,9 +235,9 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
 
 
 def _sampled(log: LogTable, stop: Stop, at: str) -> LogTable:
-    """[log]; UserError where it has f at a sample of rows and [stop] asks for a gap."""
+    """[log]; UserError where it has f at some samples alone and [stop] asks for a suboptimality."""
     if log.evaluate is not None and stop.suboptimality is not None:
-        raise UserError(f"{at}log.evaluate = {log.evaluate}: f at a sample of rows has no gap, which stop.suboptimality asks for")
+        raise UserError(f"{at}log.evaluate = {log.evaluate}: f at some samples has no suboptimality, which [stop] asks for")
     return log
 
 

@@ -99,7 +99,7 @@ class ObjectiveTable:
     mu: Expression | None = None  # (µ/2)‖x‖²; in a formula L is the smoothness of the data part
     lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
     regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
-    clip_rows: dict[str, Any] | None = None  # { norm = 1.0, noise = 0.5 }: methods get gradients of clipped rows, with noise
+    clip_rows: dict[str, Any] | None = None  # { norm = 1.0, noise = 0.5 }: methods get gradients of clipped samples, with noise
     smoothness: float | Literal["estimate"] | None = None  # L, or the largest that trial rounds see; None: what is stated
     f_star: float | Literal["lowest seen", "skip", "solve"] | None = None  # None: solved, where it is asked for or soon done
 
@@ -122,7 +122,7 @@ class WorkersTable:
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["auto", "dedicated", "worker"] = "auto"  # whether rank 0 hosts workers too; auto: where that pays
     fold: Literal["order", "tree"] = "order"  # in which order their messages are added up: worker order, or that of a tree
-    participate: int | float | None = None  # in each round, drawn anew: so many workers, or below 1 this share; None: all
+    participate: int | float | None = None  # drawn in each round: so many workers, or below 1 this share; None: all
     robust: str | dict[str, Any] | None = None  # what the master takes in place of the mean of the messages; None: the mean
     byzantine: dict[str, Any] | None = None  # { count = 3, attack = "sign-flip" }: the last workers, which lie; None: none does
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
@@ -169,7 +169,7 @@ class LogTable:
     """A job's [log]."""
 
     every: int = 1
-    evaluate: int | None = None  # rows of each worker at which f and ∇f are taken, evenly spread over its shard; None: all
+    evaluate: int | None = None  # samples of each worker at which f and ∇f are taken, evenly spread over its shard; None: all
     theory: bool = False  # CAT's improvements and bounds at every logged round, into /theory
     metrics: list[str | dict[str, Any]] = field(default_factory=list)  # each a further column of the trace
     count: list[str] = field(default_factory=list)  # conventions by which bits up are counted, each a further column
@@ -177,8 +177,8 @@ class LogTable:
     def __post_init__(self) -> None:
         rows = self.evaluate
         _require(self.every >= 1, f"every = {self.every} must be at least 1")
-        _require(rows is None or rows >= 1, f"evaluate = {rows} must be at least 1 row of each worker; leave it out for all rows")
-        _require(rows is None or not self.theory, "theory = true needs f and ∇f of all rows: leave evaluate out")
+        _require(rows is None or rows >= 1, f"evaluate = {rows} must be at least 1 sample a worker; leave it out for all samples")
+        _require(rows is None or not self.theory, "theory = true needs f and ∇f of all samples: leave evaluate out")
         conventions_of(self.count)
 
 
@@ -224,7 +224,7 @@ class AxesTable:
 
 
 def _require_level(key: str, at: dict[str, float] | None) -> None:
-    _require(at is None or len(at) == 1, f"{key} = {at} should be one column and its level, such as {{ loss = 0.4 }}")
+    _require(at is None or len(at) == 1, f"{key} = {at} should be one column and its target value, such as {{ loss = 0.4 }}")
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class FigureTable(AxesTable):
         _require(self.columns >= 1, f"columns = {self.columns} must be at least 1")
         _require_level("to", self.to)
         for column in filter(grows, self.to or {}):
-            raise ValueError(f"to = {self.to}: {column} grows in every run; a target is a level of loss, suboptimality or the like")
+            raise ValueError(f"to = {self.to}: {column} grows in every run; a target is a value of loss, suboptimality or the like")
 
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""

@@ -1,6 +1,6 @@
 """[tune]: a parameter, or several at once, get the best of some values, by trial runs of each.
 
-With `to` the best value reaches a target with the least of `by`: trials are as long as the run, and played in stages. Without it,
+With `to` the best value reaches a target with the least of `by`: trials are as long as the run, and run in stages. Without it,
 the best value has the least `merit` after a budget of the trials' own.
 """
 
@@ -73,7 +73,7 @@ class TuneTable:
     rounds: int | None = None  # of each trial; None: what [stop] says
     wire_bits_up: float | None = None  # in place of `rounds`: bits that all workers may send up in a trial
     seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
-    seeds: list[int] | None = None  # each value is tried with each of these, and the median of the merits counts
+    seeds: list[int] | None = None  # each value is tried with each of these, and the median counts
     on: Settings | None = None  # the problems: what trials set in place of the run's own, such as other data; None: the run's
     descent: bool | None = None  # True: a trial that ends above the loss that it starts with counts as none; None: with `to` alone
     beside: float | str | None = None  # a value, such as "theory", that a further run has without tuning; None: no such run
@@ -82,7 +82,7 @@ class TuneTable:
         several, head = self.candidates is not None, self.parameter.partition(".")[0]
         seeds, several_budgets = self.seeds, self.rounds is not None and self.wire_bits_up is not None
         for wrong, why in (
-            (several == bool(self.parameter or self.values), "parameter and values, or candidates in place of both, are wanted"),
+            (several == bool(self.parameter or self.values), "parameter and values, or candidates in place of both, are required"),
             (not several and not self.parameter, "parameter is missing: the dotted key of what is tuned, such as algorithm.step"),
             (not several and self.values == "", "values are missing: a list, or a range of powers"),
             (not several and head not in OF_A_RUN, nearest(head, OF_A_RUN, "table")),
@@ -91,7 +91,7 @@ class TuneTable:
             (self.on is not None and self.to is None, "on needs a target: to = { suboptimality = 1e-9 } would do"),
             (not self.grid, f"{'candidates' if several else 'values'} = [] must name at least one"),
             (self.on is not None and not all(self.settings or [{}]), "on names nothing that trials set"),
-            (rises(self.merit), f"merit = {self.merit!r} rises, and the least merit wins; use to = {{ {self.merit} = 0.9 }}"),
+            (rises(self.merit), f"merit = {self.merit!r} rises, and the least value wins; use to = {{ {self.merit} = 0.9 }}"),
             (several_budgets, "rounds and wire_bits_up were given; a trial has one budget"),
             *((given < 1, f"{key} = {given} must be at least 1") for key, given in self.budget.items()),
             (self.seed is not None and seeds is not None, "seed and seeds were given; give one of them"),
@@ -151,7 +151,7 @@ class TuneTable:
         if isinstance(self.to, str):
             return target_of(self.to, "to = ")
         if len(self.to) != 1:
-            raise ValueError(f"to = {self.to} should be one column and its level, such as {{ squared_grad_norm = 1e-4 }}")
+            raise ValueError(f"to = {self.to} should be one column and its target value, such as {{ squared_grad_norm = 1e-4 }}")
         return Target.of(*next(iter(self.to.items())))
 
     @property
@@ -257,5 +257,5 @@ def _target_of_figure(figure: Any, tune: Mapping[str, Any]) -> dict[str, Any]:
 def _target_of_stop(stop: Any) -> dict[str, Any]:
     levels = {key: stop[key] for key in LEVELS if key in stop} if isinstance(stop, Mapping) else {}
     if len(levels) != 1:
-        raise UserError(f'tune.to = "stop": [stop] has {len(levels)} levels, and one is wanted, such as squared_grad_norm = 1e-4')
+        raise UserError(f'tune.to = "stop": [stop] has {len(levels)} targets, one is required, such as squared_grad_norm = 1e-4')
     return levels

@@ -218,7 +218,7 @@ def measure(compressor: Coder | str | Mapping[str, Any], vectors: Sequence[Float
     """
     own = compressor if isinstance(compressor, Coder) else coder(compressor, **parameters)
     if isinstance(vectors, np.ndarray) and vectors.ndim == 1:
-        raise UserError("measure: one vector was given; a list of vectors is wanted: [v]")
+        raise UserError("measure: one vector was given; a list of vectors is required: [v]")
     dims = sorted({v.size for v in vectors})
     if len(dims) != 1:
         raise UserError(f"measure: vectors of {dims or 'no'} coordinates were given; all should have the same number")

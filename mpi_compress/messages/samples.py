@@ -27,8 +27,8 @@ class Samples(Compressed):
 
     floats = ("values", "labels")
     dim: int
-    lengths: NDArray[np.int64]  # (N,) nonzeros of each row
-    indices: Indices  # (nonzeros,) increasing in each row
+    lengths: NDArray[np.int64]  # (N,) nonzeros of each sample
+    indices: Indices  # (nonzeros,) increasing in each sample
     values: Vector  # (nonzeros,)
     labels: Vector  # (N,)
     nbytes: int = 0  # of the message that they were read from
@@ -38,7 +38,7 @@ class Samples(Compressed):
         return self.values.size
 
     def add_to(self, out: Vector, scale: float = 1.0) -> NoReturn:
-        raise ValueError("rows of data are no vector, and cannot be added")
+        raise ValueError("samples are no vector, and cannot be added")
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return 8.0 * self.nbytes
@@ -72,12 +72,12 @@ class SamplesLink(Link):
 
     def read(self, data: Bytes, at: int = 0) -> tuple[Samples, int]:
         r, dim = Reader(data, at, FORMATS[64]), self.dim
-        by_columns, N = r.byte(1, "order of rows"), r.count(_LONGEST)
-        body = r.take(r.count(_LONGEST), "packed rows")
+        by_columns, N = r.byte(1, "order of samples"), r.count(_LONGEST)
+        body = r.take(r.count(_LONGEST), "packed samples")
         try:
             packed = np.frombuffer(lzma.decompress(body.tobytes(), lzma.FORMAT_RAW, filters=_FILTERS), np.uint8)
         except lzma.LZMAError as error:
-            raise CorruptMessage(f"packed rows: {error}") from None
+            raise CorruptMessage(f"packed samples: {error}") from None
         inner = Reader(packed, 0, FORMATS[64])
         nonzeros = inner.count(N * dim)
         used = np.flatnonzero(np.unpackbits(inner.take((dim + 7) // 8, "columns"), count=dim))
@@ -86,7 +86,7 @@ class SamplesLink(Link):
         major, minor = _read_places(inner, *sizes, nonzeros)
         values = _read_numbers(inner, nonzeros)
         if inner.at != packed.size:
-            raise CorruptMessage(f"{packed.size - inner.at} bytes are left over after packed rows")
+            raise CorruptMessage(f"{packed.size - inner.at} bytes are left over after packed samples")
         rows, columns = (minor, major) if by_columns else (major, minor)
         order = np.argsort(rows, kind="stable")
         indices = used[columns[order]].astype(np.uint32)

@@ -1,6 +1,6 @@
-"""The tree of folds: an order in which the vectors of n workers are added up that several ranks can share.
+"""The tree of sums: an order in which the vectors of n workers are added up that several ranks can share.
 
-The workers are dealt to 2^h leaves, h the largest number for which each leaf has at least 16 workers (0 below 32 workers):
+The workers are assigned to 2^h leaves, h the largest number for which each leaf has at least 16 workers (0 below 32 workers):
 leaf a has the workers from ⌊a n/2^h⌋ to before ⌊(a+1) n/2^h⌋. A leaf's sum is the left fold of its workers' vectors in worker
 order, begun with 0. The sum of two neighbours, of two leaves first, then of two such pairs and so on, is the sum of the left one
 plus that of the right one, rounded once for each coordinate. So the order of additions follows from n alone, and below 32 workers

@@ -1,7 +1,7 @@
 """What jobs will take: rounds, time, memory and disk, before anything is run.
 
 A round's time is measured: by a run's own trace as far as it has come, else by the run of the same label at the job's usual size,
-in proportion to the nonzeros of the sets. If neither was played, no time is given.
+in proportion to the nonzeros of the sets. If neither was run, no time is given.
 """
 
 from collections.abc import Iterator, Sequence
@@ -112,7 +112,7 @@ class _Measured:
 
 
 def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:
-    """What a run has played so far, if that is a round or more."""
+    """What a run has done so far, if that is a round or more."""
     with suppress(UserError):
         run = read(part_of(result_file(job.name, spec.label, spec.run_id, out)))
         return run if _last(run) > 0 else None

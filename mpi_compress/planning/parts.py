@@ -1,6 +1,6 @@
-"""Seconds and bits of the parts of a round, timed here in short plays of a run with one worker and with more.
+"""Seconds and bits of the parts of a round, timed here in short trials of a run with one worker and with more.
 
-A play takes rows of the run's own set and starts at its x0. Every message is decoded again where it arrives, as on ranks. The first
+A trial takes samples of the run's own set and starts at its x0. Every message is decoded where it arrives, as on ranks. The first
 round of each turn is left out. A part's time is the lower quartile of the others, since other programs can only slow it, and its
 bits are their median: of a method whose rounds differ this is the usual round.
 """
@@ -38,11 +38,11 @@ from mpi_compress.preparing.wanted import without_optimum
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.rows import Rows
 
-_WORKERS = 32  # in the larger play
-_NONZEROS, _ROWS_OF_A_MODEL = 5_000_000, 256  # the rows that are played have at most as many
+_WORKERS = 32  # in the larger trial
+_NONZEROS, _ROWS_OF_A_MODEL = 5_000_000, 256  # the samples of a trial have at most as many
 _COORDINATES = 12_500_000  # all workers' points have at most as many
 _UNDISTURBED = 0.25  # quantile of rounds
-_TURNS = 3  # each play has so many, in turns with the others: a machine may be slow for a second
+_TURNS = 3  # each trial has so many, in turns with the others: a machine may be slow for a second
 _LEAST, _MOST, _SECONDS = 3, 30, 0.2  # rounds of a turn, and how long it lasts between these
 
 
@@ -81,13 +81,13 @@ class PartCosts:
 
     nonzero: float  # seconds of a gradient, a nonzero
     worker: float  # seconds of a gradient besides
-    samples: Curve  # that a worker's gradient takes, of the rows of its shard
+    samples: Curve  # that a worker's gradient takes, of the samples of its shard
     packing: Curve  # seconds of so many workers' compression and coding
     fold: Curve  # seconds in which the master decodes and adds so many messages, and answers, and a rank hears it
     bits_up: float  # a worker's message on the wire
     bits_down: Curve  # the master's answer to so many workers
     n_samples: int  # N
-    nonzeros: float  # of a row
+    nonzeros: float  # of a sample
     dim: int  # d
     share: float = 1.0  # the part of the workers that take part in a round
     coordinates: float = math.inf  # in a worker's message
@@ -111,7 +111,7 @@ class PartCosts:
 
 
 class PartTimer:
-    """Plays runs to time their parts; what several runs share is prepared once."""
+    """Runs trials to time the parts of runs; what several runs share is prepared once."""
 
     def __init__(self) -> None:
         self._problems: dict[str, Problem] = {}
@@ -150,7 +150,7 @@ class _Apart(Exchange):
 
 
 class _Stopwatch(Observer):
-    """Reads the clocks before every round, and ends the play. It evaluates nothing."""
+    """Reads the clocks before every round, and ends the trial. It evaluates nothing."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -180,7 +180,7 @@ class _TimedRound:
         self._rounds: list[NDArray[np.float64]] = []  # (rounds, 8) of each turn
 
     def turn(self) -> None:
-        """Play some rounds, from x0."""
+        """Run some rounds, from x0."""
         p, spec, exchange = self._prepared, self._prepared.spec, _Apart(self.m)
         exchange.tree = Tree(self.m) if spec.workers.fold == "tree" else None
         evaluator = Evaluator(exchange, objectives_of(p, self._shards), p.algorithm.setting.mu_apart)

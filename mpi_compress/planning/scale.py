@@ -64,7 +64,7 @@ class Scale:
     link: LinkCosts
     ranks: int | None = None  # the master's among them; 1: one process; None: one for each worker, and one for the master
     master_hosts: bool | None = False  # True: the master's rank hosts workers too; None: where the others then host fewer
-    shard: int | None = None  # rows of each worker; None: N/n
+    shard: int | None = None  # samples of each worker; None: N/n
 
     @classmethod
     def of(cls, spec: RunSpec, timer: PartTimer, link: str | None, ranks: int | None, shard: int | None) -> "Scale":
@@ -155,7 +155,7 @@ class Scale:
         """What a table assumes."""
         each = "n" if self.master_hosts or way == "allgather" else "n + 1"
         ranks = "one process" if self.ranks == 1 else f"{self.ranks or each} ranks"
-        shard = f"{self.shard} rows" if self.shard else "N/n rows"
+        shard = f"{self.shard} samples" if self.shard else "N/n samples"
         known = f"{time_text(self.link.c0)} a message, {time_text(8e6 * self.link.c1)} a megabyte"
         known = known if self.link.c1 or self.link.c0 else "no --link: messages take no time"
         return f"{way}, {ranks}, {shard} each; {known}"

@@ -1,1 +1,1 @@
-"""From a run of a job to one that can be played: its problem, its constants, its memory, and what refuses it."""
+"""From a run of a job to one that is ready: its problem, its constants, its memory, and what refuses it."""

@@ -33,7 +33,7 @@ from mpi_compress.problem.models import Model
 from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.partitions import refuse_idle_workers
 
-NOTHING_RUN = "; nothing was run: --only plays the runs of other labels"
+NOTHING_RUN = "; nothing was run: --only takes the runs of other labels"
 Numbers = tuple[float, float, float]  # L, the L_i, and L_row
 _FAR_APART: Sequence[Numbers] = (1.0, 1.0, 1.0), (1e-9, 2e-9, 5e-9), (1e9, 3e9, 4e9)
 
@@ -84,7 +84,7 @@ def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) 
 
 
 def refuse_runs(specs: Sequence[RunSpec], of_job: Sequence[RunSpec]) -> None:
-    """UserError with what is known already to refuse the first of these runs; it says whether others of the job can be played."""
+    """UserError with what is known already to refuse the first of these runs; it says whether others of the job can be run."""
     shapes = Shapes()
     for spec in specs:
         if why := refusal(spec, shapes.of(spec)):

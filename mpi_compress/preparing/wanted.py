@@ -6,7 +6,7 @@ from mpi_compress.core.registry import is_ours
 from mpi_compress.job.runs import RunSpec
 
 OF_WORKERS = ("L_max", "L_mean", "L_rms", "L_pm")  # quantities that need all workers' smoothness
-OF_OPTIMUM = ("distance", "relative_distance", "bound", "gap")  # columns that need x* while a run is played
+OF_OPTIMUM = ("distance", "relative_distance", "bound", "gap")  # columns that need x* in the rounds
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,6 @@ def without_optimum(spec: RunSpec) -> RunSpec:
 
 
 def key_of(spec: RunSpec) -> str:
-    """Runs of equal keys have one problem: the tables as the run is played, after [tune], and the folder of their files."""
+    """Runs of equal keys have one problem: the tables of the run after [tune], and the folder of their files."""
     start = spec.start if spec.objective.f_star == "lowest seen" else None
     return repr((spec.folder, spec.data, spec.objective, spec.workers, spec.seed, start, Wanted.by(spec)))

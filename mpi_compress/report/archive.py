@@ -1,4 +1,4 @@
-"""A figure as one file: its job, plugins and results in a zip, which is played again and compared."""
+"""A figure as one file: its job, plugins and results in a zip, which is rerun and compared."""
 
 import hashlib
 import json
@@ -121,7 +121,7 @@ def results_of(job: Job, out: Path) -> list[Path]:
 
 
 def compared(job: Job, archived: Path, played: Path) -> Iterator[tuple[bool, str]]:
-    """For each run whether its result, played again, has the archived one's bits, and a line that says so or where they part."""
+    """For each run whether its result, rerun, has the archived one's bits, and a line that says so or where they part."""
     for spec in job.runs:
         pair = [read(result_file(job.name, spec.label, spec.run_id, out)) for out in (archived, played)]
         lines = [*difference(*pair)]
@@ -134,12 +134,12 @@ def readme(job: Job, runs: Sequence[Run], file: str) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in json.loads(first["versions"]).items())
     hours = sum(float(run.timing["seconds"][-1]) for run in runs) / 3600
     seeds = sorted({str(run.written.get("seed", 0)) for run in runs})
-    sets = {f"{run.attrs['data']}, {run.attrs['n_samples']} rows, d = {run.attrs['dim']}" for run in runs}
+    sets = {f"{run.attrs['data']}, {run.attrs['n_samples']} samples, d = {run.attrs['dim']}" for run in runs}
     rows = [[run.label, run.status, str(run.rows), f"{run.trace['loss'][-1]:.10g}", str(run.attrs["run_id"])] for run in runs]
-    table = markdown(["run", "status", "rows", "last loss", "run id"], rows)
+    table = markdown(["run", "status", "records", "last loss", "run id"], rows)
     return f"""# {job.title}
 
-    mpi-compress run THIS.zip             # unpack, play again, compare with results/, bit for bit
+    mpi-compress run THIS.zip             # unpack, rerun, compare with results/, bit for bit
     mpi-compress plot {file}      # the figure, from results/, in the unpacked folder
     mpi-compress check {file}     # the claims, likewise
 

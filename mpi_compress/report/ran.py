@@ -97,7 +97,7 @@ class Incomplete:
 
 
 def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
-    """What did not complete: first what diverged or failed, then what was stopped or is played, last what was not run."""
+    """What did not complete: first what diverged or failed, then what was stopped or is under way, last what was not run."""
     groups: dict[tuple[Outcome, str, str], list[MethodStatus]] = {}
     for job in jobs:
         for method in job.methods:

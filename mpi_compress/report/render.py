@@ -22,7 +22,7 @@ from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.report import ran, series
 from mpi_compress.report.reach import Tables, TargetTable
-from mpi_compress.report.text import PAPERS, group_of
+from mpi_compress.report.text import PAPERS, STAND_IN, group_of
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
@@ -161,8 +161,8 @@ def _problem(each: Sequence[Run]) -> str:
 
 
 def _set(name: str) -> str:
-    """A set's name beside a tag that says that it is a stand-in."""
-    return str(name).replace(", a stand-in for ", " for ")
+    """A set's name beside a tag that says that it is a substitute."""
+    return str(name).replace(STAND_IN, " for ")
 
 
 def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:

@@ -34,11 +34,12 @@ _TABLE = """One line for each figure, and the verdict on each sentence of its pa
   seeds on) or the grid of a tuned number leaves both possible. It is *not tested* where a run was cut off before the target.
 - The **id** of a claim is its paper's short name and our number: CAT, GS (GSpar), HT and AI (AIADE) are the four papers below, and
   D is for deep networks. Conditions are ours where they are not the paper's number.
-- **Data** are real; *stand-in*: a substitute takes the place of the paper's set; *generated*: made as the paper or the job says.
+- **Data** are real; *substitute*: another set takes the place of the paper's; *generated*: made as the paper or the job says.
 
 {papers}
 
 """
+STAND_IN = ", a stand-in for "  # how results name a substitute data set
 _ARXIV = re.compile(r"arXiv:(\S+)")
 _GALLERY = "Each figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
 
@@ -71,7 +72,7 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
     """The scorecard, jobs with data and status, and sentences, as Markdown; links are relative to the page's folder."""
     groups = scorecard(found)
     files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
-    jobs = [[_place(o), f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
+    jobs = [[_place(o), f"[{o.key}]({files[o]})", o.data.replace(STAND_IN, " for "), o.kind, o.status, o.counted] for o in found]
     scores = [
         [GROUPS[group], counted(s.outcome for s in those), counted(v.outcome for s in those for _, v in s.cases)]
         for group, those in groups.items()
@@ -125,7 +126,7 @@ def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = No
         lines += [f"## {group or 'Further'}\n"] if members else []
         for o in members:
             assert o.job is not None
-            lines.append(f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data}.\\")
+            lines.append(f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data.replace(STAND_IN, ' for ')}.\\")
             picture = Path(target.stem) / f"{o.key}.png"
             try:
                 drawn = figures.draw(o.runs, o.job.titled_figure)

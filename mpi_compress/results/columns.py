@@ -94,7 +94,7 @@ def _squared(name: str) -> Callable[[Result], NDArray]:
 
 def _floor(bits: str, directions: int) -> Callable[[Result], NDArray]:
     """(f(x0) − f*) 4^(−bits/(n d directions)): with R bits a coordinate and direction in a round no method of gradient type has
-    ‖x − x*‖ fall by more than 2^−R for all functions (Lin, Kostina, Hassibi, arXiv 2002.02508), and the gap falls as its square."""
+    ‖x − x*‖ fall by more than 2^−R for all functions (Lin, Kostina, Hassibi, arXiv 2002.02508), and f − f* falls as its square."""
 
     def derive(run: Result) -> NDArray:
         each = run.column(bits) / (directions * run.attrs["n_workers"] * run.attrs["dim"])
@@ -156,7 +156,7 @@ COLUMNS = (
         "floor",
         "float64",
         "",
-        "least gap, by bits up and down",
+        "least f − f*, by bits up and down",
         "result",
         "",
         falls=True,
@@ -164,7 +164,7 @@ COLUMNS = (
         common=True,
     ),
     Column(
-        "floor_up", "float64", "", "least gap, by bits up", "result", "", falls=True, derive=_floor("wire_bits_up", 1), common=True
+        "floor_up", "float64", "", "least f − f*, bits up", "result", "", falls=True, derive=_floor("wire_bits_up", 1), common=True
     ),
     Column("wire_bits_up_n", "float64", "bit", "bits/n sent up, on the wire", "result", "", derive=_each_worker("wire_bits_up")),
     Column("bits_32_n", "float64", "bit", "bits/n sent up, 32 a value", "result", "", derive=_each_worker("bits_values_32")),
@@ -237,7 +237,7 @@ LEVELS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_d
 LEFT_OUT = "left out"
 """The attribute f_star_source of a result whose f* can be computed and was not, since that takes long and nothing asked for it."""
 
-INFIMUM = "not attained: mu = 0, and x separates the rows, so f falls towards 0 as x grows"
+INFIMUM = "not attained: mu = 0, and x separates the samples, so f falls towards 0 as x grows"
 """The same attribute where f* is known and there is no x*."""
 
 TAKEN = frozenset(c.name for c in COLUMNS if c.table == "trace" and c.since != "algorithm")

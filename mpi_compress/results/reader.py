@@ -75,7 +75,7 @@ class Run:
 
     @property
     def cores(self) -> int:
-        """The cores of the host that played the run; 0 where its file does not say. Earlier versions said it in words alone."""
+        """The cores of the host of the run; 0 where its file does not say. Earlier versions said it in words alone."""
         said = re.search(r"(\d+) cores\)$", str(self.attrs.get("host", "")))
         return int(self.attrs["cores"] if "cores" in self.attrs else said[1] if said else 0)
 
@@ -147,7 +147,7 @@ class Run:
     def to_csv(self) -> Iterator[str]:
         """/trace and the algorithm's seconds as lines of CSV, of which the first names the columns; numbers lose no digit."""
         if "round" not in self.trace:
-            raise UserError(f"{self.file}: there are no rows yet")
+            raise UserError(f"{self.file}: there are no records yet")
         columns = {name: self.trace[name] for name in ("round", *self.trace)} | {"seconds": self.timing["seconds"]}
         yield comma_separated([*columns], [])
         for row in zip(*(values.tolist() for values in columns.values()), strict=True):
@@ -204,7 +204,7 @@ def result_of_run(file: Path) -> Run:
     try:
         return read(file)
     except UserError as error:
-        raise type(error)(f"{error}; `run --fresh` plays it again") from None
+        raise type(error)(f"{error}; `run --fresh` reruns it") from None
 
 
 def read_here(path: Path) -> Run:
@@ -225,7 +225,7 @@ def read_here(path: Path) -> Run:
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except IsADirectoryError:
-        raise UserError(f"{path}: is a folder; a result file is wanted") from None
+        raise UserError(f"{path}: is a folder; a result file is required") from None
     except PermissionError as error:
         raise UserError(f"{path}: cannot be read: {system_text(error)}") from None
     except UserError:
@@ -294,7 +294,7 @@ def _whole(run: Run) -> Run:
             raise UserError(f"{run.file}: is damaged: its attribute {name} cannot be read") from None
     rows = {len(column) for table in (run.trace, run.timing, run.workers) for column in table.values()}
     if len(rows) > 1:
-        raise UserError(f"{run.file}: is damaged: some columns have {min(rows)} rows, and some {max(rows)}")
+        raise UserError(f"{run.file}: is damaged: some columns have {min(rows)} records, and some {max(rows)}")
     if rows and not ("round" in run.trace and "seconds" in run.timing):
         raise UserError(f"{run.file}: is damaged: it has no column {'seconds' if 'round' in run.trace else 'round'}")
     return run

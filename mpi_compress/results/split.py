@@ -28,8 +28,8 @@ def summary(run: "Run") -> Iterator[str]:
     if rows is None or rows.size < 2:
         return
     labels, counts = run.split.get("labels", rows[:0]), run.split.get("counts", rows[:, None])
-    yield f"  split     {name(run)}: {_from_to(rows)} rows a worker" + (", of each label:" if labels.size else "")
-    lines = [["worker", "rows"], *([str(i), str(m)] for i, m in enumerate(rows))]
+    yield f"  partition {name(run)}: {_from_to(rows)} samples a worker" + (", of each label:" if labels.size else "")
+    lines = [["worker", "samples"], *([str(i), str(m)] for i, m in enumerate(rows))]
     if labels.size:
         lines[0] += [*(f"{label:g}" for label in labels[:_LABELS]), "others"]
         for line, own in zip(lines[1:], counts, strict=True):
@@ -39,7 +39,7 @@ def summary(run: "Run") -> Iterator[str]:
     shown = _WORKERS if len(rows) <= _WORKERS else _WORKERS - 2
     yield from plain(lines[0], lines[1 : shown + 1], "r", indent=" " * 12)
     if len(rows) > shown:
-        yield f"            … and {len(rows) - shown} workers more, of {_from_to(rows[shown:])} rows"
+        yield f"            … and {len(rows) - shown} workers more, of {_from_to(rows[shown:])} samples"
 
 
 def _from_to(rows: Any) -> str:

@@ -84,7 +84,7 @@ class Status:
     state: State
     reason: str = ""
     last: LastRow | None = None
-    task: str = ""  # SLURM's task that plays the run, or will
+    task: str = ""  # SLURM's task that executes the run, or will
     silence: float = 0.0  # seconds since an unfinished result was written
     log: Path | None = None  # what a task that failed has printed
     said: str = ""  # SLURM's own word, where it is more exact than the state's
@@ -96,7 +96,7 @@ class Status:
         return [part for part in [*parts, f"all of it: {self.log}" if self.log else ""] if part]
 
     def __str__(self) -> str:
-        """The status as `plan` prints it: "running, SLURM 17_3 (round 4, loss 0.3), no row for 5 min"."""
+        """The status as `plan` prints it: "running, SLURM 17_3 (round 4, loss 0.3), no record for 5 min"."""
         why = (f" ({self.reason})" if self.task else f": {self.reason}") if self.reason else ""
         task = f", SLURM {self.task}" if self.task else ""
         reached = f" ({self.last})" if self.last and not self.state.has_ended else ""
@@ -106,7 +106,7 @@ class Status:
 
     @property
     def _silence(self) -> str:
-        return f"no row for {self.silence / 60:.0f} min" if self.state is State.RUNNING and self.silence >= _LONG else ""
+        return f"no record for {self.silence / 60:.0f} min" if self.state is State.RUNNING and self.silence >= _LONG else ""
 
 
 def state_of(attrs: Mapping[str, Any], is_written: bool) -> State:

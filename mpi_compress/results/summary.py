@@ -9,8 +9,8 @@ _SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down"
 
 
 def line(run: Result) -> str:
-    """Its label, status, last row and file, in one line."""
-    numbers = ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss")) or "no rows"
+    """Its label, status, last record and file, in one line."""
+    numbers = ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss")) or "no records"
     return f"Run({run.label!r}, {run.attrs['status']}, {numbers}, {run.file})"
 
 
@@ -36,11 +36,11 @@ def why_ended(run: Result) -> str:
 
 
 def html(run: Result) -> str:
-    """A table of its setting and its last row."""
+    """A table of its setting and its last record."""
     reason, file = run.attrs.get("reason", ""), {"file": run.file}
     shown = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
     shown |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
-    shown |= {f"{name}, last of {run.rows} rows" if name == "round" else name: value for name, value in _last(run)}
+    shown |= {f"{name}, last of {run.rows} records" if name == "round" else name: value for name, value in _last(run)}
     return tables.html((), [[name, str(value)] for name, value in (shown | file).items()], run.label)
 
 

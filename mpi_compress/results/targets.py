@@ -63,9 +63,9 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.column in _GROWING:
-            raise UserError(f"{self}: {self.column} grows in every run; a target is a level of loss, suboptimality or the like")
+            raise UserError(f"{self}: {self.column} grows in every run; a target is a value of loss, suboptimality or the like")
         if not math.isfinite(self.level):
-            raise UserError(f"{self}: the level should be a finite number")
+            raise UserError(f"{self}: the target should be a finite number")
 
     def __str__(self) -> str:
         return f"{self.column} {'≥' if self.rising else '≤'} {self.level:g}"
@@ -107,7 +107,7 @@ def target_of(text: str, where: str = "--to ") -> Target:
     except ValueError:
         pass
     raise UserError(
-        f"{where}{text}: COLUMN=LEVEL is wanted, such as loss=0.4 or suboptimality=1e-3; test_accuracy>=0.9 for what rises"
+        f"{where}{text}: COLUMN=LEVEL is required, such as loss=0.4 or suboptimality=1e-3; test_accuracy>=0.9 for what rises"
     )
 
 

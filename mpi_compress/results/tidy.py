@@ -164,11 +164,11 @@ def difference(one: Run, other: Run) -> Iterator[str]:
     rows = [one.rows, other.rows]
     if parted:
         first = min(row for row, _ in parted)
-        yield f"they part in row {first} (round {one.trace['round'][first]}):"
+        yield f"they part in record {first} (round {one.trace['round'][first]}):"
         yield from (f"  {text}" for row, text in parted if row == first)
     elif rows[0] != rows[1]:
-        yield f"equal in all rows that both have; {rows[0]} rows against {rows[1]}"
+        yield f"equal in all records that both have; {rows[0]} records against {rows[1]}"
     elif len({None if run.x is None else run.x.tobytes() for run in (one, other)}) > 1:
-        yield "all rows are equal, the last points are not"
+        yield "all records are equal, the last points are not"
     else:
-        yield f"{BIT_FOR_BIT}: {rows[0]} rows{' of the columns that both have' if alone else ''}"
+        yield f"{BIT_FOR_BIT}: {rows[0]} records{' of the columns that both have' if alone else ''}"

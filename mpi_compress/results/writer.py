@@ -56,7 +56,7 @@ class Recorder:
     While it is there, no other process can write the same result.
 
     Args:
-        saved: returns up to where the rows of an earlier `.part` are kept, None to begin anew. It is called once no other process
+        saved: returns up to where the rows of an earlier `.part` are kept, None to begin again. It is called once no other process
             can write them. The rows before the mark are copied to a new file, those behind it are left out.
         arrays: written once, by "group/name".
 
@@ -118,7 +118,7 @@ class Recorder:
             self._h5.flush()
             os.truncate(self._lock, self._h5.id.get_filesize())  # gives back what was set aside
         except (OSError, RuntimeError) as error:
-            raise UserError(f"{self.part}: rows cannot be written: {system_text(error)}") from None
+            raise UserError(f"{self.part}: records cannot be written: {system_text(error)}") from None
         self._flushed = time.monotonic()
 
     def mark(self) -> Mark:

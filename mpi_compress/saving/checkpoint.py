@@ -42,7 +42,7 @@ class Header:
 
     schema: str
     run_id: str
-    k: int  # rounds played
+    k: int  # rounds run
     mark: Mark  # how far the result's rows went
     received: int  # bytes that came from other ranks as uplink
 

@@ -128,7 +128,7 @@ def test_what_these_tables_cannot_mean_is_refused(tmp_path):
     for change, complaint in (
         ({"data": {"name": "x", "stand-in": {"name": "y"}}}, "stand-in: should be tables"),
         ({"data": {"name": "x", "stand-in": [{"nam": "y"}]}}, "nam 'name'"),
-        ({"figure": {"at": {"loss": 1.0, "round": 2.0}}}, "one column and its level"),
+        ({"figure": {"at": {"loss": 1.0, "round": 2.0}}}, "one column and its target value"),
         ({"run": [{"label": "a", "grid": {"algorithm.step": 1}}]}, "should be a list"),
     ):
         with pytest.raises(UserError, match=naming(complaint)):

@@ -24,7 +24,7 @@ EXACT = {  # they come down to 1e-10 with answers of any floats
     "kimad": ({"name": "top-k"}, {"deadline": 300}), "lag": (NONE, {}), "locodl": (RANDOM, {}), "marina": (RANDOM, {}), "marina-pp": (RANDOM, {}), "nesterov": (NONE, {}), "page": (RANDOM, {"batch": 6}),
     "rand-diana": (RANDOM, {}), "scaffnew": (NONE, {}), "ship-data": (NONE, {}),
 }  # fmt: skip
-WITHOUT_BF16 = {"aiade": "lattice with floats of 16 bits", "dqgd": "no share to answers of 16 bits", "iade": "lattice with floats of 16 bits"}
+WITHOUT_BF16 = {"aiade": "lattice with floats of 16 bits", "dqgd": "none to messages down in 16 bits", "iade": "lattice with floats of 16 bits"}
 WITH_A_FLOOR = {  # of another kind: errors of minibatches, of workers' compression, or of local steps; or a compressor down is meant
     "adam", "cat", "dasha-mvr", "double-squeeze", "ef", "ef21-p", "ef21-p-diana", "iade-sgd", "local-sgd", "marina-p", "power-sgd", "sgd", "svrg",
     "async-sgd",

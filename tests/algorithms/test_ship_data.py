@@ -112,7 +112,7 @@ def test_one_round_finds_the_minimiser_and_the_run_ends(tmp_path, objective):
     assert run.status == "complete"
     assert run.trace["round"].tolist() == [0, 1]
     assert run.trace["suboptimality"][-1] < 1e-9 * run.trace["suboptimality"][0]
-    assert "rows were all sent" in run.attrs["reason"]
+    assert "samples were all sent" in run.attrs["reason"]
 
 
 def test_its_bits_are_those_of_the_bytes_of_rows_and_of_x(tmp_path):

@@ -202,7 +202,7 @@ def test_show_of_two_names_the_first_round_and_column_where_they_part(done, tmp_
     job, results = done
     (file,) = results.glob("small/top-3-*.h5")
     assert main(["show", str(file), str(file)]) == 0
-    assert capsys.readouterr().out == "data: gspar, generated, 120 × 40\nequal, bit for bit: 13 rows\n"
+    assert capsys.readouterr().out == "data: gspar, generated, 120 × 40\nequal, bit for bit: 13 records\n"
     assert main(["run", str(job), "--out", str(tmp_path), "--only", "top-3", "--set", "up.codec.float=32", "--quiet"]) == 0
     (other,) = tmp_path.glob("small/top-3-*.h5")
     assert main(["show", str(file), str(other)]) == 0
@@ -560,7 +560,7 @@ def test_a_run_that_cannot_be_played_says_how_the_others_are(tmp_path, capfd):
     )
     line = ["run", str(tmp_path / "job.toml"), "--out", str(tmp_path)]
     assert main(line) == 2
-    assert "nothing was run: --only plays the runs of other labels" in capfd.readouterr().err
+    assert "nothing was run: --only takes the runs of other labels" in capfd.readouterr().err
     assert main([*line, "--set", "workers.count=30"]) == 2  # on the problem of both
     assert "nothing was run" not in capfd.readouterr().err
     assert main([*line, "--only", "CAT"]) == 0

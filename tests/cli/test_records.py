@@ -52,8 +52,8 @@ def test_a_record_that_is_right_is_equal_in_one_process_and_on_ranks(bits, ranks
     done = checked(tmp_path, record("GD", 2e-2, wire_bits_up=bits, wire_bits=2 * bits), ranks=ranks)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        f"GD, suboptimality ≤ 0.02: {2 * bits:,} wire_bits claimed, {2 * bits:,} played: equal",
-        f"GD, suboptimality ≤ 0.02: {bits:,} wire_bits_up claimed, {bits:,} played: equal",
+        f"GD, suboptimality ≤ 0.02: {2 * bits:,} wire_bits claimed, {2 * bits:,} found: equal",
+        f"GD, suboptimality ≤ 0.02: {bits:,} wire_bits_up claimed, {bits:,} found: equal",
     ]
     played = [file.name for file in (tmp_path / "checked" / "two").iterdir()]
     assert len(played) == 1, "the run that no record names is not played"
@@ -75,7 +75,7 @@ def test_a_claim_of_too_few_bits_or_of_a_level_that_is_not_reached_does_not_hold
     [
         ([], "claims no record; [[record]] states one"),
         ([record("gd", 1e-2, wire_bits=1)], "1.run gd GD"),
-        ([record("GD", 2e-2)], "wire_bits or wire_bits_up is wanted"),
+        ([record("GD", 2e-2)], "wire_bits or wire_bits_up is required"),
         ([record("GD", 2e-2, bits=3)], "1 bits"),
         ([record("GD", 2e-2, wire_bits=1).replace("suboptimality", "round")], "to round"),
     ],

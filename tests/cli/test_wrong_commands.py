@@ -69,7 +69,7 @@ WRONG = [
     ("reproduce job.toml --at-once 0", "--at-once 0: at least 1 job is wanted"),
     ("show nothing.h5", "nothing.h5: there is no such file"),
     ("show job.toml", "is no result but a job; `plan` and `table` take it"),
-    ("show folder", "folder: is a folder; a result file is wanted"),
+    ("show folder", "folder: is a folder; a result file is required"),
     ("show text", "text: HDF5"),
     ("results", "COMMAND"),
     ("results rm nothing --yes", "nothing"),

@@ -104,7 +104,7 @@ def test_a_function_of_claims_is_one_row_of_one_table(job, monkeypatch, capsys):
      ("loss('GD', round=loss('GC'))", "> 1", "GC"), ("loss('GD')\n  + loss('GC')", "> 1", "loss('GD') + loss('GC')"),
      ("loss('GD'", "> 1", "never closed"), ("loss('GD')", "about 3", "is no condition"), ("loss(3)", "> 1", "label in quotes"),
      ("min()", "> 1", "min()"), ("(0 - 1)**0.5", "> 1", "not a real number"), ("__import__('os')", "> 1", "os"),
-     ("loss('GD', loss=1, round=2)", "> 1", "loss=1, round=2 are several levels")],
+     ("loss('GD', loss=1, round=2)", "> 1", "loss=1, round=2 are several targets")],
 )  # fmt: skip
 def test_what_a_claim_cannot_mean_is_refused_with_the_job(value, holds, complaint, tmp_path):
     file = tmp_path / "job.toml"
@@ -174,7 +174,7 @@ def test_a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_chang
     assert judged(job, ratio, ">= 1").outcome == "holds"
     assert judged(job, "round('top', suboptimality=0.2) / round('GD', suboptimality=1e-9)", "> 1").outcome == "does not hold"
     assert judged(job, "round('top', suboptimality=1e-9) / round('GD', suboptimality=1e-9)", "> 1").reason == (
-        "no run comes down to the level: 'GD' was cut off before suboptimality = 1e-09; 'top' was cut off before suboptimality = 1e-09"
+        "no run reaches the target: 'GD' was cut off before suboptimality = 1e-09; 'top' was cut off before suboptimality = 1e-09"
     )
     assert "does not hold ('GD' was cut off before suboptimality = 1e-09)" in str(judged(job, f"1 / ({ratio})", "> 1"))
     assert judged(job, "round('[Gt]*', suboptimality=1e-9)", "> 99").reason == "2 runs of '[Gt]*' were cut off before suboptimality = 1e-09"
@@ -211,8 +211,8 @@ def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capf
     mc.run(load_job(claimed).only("GD"), out=job.parent)
     assert main(["check", str(claimed), "--out", str(job.parent)]) == 1
     said = capfd.readouterr().out
-    assert "A: three a message\n    paper 360; ours 360 (360 … 360 over 2 seeds); wanted in [360, 360]: holds" in said
-    assert "wanted <= 0: does not hold" in said
+    assert "A: three a message\n    paper 360; ours 360 (360 … 360 over 2 seeds); required in [360, 360]: holds" in said
+    assert "required <= 0: does not hold" in said
 
 
 def test_a_claim_with_a_grid_is_one_for_each_of_its_points(job):

@@ -110,8 +110,8 @@ def test_a_window_takes_the_rows_above_its_low_end_up_to_its_high_end(six):
     rows = six[1][0].trace["suboptimality"]
     assert judged(six, "mean('suboptimality', 'SGD', round=(0, 2))", "> 0").values[0] == np.mean(rows[1:3])
     missing = judged(six, "mean('suboptimality', 'SGD', round=(90, 99))", "> 0")
-    assert (missing.outcome, missing.why) == ("not run", "'SGD' has no row with 90 < round <= 99 of seed 0")
-    with pytest.raises(UserError, match="no row has 5 < round <= 4"):
+    assert (missing.outcome, missing.why) == ("not run", "'SGD' has no record with 90 < round <= 99 of seed 0")
+    with pytest.raises(UserError, match="no record has 5 < round <= 4"):
         judged(six, "mean('loss', 'SGD', round=(5, 4))", "> 0")
 
 
@@ -162,7 +162,7 @@ def test_cores_are_a_number_and_in_results_of_earlier_versions_words(six):
 def test_a_level_that_no_run_comes_down_to_is_no_test(six):
     verdict = judged(six, "round('SGD', loss=-1) / round('GD', loss=-1)", "> 0")
     assert verdict.outcome == "not tested"
-    assert verdict.reason.endswith(" level")
+    assert verdict.reason.endswith(" target")
     assert judged(six, "round('SGD', loss=-1) / round('GD')", "<= 3").outcome == "does not hold"
 
 

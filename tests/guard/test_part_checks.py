@@ -121,7 +121,7 @@ def test_the_stops_of_a_job_are_checked_as_it_has_them(tmp_path, monkeypatch):
     )
     done = command("check-part", "mine", "--job", str(job))
     assert done.returncode == 0, done.stderr
-    assert "holds  checkpoints: a run that goes on from a checkpoint ends with the same row" in done.stdout
+    assert "holds  checkpoints: a run that goes on from a checkpoint ends with the same record" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["kimad", "lstm", "hit-rate", "power-sgd", "libsvm", "affine"])
@@ -149,7 +149,7 @@ def test_a_format_that_reads_its_shares_wrong_is_named(tmp_path):
             return Reading(iter([(part, np.eye(2), np.ones(2))] if part < 2 else []))
 
     found = [str(each) for each in of_format(LosesRows(), (tmp_path, None))]
-    assert found[-1] == "WRONG  shares: 3 shares, each block in the place of its number, are other rows than the whole"
+    assert found[-1] == "WRONG  shares: 3 shares, each block in the place of its number, are other samples than the whole"
     assert sum("WRONG" in each for each in found) == 1
 
 
@@ -276,13 +276,13 @@ def test_verification_names_each_of_twelve_parts_that_depend_on_the_layout_and_n
     for name, each in found.items():
         assert not each.holds, each
         assert f"it comes from {name} (" in each.text
-    assert "message differs in round 5, played" in found["from-round-5"].text
+    assert "message differs in round 5, run" in found["from-round-5"].text
 
 
 def test_the_command_verifies_and_keeps_nothing(twelve, tmp_path):
     said = command("run", twelve(("steady", "hash-of-text")), "--verify", "4", "--out", tmp_path / "out", timeout=400)
     assert said.returncode == 1
-    assert "worker 0's message differs in round 0, played with another PYTHONHASHSEED" in said.stdout
+    assert "worker 0's message differs in round 0, run with another PYTHONHASHSEED" in said.stdout
     assert not (tmp_path / "out").exists()
 
 

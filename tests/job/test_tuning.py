@@ -69,7 +69,7 @@ def test_what_overrides_the_tuning_leaves_the_run_beside_as_it_is(tmp_path):
 
 
 def test_an_empty_table_in_a_run_leaves_the_tuning_of_the_job_out(tmp_path):
-    own = '[[run]]\nlabel = "the data itself"\nalgorithm = { name = "ship-data" }\ntune = {}\n'
+    own = '[[run]]\nlabel = "sending the data"\nalgorithm = { name = "ship-data" }\ntune = {}\n'
     (tmp_path / "job.toml").write_text(JOB.split("[[claim]]")[0] + own)
     tuned, _, untuned = mc.load_job(tmp_path / "job.toml").runs
     assert (tuned.tune is None, untuned.tune) == (False, None)
@@ -355,7 +355,7 @@ def test_what_rises_is_a_target_that_is_risen_to_and_no_merit(tmp_path):
     assert run.tuned["to"] == "test_accuracy ≥ 0"
     accuracy = run.trace["test_accuracy"]
     assert run.to("test_accuracy", accuracy.max())["round"] == run.trace["round"][np.argmax(accuracy)]
-    with pytest.raises(mc.UserError, match=r"merit = 'test_accuracy' rises, and the least merit wins; use to = \{ test_accuracy = 0.9 \}"):
+    with pytest.raises(mc.UserError, match=r"merit = 'test_accuracy' rises, and the least value wins; use to = \{ test_accuracy = 0.9 \}"):
         mc.load_job({**job, "tune": {**tune, "merit": "test_accuracy"}})
 
 

@@ -63,5 +63,5 @@ def test_a_compressor_that_depends_on_the_round_is_measured_in_successive_rounds
 
 
 def test_one_vector_in_place_of_a_list_is_refused_with_what_is_wanted():
-    with pytest.raises(mc.UserError, match=r"one vector was given; a list of vectors is wanted: \[v\]"):
+    with pytest.raises(mc.UserError, match=r"one vector was given; a list of vectors is required: \[v\]"):
         mc.measure("top-k", VECTORS[0], k=4)

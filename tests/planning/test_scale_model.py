@@ -159,7 +159,7 @@ def test_the_command_prints_draws_and_writes_the_model(tmp_path, capsys):
     assert main([*line, str(tmp_path / "model.csv")]) == 0
     out, err = capsys.readouterr()
     assert all(len(text) <= 80 or str(tmp_path) in text for text in out.splitlines())
-    assert "top-3\n  star, n + 1 ranks, N/n rows each; 1 ms a message, 80 ms a megabyte" in out
+    assert "top-3\n  star, n + 1 ranks, N/n samples each; 1 ms a message, 80 ms a megabyte" in out
     assert err.count("400 rows are enough for 200 of these workers") == 2  # methods, not seeds
     with (tmp_path / "model.csv").open() as text:
         rows = [row for row in csv.DictReader(text) if row["workers"] == "4"]

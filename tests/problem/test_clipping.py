@@ -253,7 +253,7 @@ REFUSED = {
     "a number": (1.0, {}, "objective.clip_rows: "),
     "theory": ({"norm": 1.0}, {"method": "cat", "log": {"theory": True}}, "log.theory: CAT's improvements"),
     **{
-        name: ({"norm": 1.0}, {"method": name, **more}, f"{name} uses more of the rows than their gradients, and clip_rows")
+        name: ({"norm": 1.0}, {"method": name, **more}, f"{name} uses more of the samples than their gradients, and clip_rows")
         for name, more in {
             "fednl": {},
             "bfgs": {},

@@ -323,11 +323,11 @@ class TestShow:
         run, out = self.of(tmp_path, capsys, partition={"name": "by-label", "sizes": [1, 2, 3]})
         minus, plus = run.split["counts"].sum(axis=0)
         wanted = f"""
-          split     by-label, sizes = [1, 2, 3]: 10 to 30 rows a worker, of each label:
-                    worker  rows  -1   1
-                         0    10  10   0
-                         1    20  {minus - 10:2d}  {30 - minus:2d}
-                         2    30   0  30
+          partition by-label, sizes = [1, 2, 3]: 10 to 30 samples a worker, of each label:
+                    worker  samples  -1   1
+                         0       10  10   0
+                         1       20  {minus - 10:2d}  {30 - minus:2d}
+                         2       30   0  30
         """
         assert plus >= 30
         assert textwrap.indent(textwrap.dedent(wanted).strip(), "  ") in out

@@ -98,7 +98,7 @@ def html(folder, found):
 
 def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
     broken, small, idle = sorted(found, key=lambda o: ["broken", "ht/small", "idle"].index(o.key))
-    assert (small.status, small.kind, small.counted) == ("done", "stand-in", "2 of 3 hold, 1 does not")
+    assert (small.status, small.kind, small.counted) == ("done", "substitute", "2 of 3 hold, 1 does not")
     assert (idle.status, idle.counted) == ("not run", "3 of 3 not run")
     assert broken.status.startswith("not run: ")
     verdicts = (("holds", "holds", 2), ("fails", "does not hold", 1), ("open", "not run", 3))
@@ -257,7 +257,7 @@ def test_the_table_links_jobs_and_shows_their_state(folder, found):
     page.write_table(found, folder / "figures.md", "Networks")
     assert (folder / "figures.md").read_text().splitlines() == ["# Networks", *lines[1:]]
     assert (
-        "| [HT fig. 99](https://arxiv.org/abs/2108.00951) | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 2 of 3 hold, 1 does not |"
+        "| [HT fig. 99](https://arxiv.org/abs/2108.00951) | [ht/small](jobs/ht/small.toml) | gspar for gisette | substitute | done | 2 of 3 hold, 1 does not |"
         in lines
     )
     assert any("[idle](jobs/idle.toml)" in line and "| not run | 3 of 3 not run |" in line for line in lines)

@@ -194,7 +194,7 @@ def test_columns_that_follow_from_others(tmp_path):
         (lambda h5: h5.attrs.__setitem__("settled", "{"), "its attribute settled cannot be read"),
         (lambda h5: h5["trace"].pop("round"), "it has no column round"),
         (lambda h5: h5.pop("timing"), "column seconds"),
-        (lambda h5: h5["trace/loss"].resize((7,)), "some columns have 7 rows, and some 10"),
+        (lambda h5: h5["trace/loss"].resize((7,)), "some columns have 7 records, and some 10"),
         (lambda h5: h5.__setitem__("trace/group/loss", 3), "cannot be read as HDF5"),
         (lambda h5: h5.attrs.__setitem__("format", "other/9"), "is no result of format mpi-compress/1 but of other/9"),
         (lambda h5: h5["trace"].move("own", "owns"), "its dataset /trace/own is missing"),
@@ -260,19 +260,19 @@ def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
         del h5["trace/own"]
         del h5.attrs["checksums"]
     said = list(difference(*(mc.read(r.file) for r in runs)))
-    assert said[-1].endswith(": 10 rows of the columns that both have")
+    assert said[-1].endswith(": 10 records of the columns that both have")
 
 
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
         ({"at": {"loss": -5.0}}, "nothing to draw: no run comes down to loss = -5"),
-        ({"y": "never"}, "nothing to draw: no row has round and never"),
+        ({"y": "never"}, "nothing to draw: no record has round and never"),
         ({"at": {"loss": 0.5}, "x": "nope"}, "nope"),
         ({"at": {"loss": -5.0}, "x": "budget"}, "loss -5"),
         ({"rows": "first"}, "plot.rows: 'first' 'all' or 'last'"),
         ({"xscale": "symlog"}, "plot.xscale: 'symlog' was given"),
-        ({"at": {}}, "should be one column and its level"),
+        ({"at": {}}, "should be one column and its target value"),
         ({"y": ""}, "should be the name of a column"),
     ],
 )

@@ -70,8 +70,8 @@ class DASHAMVR(DASHA):
     shares = ("a", "b")
     looks_back = True
     theory = "1/(L + sqrt(96*omega*(2*omega + 1)/n*((1 - b)**2*L_row**2/batch + L_rms**2) + 4*(1 - b)**2*L_row**2/(n*b*batch)))"
-    batch: int = 1  # B, rows of each worker's minibatch
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int = 1  # B, samples of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     b: Expression = "1/max(16, 4*omega)"  # b, the weight of a new gradient
 
     def tracked(self, node: Any, worker: Worker, f: Objective, t: Round) -> Vector:
@@ -101,8 +101,8 @@ class DASHAPAGE(DASHA):
     looks_back = True
     tosses = True
     theory = "1/(L + sqrt(48*omega*(2*omega + 1)/n*((1 - p)*L_row**2/batch + L_rms**2) + 2*(1 - p)*L_row**2/(p*n*batch)))"
-    batch: int = 1  # B, rows of each worker's minibatch
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int = 1  # B, samples of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     p: Expression = "batch/(N/n + batch)"  # p, the probability of a round with full gradients
 
     def tracked(self, node: Any, worker: Worker, f: Objective, t: Round) -> Vector:

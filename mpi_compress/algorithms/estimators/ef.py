@@ -75,8 +75,8 @@ class ErrorFeedback(Estimator):
     is_in_units_of_x: ClassVar[bool] = False  # True: e_i stays as it is where the step changes; else e_i/γ does
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
     step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
     average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
     feedback: bool = field(default=True, init=False)

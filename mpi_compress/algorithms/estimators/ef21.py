@@ -31,7 +31,7 @@ class EF21(Estimator):
     paper.
 
     `budget` = "cat", here or in [up], tunes C to each ∇f_i(x) − g_i as CAT tunes it to a gradient: T = argmax α(T)/C(T). Its δ is
-    the least of any budget, 1/d for top-k, and the theorem's step is short accordingly.
+    the least of any budget, 1/d for top-k, and the theoretical step size is short accordingly.
 
     If r of n workers take part, the others keep their g_i, and c is the sum over n still (EF21-PP: Fatkhullin et al. 2021). To
     update g_i by C with probability r/n is to update it by a contraction with δr/n, which is the δ of the formulas.
@@ -46,8 +46,8 @@ class EF21(Estimator):
     theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     step: Step = theory  # γ, the step size
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
 
     @property
@@ -97,8 +97,8 @@ class EF21SGDM(Estimator):
     theory = "min(delta/(20*L_rms), eta/(7*L))"
     step: Step = "theory"  # γ, the step size
     eta: Expression = 0.1  # η, the weight of a new gradient
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
     def start_worker(self, node: Any, f: Objective) -> MomentumWorker:
@@ -138,8 +138,8 @@ class EControl(Estimator):
     theory = "delta/(8*sqrt(6)*L_max)"
     step: Step = "theory"  # γ, the step size
     eta: Expression = "delta/max(delta, 3*sqrt(1 - delta)*(1 + sqrt(1 - delta)))"  # η, the share of the error in a message
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
     def check(self) -> None:

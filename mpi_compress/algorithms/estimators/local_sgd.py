@@ -27,8 +27,8 @@ class LocalSGD(Estimator):
     step: Step = theory  # γ, the step size of local steps
     local_steps: AtLeastOne = 10  # τ, the local steps of a round; with 1 it is gradient descent
     server_step: Positive = 1.0  # η, the step size of the mean
-    batch: int | None = None  # rows of each local step's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each local step's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
     def knows(self) -> Mapping[str, float]:
         return {**super().knows(), "local_steps": float(self.local_steps)}

@@ -109,8 +109,8 @@ class PAGE(MARINA):
     theory = "1/(L + sqrt((1 - p)/(p*n)*(omega*L_rms**2 + (1 + omega)*L_row**2/batch)))"
     step: Step = "theory"  # γ, the step size
     p: Expression = "min(1/(1 + omega), batch/(N/n + batch))"  # p, the probability of a round with full gradients
-    batch: int = 1  # B, rows of each worker's minibatch
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int = 1  # B, samples of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
     def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
         link, known = self.uplink(node, t.k), node.known

@@ -133,14 +133,14 @@ class PowerSGD(Estimator):
     needs = (HEARS_MEAN,)
     fixed_budget = None
     step: Step = "1/(4*L)"  # γ, the step size
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
     average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
     rank: AtLeastOne = 2  # r, the rank; min{n, m} of a block where that is less
     shapes: list[list[int]] | Literal["model"] = "model"  # of the blocks of x, in order; "model": the model's own blocks
     momentum: Decay = 0.0  # λ, the momentum; 0: none
-    warm_start: bool = True  # false: each step draws Q anew
+    warm_start: bool = True  # false: each step draws Q again
 
     def check(self) -> None:
         shapes, dim = self.blocks.shapes, self.setting.dim

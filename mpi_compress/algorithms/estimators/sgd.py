@@ -70,8 +70,8 @@ class SGD(Estimator):
     scaled = True
     partial_mean: ClassVar[PartialMean] = "over participants"
     step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
     average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
 
@@ -128,7 +128,7 @@ class SVRG(SGD):
     partial_mean = ""
     needs = (HEARS_MEAN,)
     step: Step = "0.1/L_row"  # γ, the step size; L_row is the largest smoothness of one sample
-    batch: int = 8  # rows of each worker's minibatch B
+    batch: int = 8  # samples of each worker's minibatch B
     epoch: AtLeastOne | None = None  # rounds between two full gradients; left out: a pass over the data
     compress_full: bool = False  # true: full gradients are compressed, too
 

@@ -51,8 +51,8 @@ class ADEF(Algorithm):
     needs_each = True  # each has two vectors
     keeps_rest = True
     step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
     def weights(self, k: int) -> tuple[float, float]:
         """A and a of round k."""

@@ -38,8 +38,8 @@ class AsyncSGD(SharedMemoryMethod):
     needs = (WHOLE_GRADIENTS,)
     logs = ("updates", "coordinate_writes", "retries")
     step: Step = "1/L"  # γ, the step size; γ_k is that of a worker's own k-th update
-    batch: int = 1  # rows of each worker's minibatch
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int = 1  # samples of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # must be "worker"; left out: as [objective] says
     average: Average = "last"  # must be "last": there are no rounds to average over
     locked: bool = False  # true: coordinates are read and written under locks, as by the threads of GSpar §4.2

@@ -54,7 +54,7 @@ class IADE(DoubleEncoding):
 
 DOWN_OF_32 = Need(
     lambda m: m.down.codec.float_format.bits >= 32,
-    "{name} gives all of its budget to σ_k, and no share to answers of 16 bits: use float = 32 or 64 there, or take iade",
+    "{name} gives all of its budget to σ_k, and none to messages down in 16 bits: use float = 32 or 64 there, or take iade",
 )
 
 
@@ -109,8 +109,8 @@ class IADESGD(DoubleEncoding):
     rho: Expression = "L_row/L_max"  # ρ, the constant of the weak growth condition
     step: Expression = theory  # η, the step size
     rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
-    batch: int = 1  # rows of each worker's minibatch
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    batch: int = 1  # samples of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
     @cached_property
     def c(self) -> float:

@@ -27,7 +27,7 @@ class Master:
 @algorithms.register("ship-data")
 @dataclass(frozen=True)
 class ShipData(Algorithm):
-    """The data itself is sent, once: what every method has to beat. Its price is that the master sees all rows.
+    """The data are sent, once: what every method has to beat. Its price is that the master sees all samples.
 
     worker sends     its rows a_j and labels y_j, packed and compressed, in round 0
     master answers   x, which minimises f on the rows that arrived, by the solver that the loss states; else by L-BFGS or FISTA
@@ -38,7 +38,7 @@ class ShipData(Algorithm):
     """
 
     needs_each = True
-    needs = (LINEAR, NOTHING_CLIPPED, exact_up("ship-data sends rows of data: leave up.compressor out"))
+    needs = (LINEAR, NOTHING_CLIPPED, exact_up("ship-data sends samples: leave up.compressor out"))
     proximal = True
 
     def uplink(self, node: Node, k: int) -> Link:
@@ -61,7 +61,7 @@ class ShipData(Algorithm):
     def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
         if t.k >= self.rounds:
             rounded = f", in {t.k} floats of 16 bits" if self.rounds > 1 else ""
-            raise AllSent(f"the rows were all sent in round 0, and x is what the master found{rounded}")
+            raise AllSent(f"the samples were all sent in round 0, and x is what the master found{rounded}")
         if t.k:
             return SILENT
         return self.uplink(node, t.k).encode(samples_of(f.rows))

@@ -22,7 +22,7 @@ class NormStep(Server):
 
     The polar factor is that of the singular value decomposition, not of Newton–Schulz steps; singular values below the rounding
     error of the largest are left out. A block of more than two axes is a matrix as wide as its last axis. D of m = 0 is 0. No
-    theorem's step is stated here.
+    theoretical step size is stated here.
     """
 
     paper = "Pethick et al. 2025; Bernstein et al. 2018"

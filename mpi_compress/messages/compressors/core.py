@@ -12,7 +12,7 @@ from mpi_compress.messages.kinds.sketch import gaussians
 class Core(Sized):
     """m numbers p_j = ⟨v, ξ_j⟩, whatever d is, read as (1/m) Σ p_j ξ_j (CORE: Yue, Zhao, Liu, Zhang, Fang 2023, Algorithm 1).
 
-    The ξ_j are independent standard normal vectors, drawn anew in each round and shared by its workers. Then E C(v) = v and
+    The ξ_j are independent standard normal vectors, drawn in each round and shared by its workers. Then E C(v) = v and
     E‖C(v) − v‖² = ((d + 1)/m)‖v‖², so ω = (d + 1)/m. It is linear: the mean of workers' messages is that of their mean. A round
     draws m·d normal numbers, which takes longer than a sparse gradient.
     """

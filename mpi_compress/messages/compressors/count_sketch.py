@@ -13,7 +13,7 @@ from mpi_compress.messages.kinds.sketch import hashes
 class CountSketch(Sized):
     """A table of r × b sums of ±v_j, from which v_j is read as the mean of its r estimates (Charikar, Chen, Farach-Colton 2002).
 
-    Row i adds s_i(j) v_j to its bucket h_i(j); all workers of a round share h and s, which are drawn anew in each round. The mean
+    Row i adds s_i(j) v_j to its bucket h_i(j); all workers of a round share h and s, which each round draws. The mean
     of rows is unbiased with ω = (d − 1)/(rb), and linear, so that the mean of workers' messages is the sketch of the mean. (The
     median of rows, which finds heavy coordinates, is biased.)
     """

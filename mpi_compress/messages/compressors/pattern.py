@@ -10,7 +10,7 @@ from mpi_compress.messages.kinds import Compressed, Cyclic, Known, Vector, cycli
 class Pattern(Dealt):
     """(n/s)·v_j at worker i's coordinates j of a pattern that has each coordinate at s of the n workers (CompressedScaffnew §3).
 
-    The rows of the pattern go round and round; its columns are dealt to workers at random, alike for all workers of a round. A
+    The rows of the pattern go round and round; its columns are assigned to workers at random, alike for all workers of a round. A
     worker has ⌊sd/n⌋ or ⌈sd/n⌉ coordinates, and s/n is the chance that it has one: unbiased with ω = n/s − 1. The mean of equal
     a_i is exact: E‖(1/n) Σ C_i(a_i) − ā‖² = A((1/n) Σ ‖a_i‖² − ‖ā‖²) with A = (n − s)/(s(n − 1)).
 

@@ -271,7 +271,7 @@ class Cyclic(OneOfParts):
 
 
 def cyclic_indices(dim: int, seed: int, part: int, parts: int, copies: int) -> Indices:
-    """The increasing coordinates j of a worker: of places 0 … parts − 1, dealt to workers at random by the seed, coordinate j is at
+    """The increasing coordinates j of a worker: of places 0 … parts − 1, assigned to workers by the seed, coordinate j is at
     copies·j, copies·j + 1, … of them, `copies` in all, counted round and round."""
     place = int(np.random.Generator(np.random.Philox(key=seed)).permutation(parts)[part])
     return np.flatnonzero((place - copies * np.arange(dim)) % parts < copies).astype(np.uint32)

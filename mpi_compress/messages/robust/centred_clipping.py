@@ -12,7 +12,7 @@ class CentredClipping(RobustMean):
     The paper begins with the mean of the round before; the median needs no memory. No v_i moves c by more than τ/n in a round.
     """
 
-    tau: Positive | None = None  # τ, the radius of clipping; left out: the median of the ‖v_i − c‖, anew in each round
+    tau: Positive | None = None  # τ, the radius of clipping; left out: the median of the ‖v_i − c‖, of each round
     rounds: AtLeastOne = 3  # how often c is moved
     paper = "Karimireddy, He, Jaggi (ICML 2021); not checked against the paper"
 
