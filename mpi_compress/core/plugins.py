@@ -4,6 +4,7 @@ They import each other by plain names, and two jobs' folders may have a `helper`
 and along `sys.path`, and tells no finder which module asks: so these two are set for the job whose plugins are imported or run.
 """
 
+import ast
 import importlib
 import re
 import shutil
@@ -25,7 +26,7 @@ _PYTHON = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))  # wh
 _imported: dict[str, str] = {}  # by a module's file: its source as it was imported
 _plugins: "dict[tuple[str, Path], _Plugin]" = {}  # by name and the folder of the job
 _of_jobs: set[str] = set()  # modules that jobs have brought in, and no session
-_sources: dict[type, str] = {}  # by part: the source of all its modules
+_sources: dict[type, str] = {}  # by part: the code of all its modules
 
 
 @dataclass
@@ -217,7 +218,7 @@ def _link_beside(source: Path, copy: Path) -> None:
 
 
 def source_of(part: Any) -> str:
-    """The source of the modules of a user's part as they were imported; "" for a part of this package.
+    """The code of the modules of a user's part as they were imported; "" for a part of this package.
 
     A part that is defined in a session has no file: a random text distinguishes it from all others.
     """
@@ -229,8 +230,23 @@ def source_of(part: Any) -> str:
         if module is None or not Path(getattr(module, "__file__", None) or "?").is_file():
             _sources[cls] = uuid4().hex
         else:
-            _sources[cls] = "".join(_imported.setdefault(_file(m), _source(m)) for m in _with_helpers(module))
+            _sources[cls] = "".join(_code(ast.parse(_imported.setdefault(_file(m), _source(m)))) for m in _with_helpers(module))
     return _sources[cls]
+
+
+def _code(part: Any) -> str:
+    """What a syntax tree says to Python, without comments, docstrings, blank lines and layout.
+
+    Bytecode would differ from one version of Python to the next; of a tree that is so only of empty fields, which are left out.
+    """
+    match part:
+        case ast.AST():
+            within = [f"{name}={_code(value)}" for name, value in ast.iter_fields(part) if value is not None and value != []]
+        case [ast.Expr(ast.Constant(str())), *others] | [*others]:
+            within = [_code(each) for each in others]
+        case _:
+            return repr(part)
+    return f"{type(part).__name__}({', '.join(within)})"
 
 
 def _files(place: Path, name: str) -> Iterator[Path]:

@@ -547,9 +547,10 @@ def test_a_generator_may_give_lists_and_chunks(made, tmp_path):
 def test_a_part_that_was_changed_is_run_again_and_one_that_was_not_is_not(source, old, new, parts, tmp_path):
     file = written(tmp_path, source, **parts)
     (first,) = mc.run(mc.load_job(file), out=tmp_path)
+    module = file.with_suffix(".py")
+    module.write_text('"""Described."""\n# a comment\n\n' + module.read_text())
     (same,) = mc.run(mc.load_job(file), out=tmp_path)
     assert same.attrs["run_id"] == first.attrs["run_id"]
-    module = file.with_suffix(".py")
     module.write_text(module.read_text().replace(old, new) + "# changed\n")
     (changed,) = mc.run(mc.load_job(file), out=tmp_path)
     assert changed.attrs["run_id"] != first.attrs["run_id"]
@@ -559,7 +560,7 @@ def test_a_part_that_was_changed_is_run_again_and_one_that_was_not_is_not(source
 def test_runs_that_do_not_use_a_part_do_not_follow_its_source(tmp_path):
     file = written(tmp_path, compressor(SORTED), compressor='{ name = "top-k", k = 3 }')
     before = mc.load_job(file).runs[0].run_id
-    file.with_suffix(".py").write_text(HEAD + compressor(SORTED) + "# changed")
+    file.with_suffix(".py").write_text(HEAD + compressor(SORTED) + "CHANGED = 1")
     assert mc.load_job(file).runs[0].run_id == before
 
 
@@ -680,7 +681,7 @@ def test_a_plugin_whose_name_the_package_has_taken_runs_on_and_means_itself(name
         capfd.readouterr().err.count(f"{name}: is the {TAKEN[name]} of {file.stem}, which the job names, and not this package's")
         == 1
     )
-    again = written(tmp_path, source.replace("mine", name) + "# changed", **parts)
+    again = written(tmp_path, source.replace("mine", name) + "CHANGED = 1", **parts)
     assert mc.load_job(again).runs[0].run_id != job.runs[0].run_id
 
 
@@ -714,7 +715,7 @@ class Mine(Server):
         source, parts = compressor(SORTED), {"compressor": '{ name = "blocks", of = "mine", slices = 2 }', "codec": "blocks"}
     file = written(tmp_path, source, **parts)
     before = mc.load_job(file).runs[0].run_id
-    file.with_suffix(".py").write_text(HEAD + source + "# changed")
+    file.with_suffix(".py").write_text(HEAD + source + "CHANGED = 1")
     assert mc.load_job(file).runs[0].run_id != before
 
 
