@@ -22,7 +22,7 @@ LINES_OF_A_FUNCTION, LINES_OF_A_MODULE, METHODS_OF_A_CLASS, PARAMETERS_OF_A_CONS
 
 
 def top_level_holds_rooms_alone(found: Found) -> Iterator[str]:
-    known = {"__init__.py", "__main__.py", "py.typed", "__pycache__", *FLOORS}
+    known = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed", "__pycache__", *FLOORS}
     for path in sorted(found[""].file.parent.iterdir()):
         if path.name not in known:
             yield f"{path.name}: is no room"

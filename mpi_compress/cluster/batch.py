@@ -92,10 +92,12 @@ def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], 
         begin.append(f"source {shlex.quote(str(Path(venv).absolute() / 'bin' / 'activate'))}")
     begin.append(f"cd {shlex.quote(str(Path.cwd()))}")
     head, play = _head(name, folder, parts, ranks, options), _play(shlex.join(run), parts, options.ntasks or ranks, options)
-    return _SCRIPT.format(
-        head=head, begin="\n".join(begin), play=play, first=parts[0].first, pack=options.pack, begins=BEGINS, ends=ENDS,
-        stopped=EXIT_STOPPED, restarts=_RESTARTS,
-    )  # fmt: skip
+    values = {
+        "head": head, "begin": "\n".join(begin), "play": play, "first": parts[0].first, "pack": options.pack,
+        "begins": BEGINS, "ends": ENDS, "stopped": EXIT_STOPPED, "restarts": _RESTARTS,
+    }  # fmt: skip
+    script = Path(__file__).with_name("task.sh").read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)@", lambda name: str(values[name[1]]), script)
 
 
 def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: Options) -> str:
@@ -165,43 +167,6 @@ _PACKED = """programs=
 for ((number = index; number < index + {pack}; number++)); do
     case " {numbers} " in *" $number "*) mpi-compress run {run} --index "$number" & programs="$programs $!" ;; esac
 done"""
-_SCRIPT = """#!/bin/bash
-{head}
-
-index=$((SLURM_ARRAY_TASK_ID * {pack} + ${{1:-{first}}}))    # of the run in the job
-echo "{begins} run $index, $(date '+%Y-%m-%d %H:%M:%S')"
-{begin}
-
-# USR1, SLURM's warning before the time limit, and TERM make a run save what it has and end with status {stopped}.
-trap '' USR1 TERM      # what is started here ignores them until it listens
-{play}
-trap 'warned=yes; kill -USR1 $programs 2>/dev/null' USR1
-status=0
-for program in $programs; do
-    while kill -0 $program 2>/dev/null; do wait $program; done    # a warning ends a wait before the program has ended
-    for attempt in 1 2 3 4 5; do    # a warning may end this wait too, and the next one still tells the status
-        wait $program; own=$?
-        if [ $own -le 128 ]; then break; fi
-    done
-    if [ $own -ne 0 ] && [ $status -ne {stopped} ]; then status=$own; fi    # one that was saved asks to go on
-done
-echo "{ends} $status"
-
-# What was saved is queued again, and goes on, unless it was cancelled. SLURM is ending a task that was cancelled or has reached its
-# time limit, and not one that it has only warned, of its limit or of a task that preempts it.
-if [ $status -eq {stopped} ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
-    for attempt in 1 2 3 4 5; do
-        state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format='%T %r' 2>/dev/null) && break
-        sleep 1
-    done
-    case "${{state:-not known}}" in
-        RUNNING*|*TimeLimit*) again=yes ;;
-        "not known") again=${{warned:-}} ;;
-    esac
-    if [ "${{again:-}}" ]; then scontrol requeue "$SLURM_JOB_ID"; fi
-fi
-exit $status
-"""
 BEGINS, ENDS = "mpi-compress task begins:", "mpi-compress task ends with status"
 """How lines begin that a script writes when a task starts and when it ends: a task that is queued again appends to its output."""
 

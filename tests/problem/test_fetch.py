@@ -81,9 +81,9 @@ def site(monkeypatch, tmp_path):
     monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MPI_COMPRESS_DATA", raising=False)
     monkeypatch.setattr(download, "_WAIT", 0.0)
-    monkeypatch.setitem(KNOWN, "tiny", LibsvmSet(5000, 15, ("tiny",), nonzeros=10000))
-    monkeypatch.setitem(KNOWN, "packed", LibsvmSet(5000, 15, ("tiny.bz2",), nonzeros=10000))
-    monkeypatch.setitem(KNOWN, "joined", LibsvmSet(10000, 15, ("one.bz2", "two.bz2"), nonzeros=20000))
+    monkeypatch.setitem(KNOWN, "tiny", LibsvmSet(15, 5000, ("tiny",), nonzeros=10000))
+    monkeypatch.setitem(KNOWN, "packed", LibsvmSet(15, 5000, ("tiny.bz2",), nonzeros=10000))
+    monkeypatch.setitem(KNOWN, "joined", LibsvmSet(15, 10000, ("one.bz2", "two.bz2"), nonzeros=20000))
     yield server.site
     server.shutdown()
     server.server_close()
