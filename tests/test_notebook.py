@@ -44,7 +44,7 @@ def test_a_notebook_shows_a_bar(tmp_path, monkeypatch, capsys):
     for source in cells()[:2]:
         played(source, names)
     err = capsys.readouterr().err
-    assert "top 4 (run 2 of 2):   0%|" in err
+    assert "\rtop 4 (run 2 of 2)" in err
     assert "150" in err
 
 

@@ -89,21 +89,23 @@ _PAGE = [
     _take("--gallery", metavar="FILE.md", help="also all figures as pictures, in a page of Markdown"),
     _flag("--full", "at full size, where a job has a table [full]"),
 ]
-_VERIFY = "play K rounds (8) of each run in other ways, compare every message and state, and keep nothing; exit 1 if any differs"
+_VERIFY = "run K rounds (8) of each run in other ways, compare every message and state, and keep nothing; exit 1 if any differs"
+_VERBOSE = ("-v", "--verbose")
 _OF_RUN = [
     _flag("--fresh", "run again what is done"),
     _flag("--quiet", "no progress, no summary: only what went wrong"),
+    _take(*_VERBOSE, action="store_true", help="a line for each run and each trial of [tune] that ends, with its file"),
     _flag("--one-process", "do not look for a launcher's other ranks"),
     _take("--time-limit", metavar="TIME", help='save and end (exit 75) after this time: "50 min", 01:30:00, or seconds'),
     _flag("--force", "try also what needs more memory than there is"),
     _take("--verify", nargs="?", type=_positive, const=8, metavar="K", help=_VERIFY),
-    _take("--submitted", type=Path, metavar="FOLDER", help="play the job as `submit` has frozen it in this folder"),
+    _take("--submitted", type=Path, metavar="FOLDER", help="run the job as `submit` has frozen it in this folder"),
 ]
 _OF_CHECK_PART = [
     _take("name", metavar="NAME", help="a part of any kind; a format with --job alone"),
     _take("parameters", nargs="*", metavar="KEY=VALUE", help="its parameters, such as k=3, where no run of JOB has it"),
     _take("--job", type=named, metavar="JOB", help=f"as its runs have it, or by itself a part of its plugins: {_A_JOB}"),
-    _take("-v", "--verbose", action="store_true", help="name the check behind each line"),
+    _take(*_VERBOSE, action="store_true", help="name the check behind each line"),
 ]
 _MODEL = "seconds and bits of a round of so many workers, modelled by parts that are timed here (a few seconds a method)"
 _OF_PLAN = [
@@ -132,7 +134,7 @@ _OF_SUBMIT = [
     _flag("--fresh", "submit what is done, too; its results are kept as .h5.old"),
     _flag("--dry-run", "print the script, submit nothing"),
 ]
-_PLUGINS = _flag("--with-plugins", "import the plugins that results name, where their gaps need them")
+_PLUGINS = _flag("--with-plugins", "import the plugins that results name, where their suboptimality needs them")
 _BOUNDS = "drawn dashed over the curves: bound, or lower_up,upper_up"
 _STYLE = "paper: Times' letters, no title and no tuned values (the text says them), a PDF with its fonts (default: screen)"
 _OF_PLOT = [
@@ -144,7 +146,7 @@ _OF_PLOT = [
     _take("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)"),
     _PLUGINS,
 ]
-_TO = "a level to reach, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
+_TO = "a target, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
 _BY = "what it took: wire_bits_up (the default), wire_bits (down, too), cost_up, paper_bits_up, seconds, round, or another"
 _OF_TABLE = [
     _take("--to", action="append", default=[], metavar="COLUMN=LEVEL", help=_TO),
@@ -172,43 +174,30 @@ _OF_SHOW = [
 ]
 _OUT, _YES, _SOME = _out("where results are"), _flag("--yes", "do not ask"), "JOB|RESULT.h5"
 _CHECK = _flag("--check", "read all checksums; a line for each file that is damaged (exit 3)")
-_GC = "all the job files, or folders of such (default: ./jobs)"
+_LISTED = _take("what", nargs="*", metavar=_SOME, help="names of jobs, or files (default: all)")
+_REMOVED = _take("what", nargs="+", metavar=_SOME, help="names of jobs, or files")
+_NAMING = _take("what", nargs="*", metavar="JOB|FOLDER", help="all the job files, or folders of such (default: ./jobs)")
+_FORMER = _take("job", metavar="JOB", help="the name that it had, such as fig1")
+_NEW = _take("to", metavar="NEW", help="the name that it has, such as cat/fig1")
+_TRIALS = _flag("--trials", "the trials of [tune], too")
 _OF_RESULTS = {
-    "ls": Command(
-        "list results: job, label, settings that vary, status, loss, size, age",
-        [_take("what", nargs="*", metavar=_SOME, help="names of jobs, or files (default: all)"), _CHECK, _OUT],
-    ),
-    "rm": Command(
-        "remove results, with their checkpoints",
-        [_take("what", nargs="+", metavar=_SOME, help="names of jobs, or files"), _OUT, _YES],
-    ),
-    "gc": Command(
-        "remove the results that no job names any more", [_take("what", nargs="*", metavar="JOB|FOLDER", help=_GC), _OUT, _YES]
-    ),
-    "mv": Command(
-        "move a job's results, as its file was moved",
-        [
-            _take("job", metavar="JOB", help="the name that it had, such as fig1"),
-            _take("to", metavar="NEW", help="the name that it has, such as cat/fig1"),
-            _OUT,
-        ],
-    ),
+    "ls": Command("list results: job, label, settings that vary, status, loss, size, age", [_LISTED, _TRIALS, _CHECK, _OUT]),
+    "rm": Command("remove results, with their checkpoints", [_REMOVED, _OUT, _YES]),
+    "gc": Command("remove the results that no job names any more", [_NAMING, _OUT, _YES]),
+    "mv": Command("move a job's results, as its file was moved", [_FORMER, _NEW, _OUT]),
 }
+_CHECKED = "rerun a job's [[record]] tables, and compare their bits with those that are claimed; exit 1 if any needs more"
+_PROFILE = "the share of targets that each method reaches within a factor of what the best one took, over all problems of jobs"
+_OF_PROFILE = [
+    _take("jobs", nargs="+", type=named, metavar="JOB|FOLDER", help="job files, or folders of such"),
+    _take("--to", action="append", metavar="COLUMN=LEVEL", help="a target; again for more (default: suboptimality=1e-3 … 1e-12)"),
+    _take("--by", action="append", metavar="COLUMN", help="what is paid; again for more (default: bits)"),
+    _take("-o", dest="figure", metavar="FILE", help="also draw it, as .png, .pdf or .svg"),
+]
+_ANEW, _QUIET = _flag("--fresh", "run again what this command has run"), _flag("--quiet", "no progress")
 _OF_RECORDS = {
-    "check": Command(
-        "play the runs of a job's [[record]] tables, and compare their bits with those that are claimed; exit 1 if any needs more",
-        [_JOB, *_RUNS, _flag("--fresh", "play again what this command has played"), _flag("--quiet", "no progress")],
-    ),
-    "profile": Command(
-        "the share of targets that each method reaches within a factor of what the best one took, over all problems of jobs",
-        [
-            _take("jobs", nargs="+", type=named, metavar="JOB|FOLDER", help="job files, or folders of such"),
-            _take("--to", action="append", metavar="COLUMN=LEVEL", help="a target; again for more (default: gaps of 1e-3 … 1e-12)"),
-            _take("--by", action="append", metavar="COLUMN", help="what is paid; again for more (default: bits)"),
-            _take("-o", dest="figure", metavar="FILE", help="also draw it, as .png, .pdf or .svg"),
-            *_RESULTS,
-        ],
-    ),
+    "check": Command(_CHECKED, [_JOB, *_RUNS, _ANEW, _QUIET]),
+    "profile": Command(_PROFILE, [*_OF_PROFILE, *_CHOICE, *_RESULTS]),
 }
 _OF_CALIBRATE = [
     _take("-o", dest="table", default="link.toml", metavar="LINK.toml", help="where to write (default: link.toml)"),
@@ -216,44 +205,32 @@ _OF_CALIBRATE = [
     _take("--largest", default="8 MB", metavar="SIZE", help="the largest message (default: 8 MB)"),
 ]
 _URL = "another address of the collection (or $MPI_COMPRESS_DATA_URL)"
-_OF_CSV = "of a CSV file: label=COLUMN (the last one), test=0.2 (rows for a test set), seed=0"
+_OF_CSV = "of a CSV file: label=COLUMN (the last one), test=0.2 (samples for a test set), seed=0"
+_OF_GET = [_take("names", nargs="+", metavar="NAME"), _take("--from", dest="url", metavar="URL", help=_URL), _QUIET]
+_OF_MAKE = [
+    _take("generator", metavar="GENERATOR|FILE.csv", help="a CSV file, or a generator of `mpi-compress list datasets`"),
+    _take("parameters", nargs="*", metavar="KEY=VALUE", help=f"its parameters, such as samples=1000; {_OF_CSV}"),
+    _take("-o", dest="file", metavar="FILE", help="LIBSVM text; .gz, .bz2 and .xz are compressed"),
+]
+_OF_SOLVE = [
+    _take("file", metavar="FILE|NAME|JOB.toml"),
+    _take("settings", nargs="*", metavar="KEY=VALUE", help='of [data] and [objective], such as loss=hinge mu="1e-4 L"'),
+]
 _OF_DATA = {
     "list": Command("the sets and generators there are, and where a set is found"),
-    "get": Command(
-        "fetch sets of the LIBSVM collection, or sets for networks, into the user's cache folder",
-        [
-            _take("names", nargs="+", metavar="NAME"),
-            _take("--from", dest="url", metavar="URL", help=_URL),
-            _flag("--quiet", "no progress"),
-        ],
-    ),
-    "make": Command(
-        "generate a set, as a job that names it would, or write it, or a CSV file, as LIBSVM text",
-        [
-            _take("generator", metavar="GENERATOR|FILE.csv", help="a CSV file, or a generator of `mpi-compress list datasets`"),
-            _take("parameters", nargs="*", metavar="KEY=VALUE", help=f"its parameters, such as samples=1000; {_OF_CSV}"),
-            _take("-o", dest="file", metavar="FILE", help="LIBSVM text; .gz, .bz2 and .xz are compressed"),
-        ],
-    ),
+    "get": Command("fetch sets of the LIBSVM collection, or sets for networks, into the user's cache folder", _OF_GET),
+    "make": Command("generate a set, as a job that names it would, or write it, or a CSV file, as LIBSVM text", _OF_MAKE),
     "info": Command("what is in a file of LIBSVM text, or in a set", [_take("file", metavar="FILE|NAME")]),
-    "solve": Command(
-        "L, x* and f* of a set, or of all problems of a job, computed and kept",
-        [
-            _take("file", metavar="FILE|NAME|JOB.toml"),
-            _take("settings", nargs="*", metavar="KEY=VALUE", help='of [data] and [objective], such as loss=hinge mu="1e-4 L"'),
-        ],
-    ),
+    "solve": Command("L, x* and f* of a set, or of all problems of a job, computed and kept", _OF_SOLVE),
 }
+_FOLDER = _take("folder", nargs="?", default=".", metavar="FOLDER", help="where to write them (default: here)")
 _PARTS = (
     "algorithms, servers, downlinks, compressors, codecs, losses, penalties, models, partitions, metrics, costs, robust, "
     "attacks, formats, datasets, columns, claims or jobs; or a part's name; JOB.toml: with the parts of its plugins"
 )
 
 COMMANDS = {
-    "new": Command(
-        "write a job, a compressor and a README to begin with",
-        [_take("folder", nargs="?", default=".", metavar="FOLDER", help="where to write them (default: here)")],
-    ),
+    "new": Command("write a job, a compressor and a README to begin with", [_FOLDER]),
     "run": Command("run a job, under mpiexec or in one process", [_JOB, *_RUNS, *_OF_RUN]),
     "plan": Command("list the runs of a job; runs nothing", [_JOBS, *_RUNS, *_OF_PLAN]),
     "submit": Command("SLURM: one array task a run, resumable", [_JOB, *_RUNS, *_OF_SUBMIT]),
@@ -270,15 +247,24 @@ COMMANDS = {
     "check-part": Command("a part against what it states: slopes, curvature, δ, ω, round trips, draws", _OF_CHECK_PART),
     "report": Command("every figure, claim and table in one self-contained page", [*_PAGE, *_CHOICE]),
     "archive": Command(
-        "a job, its plugins and results as one zip, which `run` plays again and compares",
+        "a job, its plugins and results as one zip, which `run` runs again and compares",
         [_JOB, *_UNLISTED, _out("where results are"), _take("-o", dest="file", required=True, metavar="FIG.zip", help=_FIG)],
     ),
-    "reproduce": Command("run many jobs, except what is done, and write their report", [*_PAGE, *_OF_REPRODUCE]),
+    "reproduce": Command("run many jobs, except what is done, and write their report", [*_PAGE, *_CHOICE, *_OF_REPRODUCE]),
     "show": Command("what is in a result, or how several differ", _OF_SHOW),
     "results": Command("list, remove and move what lies in results", commands=_OF_RESULTS),
-    "records": Command("records that a job claims, played again", commands=_OF_RECORDS),
+    "records": Command("records that a job claims, checked by another run", commands=_OF_RECORDS),
     "calibrate": Command("under mpiexec: time messages on the real link, fit cost models to them", _OF_CALIBRATE),
     "data": Command("fetch, generate and describe data sets", commands=_OF_DATA),
-    "list": Command("what exists, its parameters, its paper", [_take("what", nargs="*", metavar="KIND|PART|JOB", help=_PARTS)]),
+    "list": Command("what exists, its parameters, its paper", [_take("what", nargs="*", metavar="KIND|NAME|JOB", help=_PARTS)]),
 }
 """Commands by name. A command is `act(options)` of its module in `cli/`; one of its own commands is a function such as `act_ls`."""
+
+GROUPS = {
+    "run": ("new", "run", "plan", "reproduce", "check-part"),
+    "look": ("plot", "table", "show", "check", "watch", "results", "report"),
+    "data": ("data", "list"),
+    "cluster": ("submit", "calibrate"),
+    "share": ("archive", "records"),
+}
+"""The commands as `--help` has them."""

@@ -1,5 +1,6 @@
 """`mpi-compress check JOB`: a job's claims against its results. What parts state is another question, which `check-part` asks."""
 
+import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 from mpi_compress.cli.parsing import load_one
 from mpi_compress.cli.results_of import with_gaps
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.terminal import GREEN, RED, coloured, say
 from mpi_compress.evidence.outcomes import results_of
-from mpi_compress.evidence.verdicts import answerable, check
+from mpi_compress.evidence.verdicts import Verdict, answerable, check
 from mpi_compress.problem.datasets.said import line_of
 
 
@@ -23,5 +25,12 @@ def act(options: Namespace) -> int:
     asked = frozenset[str]().union(*(spec.asked for spec in job.runs))
     runs = with_gaps(results_of(job, Path(options.out)), asked, job.runs)
     verdicts = check(job, runs)
-    print(*filter(None, dict.fromkeys(map(line_of, runs))), *verdicts, sep="\n")
+    say(*filter(None, dict.fromkeys(map(line_of, runs))), *map(_coloured, verdicts))
     return 1 if any(v.holds is False for v in verdicts) else 0
+
+
+def _coloured(verdict: Verdict) -> str:
+    """A verdict as it is printed, with its outcome in green or red."""
+    colour = {True: GREEN, False: RED, None: ""}[verdict.holds]
+    head, outcome, rest = str(verdict).rpartition(f": {verdict.outcome}")
+    return head + coloured(outcome, colour, sys.stdout) + rest

@@ -1,6 +1,7 @@
 """`mpi-compress data list | get | make | info | solve`: sets fetched, generated, described, and their optima computed."""
 
 import os
+import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from mpi_compress.cli.parsing import key_values
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import parameters
-from mpi_compress.core.tables import plain
+from mpi_compress.core.tables import shown
+from mpi_compress.core.terminal import say
 from mpi_compress.job.loading import load_job, parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import ObjectiveTable
@@ -49,7 +51,7 @@ def act_list(_: Namespace) -> int:
     for name, generator in generators.items():
         given = generator().size()
         rows.append([name, f"{given[0]:>13,} × {given[1]:,}" if given else "by its parameters", "generated"])
-    print(*plain((), rows), sep="\n")
+    say(*shown(sys.stdout, ("name", "size", "where it is"), rows))
     return 0
 
 

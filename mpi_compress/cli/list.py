@@ -18,6 +18,7 @@ from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.shipped import shipped_jobs
+from mpi_compress.core.terminal import say
 from mpi_compress.job.claim_functions import listing as functions_of_claims
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.stops import stops
@@ -46,14 +47,19 @@ def act(options: Namespace) -> int:
     names = [what for what in options.what if what not in jobs]
     lines = [line for what in names for line in _listed(what, _parts())]  # all names are known before anything is printed
     if lines or of_jobs:
-        print(*(lines or of_jobs), sep="\n")
+        say(*lines, *of_jobs)
     else:
         _print_names(_parts())
     return 0
 
 
 def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
+    """The lines of a kind in the singular or plural, of a part, or of KIND/NAME."""
     listings = {"columns": columns, "claims": functions_of_claims}
+    plural = {getattr(parts.get(kind), "kind", kind.removesuffix("s")).split()[0]: kind for kind in (*parts, *listings, "jobs")}
+    kind, _, name = what.partition("/")
+    kind = plural.get(kind, kind)
+    parts, what = ({kind: parts[kind]}, name) if name and kind in parts else (parts, what if name else kind)
     if what == "jobs":
         return ["jobs:", *_jobs()]
     if what in listings:
@@ -62,7 +68,7 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
     chosen = {what: parts[what]} if what in parts else named
     if not chosen:
         names = {key for members in parts.values() for key in members}
-        known = {*parts, *listings, "jobs", *names}
+        known = names if kind in parts else {*parts, *listings, "jobs", *names}
         raise UserError(f"{nearest(what, known, 'part or kind')}; `list JOB.toml` has those of its plugins")
     return [line for kind, members in chosen.items() for line in _lines_of(kind, members)]
 
@@ -93,9 +99,11 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     for kind, members in {**shown, **{name: {} for name in others if name not in shown}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]
-        print(*textwrap.wrap(f"{kind + ':':14s}{text}", 80, subsequent_indent=" " * 14, break_on_hyphens=False), sep="\n")
-    print("`mpi-compress list KIND` describes these parts, `list NAME` one, `list JOB.toml`")
-    print("those of its plugins; `list clip_rows` says how gradients of rows are clipped")
+        say(f"{kind + ':':14s}{text}")
+    say(
+        "`mpi-compress list KIND` describes parts, `list KIND/NAME` one, `list JOB.toml` its plugins'; "
+        "`list clip_rows`: how gradients of rows are clipped"
+    )
 
 
 def _jobs() -> Iterator[str]:
@@ -128,15 +136,15 @@ def _described(key: str, part: Any) -> Iterator[str]:
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
     if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:
-        yield f"  {'':16s}   x moves by the server {parts[0]}, workers hear by {parts[1]}"
+        yield f"    x moves by the server {parts[0]}, workers hear by {parts[1]}"
     if theory := getattr(part, "theory", ""):
         convex = ", for convex f_i" if getattr(part, "theory_is_convex", False) else ""
-        yield f"  {'':16s}   in formulas, theory is {theory}{convex}"
+        yield f"    in formulas, theory is {theory}{convex}"
     known, hints = meanings(part), get_type_hints(part)
     for field in sorted(fields(part), key=lambda field: field.kw_only is True):
         if field.init:
             meaning = known.get(field.name, "") + _choices(hints[field.name])
-            yield f"  {'':16s}   {_default(field):28s} {meaning}".rstrip()
+            yield f"    {_default(field):26s}  {meaning}".rstrip()
 
 
 def _default(field: Field[Any]) -> str:

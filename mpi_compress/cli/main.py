@@ -6,24 +6,27 @@ import os
 import re
 import signal
 import sys
-from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NoReturn
 
 import mpi_compress as mc
-from mpi_compress.cli.arguments import COMMANDS, Command
+from mpi_compress.cli.arguments import COMMANDS, GROUPS, Command
 from mpi_compress.core.ending import EXIT_USER_ERROR, rank, run_to_the_end
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.shipped import shipped
+from mpi_compress.core.terminal import BOLD, RED, coloured, room, say, wrapped
 
-_FIRST = f"""\
-To begin:
-  mpi-compress new first         then `cd first` and `mpi-compress run job.toml`
-  mpi-compress list jobs         the papers' jobs, such as `mpi-compress run cat/fig1`
-  mpi-compress COMMAND --help    what a command takes
-Documentation: {shipped("docs") / "tutorial.md"}, and the pages beside it"""
+_FIRST = (
+    "",
+    "To begin:",
+    "  mpi-compress new first        then `cd first` and `mpi-compress run job.toml`",
+    "  mpi-compress list jobs        the papers' jobs: `mpi-compress run cat/fig1`",
+    "  mpi-compress COMMAND --help   what a command takes",
+    f"Documentation: {shipped('docs') / 'tutorial.md'}, and the pages beside it",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,9 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # labels in letters that a terminal does not have
     os.environ["MPLBACKEND"] = "agg"  # figures go into files
-    parser = _Parser(prog="mpi-compress", description=mc.__doc__, epilog=_FIRST, formatter_class=RawDescriptionHelpFormatter)
+    parser = _Overview(prog="mpi-compress")
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     _add_commands(parser, COMMANDS)
+    if not (sys.argv[1:] if arguments is None else arguments):
+        say(str(mc.__doc__), *_FIRST[:-1], "  mpi-compress --help           all commands", _FIRST[-1])
+        return 0
     options = parser.parse_args(arguments)
     command = f"mpi_compress.cli.{options.module.replace('-', '_')}"  # which takes a while to import
     status = run_to_the_end(lambda: getattr(import_module(command), options.function)(options))
@@ -49,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _add_commands(parser: ArgumentParser, commands: Mapping[str, Command], module: str | None = None) -> None:
     """Add commands, or the commands of a command: its module has a function for each of them."""
-    parsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    parsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     for name, command in commands.items():
         own = parsers.add_parser(name, help=command.help)
         own.set_defaults(module=module or name, function=f"act_{name}" if module else "act")
@@ -66,8 +72,18 @@ class _Parser(ArgumentParser):
         if wrong := re.fullmatch(r"argument (.*): invalid choice: '(.*)' \(choose from (.*)\)", message):
             message = f"{wrong[1]}: {nearest(wrong[2], wrong[3].replace(chr(39), '').split(', '), 'choice')}"
         if rank() == 0:
-            print_line(f"{self.prog}: {message}; `{self.prog} --help` explains")
+            print_line(f"{self.prog}: {message}; `{self.prog} --help` explains", RED)
         sys.exit(EXIT_USER_ERROR)
+
+
+class _Overview(_Parser):
+    """The parser of all commands, whose help has them in groups."""
+
+    def format_help(self) -> str:
+        lines = [f"usage: {self.prog} [-h] [--version] COMMAND …", "", str(mc.__doc__)]
+        for group, names in GROUPS.items():
+            lines += ["", coloured(group, BOLD, sys.stdout), *(f"  {name:12s}{COMMANDS[name].help}" for name in names)]
+        return wrapped("\n".join([*lines, *_FIRST]), room(sys.stdout)) + "\n"
 
 
 class _Version(Action):

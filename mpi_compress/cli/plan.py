@@ -1,5 +1,6 @@
 """`mpi-compress plan JOB…`"""
 
+import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +11,8 @@ from mpi_compress.cli.parsing import ask_for_folder, load_one
 from mpi_compress.cluster.states import statuses
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import count_text, print_line
-from mpi_compress.core.tables import plain
+from mpi_compress.core.tables import shown
+from mpi_compress.core.terminal import say
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.planning import scale
@@ -64,9 +66,10 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
             refused += [spec] if status.state is State.REFUSED else []
         label = f"{spec.label}, seed {spec.seed}" if several[spec.label] > 1 else spec.label
         rows.append([str(spec.index), label, run_id, memory, str(status)])
-    print(*said_of(job.runs), *plain((), rows, "rlcll" if options.ranks else "rlcrl", (3, 0, 12, 8)), sep="\n")
+    heads = ("index", "label", "run id", "memory", "state")
+    say(*said_of(job.runs), *shown(sys.stdout, heads, rows, ("memory", "run id"), "rlcll" if options.ranks else "rlcrl"))
     if any(row[3] == memory_needs.UNKNOWN for row in rows):
-        print(f"{memory_needs.UNKNOWN}: not known before the data are parsed, which `mpi-compress run` does first")
+        say(f"{memory_needs.UNKNOWN}: not known before the data are parsed, which `mpi-compress run` does first")
     if first := trial_files(replace(job, runs=left), Path(options.out)):
         stages = any(spec.tune and spec.tune.target for spec in left)
         done = sum(file.exists() for file in first)

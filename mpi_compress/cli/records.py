@@ -1,5 +1,6 @@
 """`mpi-compress records check JOB`, and `records profile JOB|FOLDER…`"""
 
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,17 +41,17 @@ def act_check(options: Namespace) -> int:
 def act_profile(options: Namespace) -> int:
     from mpi_compress import report
     from mpi_compress.cli.results_of import found
-    from mpi_compress.core.tables import plain
+    from mpi_compress.core.tables import shown
+    from mpi_compress.core.terminal import say
     from mpi_compress.evidence.profile import profile
     from mpi_compress.results.targets import target_of
 
     targets = [target_of(text) for text in options.to or [f"suboptimality={level}" for level in ("1e-3", "1e-6", "1e-9", "1e-12")]]
-    options.what, options.set, options.only = list(map(str, report.job_files(options.jobs))), [], None
-    options.with_plugins = False
+    options.what, options.with_plugins = list(map(str, report.job_files(options.jobs))), False
     runs = found(options, [target.column for target in targets])
     profiles = [profile(runs, targets, by) for by in options.by or ["wire_bits", "wire_bits_up"]]
     for each in profiles:
-        print(f"{each.caption}:", *plain(each.heads, each.cells), sep="\n")
+        say(f"{each.caption}:", *shown(sys.stdout, each.heads, each.cells))
     if options.figure:
         from mpi_compress.figures import plotting
         from mpi_compress.figures.profile import draw

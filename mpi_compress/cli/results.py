@@ -3,39 +3,47 @@
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text, print_line
-from mpi_compress.core.tables import plain
+from mpi_compress.core.tables import plain, shown
+from mpi_compress.core.terminal import room, say
 from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
 from mpi_compress.results.tidy import settings_of, varying
 
 
 def act_ls(options: Namespace) -> int:
     found = entries(Path(options.out), options.what)
-    if found:
-        print(*plain(("job", "label", "differs in", "status", "loss", "size", "age"), _rows(found)), sep="\n")
-    total = sum(entry.size for entry in found)
-    print(f"{count_text(len(found), 'result')}, {_bytes(total)}")
+    trials = [entry for entry in found if entry.is_trial and not options.trials]
+    trials = [] if len(trials) == len(found) else trials
+    heads = ("job", "label", "differs in", "status", "loss", "size", "age")
+    if listed := [entry for entry in found if entry not in trials]:
+        rows, letters = _rows(listed, lambda entry: entry.job), room(sys.stdout)
+        if letters is not None and max(map(len, plain(heads, rows))) > letters:  # then labels say the rest
+            rows = _rows(listed, lambda entry: f"{entry.job} {entry.label}")
+        say(*shown(sys.stdout, heads, rows, ("size", "age", "job")))
+    hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_of(trials)}" * bool(trials)
+    say(f"{count_text(len(listed), 'result')}, {_of(listed)}{hidden}")
     damage = [line for entry in found for line in entry.damage()] if options.check else []
     for line in damage:
         print_line(f"mpi-compress: {line}")
     return EXIT_FAILED if damage else 0
 
 
-def _rows(found: Sequence[Entry]) -> list[list[str]]:
-    """A row for each result; settings are compared within a job."""
+def _rows(found: Sequence[Entry], group: Callable[[Entry], str]) -> list[list[str]]:
+    """A row for each result; settings are compared within a group, such as a job."""
     settings = {entry: settings_of(tables) if (tables := entry.tables) else {} for entry in found}
-    keys = {job: varying([settings[e] for e in found if e.job == job and settings[e]]) for job in {e.job for e in found}}
+    groups = {entry: group(entry) for entry in found}
+    keys = {name: varying([own for e, own in settings.items() if groups[e] == name and own]) for name in set(groups.values())}
     rows = []
     for entry in found:
         loss, own = entry.loss, settings[entry]
-        differs = ", ".join(f"{key.split('.')[-1]} = {own[key]}" for key in keys[entry.job] if key in own)
-        shown = [str(entry.state), "–" if loss is None else f"{loss:.6g}", _bytes(entry.size), _age(entry.written)]
-        rows.append([entry.job, entry.label, differs if len(differs) <= 48 else f"{differs[:45]} …", *map(str, shown)])
+        differs = ", ".join(f"{key} = {own[key]}" for key in keys[groups[entry]] if key in own)
+        numbers = [str(entry.state), "–" if loss is None else f"{loss:.6g}", _bytes(entry.size), _age(entry.written)]
+        rows.append([entry.job, entry.label, differs, *numbers])
     return rows
 
 
@@ -60,7 +68,7 @@ def _removed(found: Sequence[Entry], options: Namespace) -> int:
     found = [entry for entry in found if not entry.is_being_written]
     if not options.yes:
         print(*(f"{entry.result}  {entry.label}, {_bytes(entry.size)}, {_age(entry.written)}" for entry in found), sep="\n")
-        if not _agreed(f"remove {count_text(len(found), 'result')}, {_bytes(sum(e.size for e in found))}?"):
+        if not _agreed(f"remove {count_text(len(found), 'result')}, {_of(found)}?"):
             print("nothing is removed")
             return 0
     for entry in found:
@@ -80,6 +88,10 @@ def act_mv(options: Namespace) -> int:
     n = move(options.job.rstrip("/"), options.to.rstrip("/"), Path(options.out))
     print(f"moved {count_text(n, 'result')} to {Path(options.out) / options.to}")
     return 0
+
+
+def _of(found: Sequence[Entry]) -> str:
+    return _bytes(sum(entry.size for entry in found))
 
 
 def _bytes(size: float) -> str:

@@ -1,6 +1,7 @@
 """`mpi-compress run JOB|FIG.zip`. Signals are caught before what takes long is imported."""
 
 import gc
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import BEGUN, Interrupts
+from mpi_compress.core.terminal import has_bar
 
 if TYPE_CHECKING:
     from mpi_compress.exchange.ranks import Ranks
@@ -38,11 +40,14 @@ def act(options: Namespace) -> int:
             from mpi_compress.report.archive import results_of
 
             ranks.on_root(lambda: len(results_of(job, archived)))  # before the first round
-        how = How(ranks, options.fresh, options.quiet, options.force, interrupts, laps=Laps(BEGUN))
+        told = {"lines": options.verbose or not has_bar(), "details": options.verbose}
+        how = How(ranks, options.fresh, options.quiet, options.force, interrupts, laps=Laps(BEGUN), **told)
         with compiling.shown(not how.tells):
             runs = run_as(job, Path(options.out), how)
     if ranks.is_root and not options.quiet:
         _print_endings(runs)
+        if not how.lines:
+            print_line(f"results: {' '.join(dict.fromkeys(f'{run.file.parent}/' for run in runs))}")
     failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     if failed or archived is None:
         return EXIT_FAILED if failed else 0
@@ -81,10 +86,10 @@ def _verify(options: Namespace) -> int:
 
 
 def _print_endings(runs: "list[Run]") -> None:
-    from mpi_compress.core.tables import plain
-    from mpi_compress.evidence.comparison import ENDINGS, endings
+    from mpi_compress.core.tables import shown
+    from mpi_compress.evidence.comparison import ENDINGS, LESS_NEEDED, endings
 
-    for line in plain(ENDINGS, endings(runs)):
+    for line in shown(sys.stderr, ENDINGS, endings(runs), LESS_NEEDED):
         print_line(line)
     for label in dict.fromkeys(run.label for run in runs if _saw_no_overhead(run)):
         print_line(f"{label}: T = 1 in every round, since no [cost] is given: by bits alone the shortest message is the best one")

@@ -12,8 +12,9 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text, count_text
-from mpi_compress.core.tables import plain
-from mpi_compress.evidence.comparison import ENDINGS, amount, endings
+from mpi_compress.core.tables import shown
+from mpi_compress.core.terminal import say
+from mpi_compress.evidence.comparison import ENDINGS, LESS_NEEDED, amount, endings
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, split
@@ -37,7 +38,7 @@ def act(options: Namespace) -> int:
         return _draw(runs[0], options)
     else:
         first = filter(None, dict.fromkeys(map(line_of, runs)))
-        print(*first, *(summary(runs[0]) if len(runs) == 1 else _compared(runs)), sep="\n")
+        say(*first, *(summary(runs[0]) if len(runs) == 1 else _compared(runs)))
     return 0
 
 
@@ -48,10 +49,10 @@ def _compared(runs: Sequence[Run]) -> Iterator[str]:
         heads = ["setting", *(run.label for run in runs)] if len(runs) == 2 else ["run", *keys]
         by_key = [[key, *(str(each.get(key, "–")) for each in settings)] for key in keys]
         by_run = [[run.label, *(str(each.get(key, "–")) for key in keys)] for run, each in zip(runs, settings, strict=True)]
-        yield from plain(heads, by_key if len(runs) == 2 else by_run)
+        yield from shown(sys.stdout, heads, by_key if len(runs) == 2 else by_run)
         yield ""
     if len(runs) > 2 or keys:
-        yield from plain(ENDINGS, endings(runs))
+        yield from shown(sys.stdout, ENDINGS, endings(runs), LESS_NEEDED)
     ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]
     if len(ends) > 1:  # on links of a model with a clock: which is fastest to the lowest loss that all of them reach
         yield from statements(runs, Target.of("loss", max(ends)))

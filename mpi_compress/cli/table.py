@@ -1,12 +1,14 @@
 """`mpi-compress table JOB|RESULT.h5… --to COLUMN=LEVEL`"""
 
+import sys
 from argparse import Namespace
 from pathlib import Path
 
 from mpi_compress.cli.parsing import ask_for_folder
 from mpi_compress.cli.results_of import found, warn_of_mixtures
 from mpi_compress.core.errors import UserError, writing
-from mpi_compress.core.tables import WRITERS, latex, plain
+from mpi_compress.core.tables import WRITERS, latex, shown
+from mpi_compress.core.terminal import say
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.results.reader import Run
@@ -22,11 +24,11 @@ def act(options: Namespace) -> int:
     runs = found(options, [target.column for target in targets])
     warn_of_mixtures(runs)
     if not targets:
-        print(*plain(comparison.ENDINGS, comparison.endings(runs)), sep="\n")
-        print("--to COLUMN=LEVEL compares what each method needed, such as", _example(runs))
+        say(*shown(sys.stdout, comparison.ENDINGS, comparison.endings(runs), comparison.LESS_NEEDED))
+        say(f"--to COLUMN=LEVEL compares what each method needed, such as {_example(runs)}")
         return 0
     table = comparison.compare(runs, targets, options.by)
-    print(f"{table.caption}:", *plain(table.heads, table.cells), *table.notes, *statements(runs, targets[0]), sep="\n")
+    say(f"{table.caption}:", *shown(sys.stdout, table.heads, table.cells), *table.notes, *statements(runs, targets[0]))
     if options.table:
         _write(table, Path(options.table))
     return 0

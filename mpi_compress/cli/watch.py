@@ -17,7 +17,8 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
-from mpi_compress.core.tables import plain
+from mpi_compress.core.tables import shown
+from mpi_compress.core.terminal import wrapped
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.planning.estimates import trial_files
 from mpi_compress.results.files import result_file
@@ -91,10 +92,11 @@ def _print(seen: Sequence[Seen], cells: list[list[str]], problem: str, first: bo
     """A table of the runs; on a terminal in the place of the one before."""
     counts = Counter(each.status.state for each in seen)
     end = f"{time.strftime('%H:%M:%S')}  " + (", ".join(f"{n} {state}" for state, n in counts.items()) or "no results yet")
-    lines = [*(plain(HEADS, cells) if cells else []), end, *([f"figure: {problem}"] if problem else [])]
+    table = shown(sys.stdout, HEADS, cells, ("bits a second", "up", "round")) if cells else []
+    lines = [*table, end, *([f"figure: {problem}"] if problem else [])]
     if sys.stdout.isatty():
         width, height = shutil.get_terminal_size()
-        lines = [line[: width - 1] for line in lines[-(height - 2) :]]
+        lines = wrapped("\n".join(lines), width).splitlines()[-(height - 2) :]
         clear = f"\x1b[2J{_HOME}" if first else _HOME
         print(clear + "\n".join([*(f"{line}\x1b[K" for line in lines), "Ctrl-C ends this, and no run"]) + _REST, flush=True)
     else:

@@ -14,6 +14,7 @@ from mpi_compress.core.blame import text_of
 from mpi_compress.core.errors import NotAnswering, NotAsAnnounced, UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
+from mpi_compress.core.terminal import RED
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 EXIT_USER_ERROR, EXIT_FAILED, EXIT_KEYBOARD = 2, 3, 130
@@ -120,4 +121,4 @@ def _print_no_more() -> None:
 
 
 def _report(text: str) -> None:
-    print_line(f"mpi-compress: {text.rstrip()}")
+    print_line(f"mpi-compress: {text.rstrip()}", RED)

@@ -1,157 +1,107 @@
 """The progress of a run: a bar on a terminal, also on that of mpiexec, otherwise plain lines, at most one a minute."""
 
+import math
 import os
-import stat
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, Self
 
-_LAUNCHERS = ("mpiexec", "mpirun", "prterun", "prted", "orted", "hydra_pmi_proxy")  # with their helpers, by their first letters
-_PROCESSES = Path("/proc")
-_USUAL = os.terminal_size((80, 24))
+from mpi_compress.core.terminal import clear, coloured, columns, has_bar, show, wrapped
 
-
-def has_bar() -> bool:
-    """True if progress is a bar rather than lines."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules or launchers_terminal() is not None
-
-
-def bar(**settings: Any) -> Any:
-    """A bar of tqdm that is gone when it is closed, as wide as the terminal."""
-    from tqdm import tqdm  # takes 0.05 s to import
-
-    columns, lines = _size()
-    return tqdm(leave=False, ncols=columns, nrows=lines, **settings)
-
-
-@cache
-def launchers_terminal() -> Path | None:
-    """The terminal of the mpiexec that started this process, if mpiexec passes standard error on to it.
-
-    It is found on Linux alone, and on mpiexec's own host.
-    """
-    try:
-        if not stat.S_ISFIFO(os.fstat(sys.stderr.fileno()).st_mode):
-            return None
-        launcher, parent = 0, os.getppid()
-        while (_PROCESSES / str(parent) / "comm").read_text().startswith(_LAUNCHERS):
-            behind_name = (_PROCESSES / str(parent) / "stat").read_text().rpartition(")")[2]
-            launcher, parent = parent, int(behind_name.split()[1])
-        shown_on = Path(os.readlink(_PROCESSES / str(launcher) / "fd" / "2")) if launcher else None
-    except (OSError, ValueError):
-        return None
-    return shown_on if shown_on is not None and shown_on.as_posix().startswith(("/dev/pts/", "/dev/tty")) else None
-
-
-def _size() -> tuple[int, int]:
-    """Columns and lines of the terminal; usual ones where it does not say."""
-    terminal = None if sys.stderr.isatty() else launchers_terminal()
-    try:
-        opened = sys.stderr.fileno() if terminal is None else os.open(terminal, os.O_RDONLY | os.O_NOCTTY)
-        try:
-            found = os.get_terminal_size(opened)
-            return found.columns or _USUAL.columns, found.lines or _USUAL.lines
-        finally:
-            if terminal is not None:
-                os.close(opened)
-    except (OSError, ValueError):
-        return _USUAL
-
-
-_SECONDS_BETWEEN_LINES = 60.0
+_SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_BARS = 60.0, 0.1
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Which of several runs is played."""
+    """Which of several runs is played, or which trial, whose number nobody knows."""
 
     number: int = 1  # from 1 on
-    of: int = 1
+    of: int | None = 1  # None: a trial
+    later: int = 0  # runs that are played after it
 
     def __str__(self) -> str:
+        if self.of is None:
+            return f" (trial {self.number})"
         return f" (run {self.number} of {self.of})" if self.of > 1 else ""
 
 
-class _Shown:
-    """What closes its bar, if it has one."""
+class _Reports:
+    """What reports to standard error how far something is: by a bar on a terminal that is gone at its end, or a line a minute."""
 
-    _bar: Any = None
+    def __init__(self, label: str, quiet: bool, turn: object = ""):
+        self._label, self._turn = label, str(turn)
+        self._begun = self._reported = time.monotonic()
+        self._pause = math.inf if quiet else _SECONDS_BETWEEN_BARS if has_bar() else _SECONDS_BETWEEN_LINES
+        if not quiet and has_bar():
+            show(label, turn=self._turn)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        clear()
+
+    def _is_due(self) -> bool:
+        now = time.monotonic()
+        if now - self._reported <= self._pause:
+            return False
+        self._reported = now
+        return True
+
+    def _tell(self, share: float | None, parts: Sequence[str], line: Sequence[str]) -> None:
+        if has_bar():
+            show(self._label, share, parts, self._turn)
+        else:
+            print_line(f"{self._label}{self._turn}: {', '.join(line)}")
 
 
-class Progress(_Shown):
-    """Reports the rounds of one run to standard error. It is called after every round."""
+class Progress(_Reports):
+    """Reports the rounds of one run. It is called after every round."""
 
     def __init__(self, label: str, rounds: int | None, quiet: bool, turn: Turn = Turn()):
-        self._label, self._rounds, self._quiet, self._turn = f"{label}{turn}", rounds, quiet, turn
-        self._begun = self._reported = time.monotonic()
+        super().__init__(label, quiet, turn)
+        self._rounds, self._later, self._loss = rounds, turn.later, math.nan
         self._first: int | None = None  # round of this process, which may go on with a run
-        self._loss = float("nan")
-        if not quiet and has_bar():
-            self._bar = bar(total=rounds, desc=self._label, unit="round")
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
         if self._first is None:
             self._first, self._begun = k, time.monotonic()  # what was compiled before is no part of the pace
-            if self._bar is not None:  # rounds of an earlier process are none of this one's
-                self._bar.initial = self._bar.n = self._bar.last_print_n = k
         self._loss = self._loss if loss is None else loss
-        if self._bar is not None:
-            if loss is not None:
-                self._bar.set_postfix_str(f"{self._numbers(wire_bits_up)}{self._left_for_all(k)}", refresh=False)
-            self._bar.update(k - self._bar.n)
-        elif not self._quiet and time.monotonic() - self._reported > _SECONDS_BETWEEN_LINES:
-            self._reported = time.monotonic()
-            of = f" of {self._rounds}" if self._rounds is not None else ""
-            left = self._left(k)
-            in_words = "" if left is None else f", {time_text(left)} left"
-            print_line(f"{self._label}: round {k}{of}, {self._numbers(wire_bits_up)}{in_words}{self._left_for_all(k)}")
-
-    def _numbers(self, wire_bits_up: float) -> str:
-        return f"loss {self._loss:.6g}, {bits_text(wire_bits_up)} up"
-
-    def _left(self, k: int) -> float | None:
-        """Seconds that the rest of this run takes at the pace so far, if it ends after a number of rounds."""
-        if self._rounds is None or self._first is None or k <= self._first:
-            return None
-        return (time.monotonic() - self._begun) * (self._rounds - k) / (k - self._first)
-
-    def _left_for_all(self, k: int) -> str:
-        """How long this run and the later ones take, if those take as long as this one."""
-        if (left := self._left(k)) is None or self._turn.number == self._turn.of:
-            return ""
-        whole = left * self._rounds / (self._rounds - k) if self._rounds is not None and k < self._rounds else 0.0
-        return f", about {time_text(left + whole * (self._turn.of - self._turn.number))} for all" if whole else ""
+        if not self._is_due():
+            return
+        rounds, times, done, seconds = self._rounds, [], k - self._first, max(self._reported - self._begun, 1e-9)
+        if rounds and done:
+            left = seconds * (rounds - k) / done
+            times = [f"{time_text(left)} left"]
+            if self._later and k < rounds:  # if the later runs take as long as this one
+                times.append(f"about {time_text(left + seconds * rounds / done * self._later)} for all")
+        at, pace = f"round {k:,}{f' of {rounds:,}' if rounds else ''}", [f"{done / seconds:.3g} rounds/s"] if done else []
+        numbers = [f"loss {self._loss:.6g}", f"{bits_text(wire_bits_up)} up"]
+        self._tell(min(k / rounds, 1.0) if rounds else None, [*times, *pace, at, *numbers], [at, *numbers, *times])
 
 
-class Digits(_Shown):
-    """Reports how far a computation is whose result gains digits: a bar, or lines, each with the time that may be left."""
-
-    def __init__(self, label: str, quiet: bool):
-        self._label, self._quiet = label, quiet
-        self._begun = self._reported = time.monotonic()
+class Digits(_Reports):
+    """Reports how far a computation is whose result gains digits."""
 
     def __call__(self, share: float) -> None:
         """So much of the digits is there, from 0 to 1."""
-        if self._quiet or share <= 0:
-            return
-        if has_bar():
-            form = "{desc}: {percentage:.0f} %|{bar}| {elapsed}<{remaining}"
-            self._bar = self._bar or bar(total=100, desc=self._label, bar_format=form)
-            self._bar.update(max(0.0, 100 * min(share, 1.0) - self._bar.n))
-        elif time.monotonic() - self._reported > _SECONDS_BETWEEN_LINES:
-            self._reported = time.monotonic()
-            left = (self._reported - self._begun) * (1 / share - 1)
-            print_line(f"{self._label}: {share:.0%} of the digits, about {time_text(left)} left")
+        if share > 0 and self._is_due():
+            left = f"{time_text((self._reported - self._begun) * (1 / share - 1))} left"
+            self._tell(min(share, 1.0), [left], [f"{share:.0%} of the digits", f"about {left}"])
+
+
+class Bytes(_Reports):
+    """Reports how much of a file has come."""
+
+    def __call__(self, have: int, total: int | None) -> None:
+        if self._is_due():
+            seconds = self._reported - self._begun
+            amount = f"{have / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB"
+            left = [f"{time_text(seconds * (total - have) / have)} left"] if total and have else []
+            pace = f"{have / 1e6 / max(seconds, 1e-9):.3g} MB/s"
+            self._tell(have / total if total else None, [*left, amount, pace], [amount, pace, *left])
 
 
 def time_text(seconds: float) -> str:
@@ -180,9 +130,11 @@ def ignore(*_: Any) -> None:
     """Takes whatever it is given, and does nothing."""
 
 
-def print_line(text: str) -> None:
-    """Print a line to standard error; a run does not end if that is closed or full."""
+def print_line(text: str, colour: str = "") -> None:
+    """Print a line to standard error, in a colour of `terminal`; a run does not end if that is closed or full."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        clear()
+        is_watched = sys.stderr.isatty()
+        print(coloured(wrapped(text, columns(sys.stderr)) if is_watched else text, colour, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115

@@ -2,12 +2,17 @@
 
 import csv
 import io
+import os
 import re
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import zip_longest
+from typing import TextIO
+
+from mpi_compress.core.terminal import BOLD, LEAST, coloured, room, shortened
 
 Rows = Sequence[Sequence[str]]
+_Column = tuple[str, Sequence[str]]  # a letter of `plain`, and the cells
 
 _GREEK = """α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi π=pi ρ=rho σ=sigma
 τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega Γ=Gamma Δ=Delta Θ=Theta Λ=Lambda Ξ=Xi Π=Pi Σ=Sigma Φ=Phi Ψ=Psi Ω=Omega"""
@@ -22,6 +27,8 @@ _LATEX = {
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
 _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
+_LABEL = 32  # letters that a label may have before columns are left out for it
+_AMOUNT = re.compile(r"[≥<−-]?\d[\d.,]*(e[+-]?\d+)?( ?\S{1,6}| of [\d,]+)?( \(.*\))?")  # a number, its unit, and its range
 _ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
 
 
@@ -38,6 +45,49 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
     least = [max(pair) for pair in zip_longest(found, widths[: len(found)], fillvalue=0)]
     columns = [(_ALIGNED[letter], n) for letter, n in zip(aligned.ljust(len(found), aligned[-1]), least, strict=False)]
     return [indent + "  ".join(put(cell, n) for cell, (put, n) in zip(row, columns, strict=True)).rstrip() for row in whole]
+
+
+def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequence[str] = (), aligned: str = "l") -> list[str]:
+    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours.
+
+    What all cells of a column begin with goes first; then columns whose heads are `less_needed` are left out, in this order; then
+    texts are shortened, and never a number.
+    """
+    letter_of = aligned.ljust(len(heads), aligned[-1])
+    columns: list[_Column] = [*zip(letter_of, zip(heads, *rows, strict=True), strict=False)]
+    if (letters := room(stream)) is not None and _size(columns) > letters:
+        columns = [(letter, _without_common(cells)) for letter, cells in columns]
+        for head in less_needed:
+            if _size(columns, _LABEL) > letters:
+                columns = [column for column in columns if column[1][0] != head]
+        columns = _shortened(columns, letters)
+    first, *cells = zip(*(own for _, own in columns), strict=True)
+    line, *lines = plain(first, cells, "".join(letter for letter, _ in columns))
+    return [coloured(line, BOLD, stream), *lines]
+
+
+def _size(columns: Sequence[_Column], most: int = 10**9) -> int:
+    """The letters of a line, if a cell has at most so many."""
+    return sum(min(max(map(len, cells)), most) + 2 for _, cells in columns) - 2
+
+
+def _without_common(column: Sequence[str]) -> Sequence[str]:
+    """A head and its cells without the words that several cells begin with, if these are some words."""
+    head, *cells = column
+    n = os.path.commonprefix(cells).rfind(", ") + 2 if len(cells) > 1 else 0  # noqa: RUF071
+    return (head, *(f"…{cell[n:]}" for cell in cells)) if n > 2 else column
+
+
+def _shortened(columns: Sequence[_Column], letters: int) -> list[_Column]:
+    """Columns, each with its letter of `plain`, in so many letters or as few as their numbers need, the widest ones shortened."""
+    most = [max(map(len, cells)) for _, cells in columns]
+    least = [max((len(cell) for cell in cells if _AMOUNT.fullmatch(cell)), default=0) for _, cells in columns]
+    while sum(most) + 2 * (len(most) - 1) > letters:
+        can = [i for i, size in enumerate(most) if size > max(least[i], LEAST)]
+        if not can:
+            break
+        most[max(can, key=most.__getitem__)] -= 1
+    return [(letter, [shortened(cell, size) for cell in cells]) for (letter, cells), size in zip(columns, most, strict=True)]
 
 
 def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:

@@ -1,9 +1,10 @@
 """One run: begun, or continued from its checkpoint, and played to its end."""
 
+import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, nan
@@ -63,11 +64,19 @@ class How:
     keeper: Callable[..., Keeper] = Keeper  # what looks at the states between rounds
     guards: bool = True  # False: users' parts are played as they are, since what they do is compared
     shared: bool = False  # with other processes, as the trials of [tune] are: a run that another one plays is waited for
+    lines: bool = True  # a line for each run that ends; False where a table follows
+    details: bool = False  # a line for each trial, too
+    trials: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers of trials, over all stages
 
     @property
     def tells(self) -> bool:
         """True if this rank says what is going on."""
         return self.ranks.is_root and not self.quiet
+
+    @property
+    def tells_ends(self) -> bool:
+        """True if this rank says how each of its runs ended."""
+        return self.tells and (self.details if self.shared else self.lines)
 
 
 @dataclass(frozen=True)
@@ -252,7 +261,7 @@ def _report(p: Prepared, file: Path, verdict: Ending, keeper: Keeper, how: How) 
     """Print how the run ended, at rank 0; raises Stopped if it was asked to end."""
     if verdict is Ending.STOPPED:
         raise Stopped(f"{p.spec.label}: stopped by {keeper.reason}, and saved; {how.again}")
-    if how.tells:
+    if how.tells_ends:
         why, sent = keeper.observer.reason, keeper.observer.counters.wire_bits_up
         if how.shared and not why:  # of a trial: whether it came down to its target, or to the end of its budget
             why = why_ended(read(file))

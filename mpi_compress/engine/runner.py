@@ -23,7 +23,7 @@ from typing import Any
 
 from mpi_compress.core.errors import UserError, placed, system_text
 from mpi_compress.core.plugins import prefer
-from mpi_compress.core.progress import Turn, ignore, print_line
+from mpi_compress.core.progress import Turn, count_text, ignore, print_line
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
 from mpi_compress.engine.hosting import try_metrics
 from mpi_compress.engine.played_before import done as played_before
@@ -125,18 +125,22 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
         print_line(f"{here} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
     rows: dict[Any, dict[int, Rows]] = {}
     results: dict[int, Run] = {}
-    turns = itertools.count(1)
+    to_come = len(prepared)
+    if how.tells and not (how.tells_ends or how.shared) and any(done):
+        print_line(f"{sum(done)} of {count_text(len(done), 'run')} done already; --fresh runs again")
     for i in _in_order(files, prepared, how):
         file = files[i]
         if i in prepared:
-            file = play(prepared[i], file, how, rows, wins.get(i), Turn(next(turns), len(prepared)))
+            to_come -= 1
+            turn = Turn(next(how.trials), None) if how.shared else Turn(i + 1, len(files), to_come)
+            file = play(prepared[i], file, how, rows, wins.get(i), turn)
         if ranks.is_root:
             found = read(file) if i in prepared else result_of_run(file)
             found = with_suboptimality([found], [job.runs[i]], quiet)[0] if "suboptimality" in job.runs[i].asked else found
             results[i] = found
             if found.status == "diverged" and not how.shared and (quiet or i not in prepared):
                 print_line(f"{found.label}: diverged ({found.attrs['reason']}), {file}")
-            elif i not in prepared and not quiet:
+            elif i not in prepared and how.tells_ends:
                 print_line(f"{found.label}: done already, {file}")
     return Runs(results[i] for i in sorted(results))
 

@@ -1,6 +1,8 @@
 """[tune]: plays trials until each run has the value that it goes on with."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.progress import print_line
+from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.engine.playing import How
 from mpi_compress.engine.watching import Watch
 from mpi_compress.job.loading import Job
@@ -52,10 +54,17 @@ def tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How, play: Play) -
     racing = {i: spec for i, spec in tuned.items() if tune_of(spec).target is not None}
     wins = _by_merit({i: spec for i, spec in tuned.items() if i not in racing}, trying) | _by_target(racing, trying)
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
-    for i, spec in tuned.items():
-        if how.ranks.is_root and not how.quiet and (note := caveat(wins[i])):
-            print_line(f"{spec.label}: tuned to {in_words(wins[i]['value'])}, {note}; {BEYOND}")
+    if how.tells:
+        for line in dict.fromkeys(_found_in_words(spec.label, trying.counts[i], wins[i]) for i, spec in tuned.items()):
+            print_line(line)
     return wins
+
+
+def _found_in_words(label: str, trials: int, tuned: Mapping[str, Any]) -> str:
+    """What a method's trials found, in a line."""
+    value = re.sub(r"(?<=\d) theory", " × theory", in_words(tuned["value"]))
+    note = caveat(tuned)
+    return f"{label}: {count_text(trials, 'trial')}, best {value}" + f", {note}; {BEYOND}" * bool(note)
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,7 @@ class _Trying:
     out: Path
     how: How
     play: Play
+    counts: Counter[int] = field(default_factory=Counter)  # trials by number of run
 
     def results(self, asked: Mapping[int, list[RunSpec]], by: Mapping[int, RunSpec]) -> dict[int, list[Run]]:
         """The results of the trials that runs ask for, `by` number, in their order; at rank 0."""
@@ -73,6 +83,7 @@ class _Trying:
         written = {key: trial.toml() for key, trial in of_each.items()}
         texts = {i: [written[id(trial)] for trial in each] for i, each in asked.items()}
         those = {text: trial for i, each in asked.items() for text, trial in zip(texts[i], each, strict=True)}
+        self.counts.update({i: len(each) for i, each in texts.items()})
         askers: dict[str, list[RunSpec]] = {}
         for i, each in texts.items():
             for text in each:

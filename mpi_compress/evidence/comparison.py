@@ -263,7 +263,9 @@ def _order(method: ComparedMethod, targets: Sequence[Target]) -> list[tuple[floa
     return [(cell.median, last(target)) for cell, target in zip(method.cells, targets, strict=True)]
 
 
-ENDINGS = ("run", "status", "loss", "gap", "up", "down", "time", "ended by")
+ENDINGS = ("run", "status", "loss", "suboptimality", "up", "down", "time", "ended by")
+LESS_NEEDED = ("down", "time", "ended by", "up", "suboptimality")
+"""Of these heads those that a narrow terminal leaves out, the first one first."""
 
 
 def endings(runs: Sequence[Run]) -> list[list[str]]:

@@ -20,6 +20,7 @@ from mpi_compress.job.dotted import plain, put
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import BUDGETS
 from mpi_compress.job.tuning import TuneTable
+from mpi_compress.results.files import TRIALS
 from mpi_compress.results.targets import Target
 
 _FREE = ("loss", "grad_norm", "squared_grad_norm")  # levels of [stop] for which nothing has to be solved
@@ -190,7 +191,7 @@ def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None)
 def folder_of_trials(name: str, runs: Sequence[RunSpec]) -> str:
     """The name of the job of a job's trials; jobs in one folder share those that are not on their own data."""
     shared = any(spec.tune is not None and spec.tune.on is not None for spec in runs)
-    return f"{name.rpartition('/')[0] or name}/tuning" if shared else f"{name}/tuning"
+    return f"{(name.rpartition('/')[0] or name) if shared else name}/{TRIALS}"
 
 
 def _shortened(stop: Mapping[str, Any], share: float, target: Target) -> dict[str, Any]:

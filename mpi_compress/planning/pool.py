@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import time_text
+from mpi_compress.core.progress import count_text, time_text
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
@@ -25,16 +25,21 @@ from mpi_compress.problem.datasets import fetch
 from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.table import find_set
 
+Report = Callable[[str], None]  # takes a line
+Load = Callable[[Path, bool], Job]  # reads a job, at full size or not
 _SHARE = 0.9  # jobs may use so much of the free memory
 _WORDS = {0: "done", 2: "cannot be run here", 3: "a run diverged or failed", EXIT_STOPPED: "stopped, and saved"}
 
 
-def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report: Callable[[str], None]) -> dict[Path, int]:
+def reproduce(
+    files: Sequence[Path], out: Path, full: bool, at_once: int, report: Report, load: Load = loaded, words: Sequence[str] = ()
+) -> dict[Path, int]:
     """Run these jobs, those with most messages first; last, one at a time, those that measure seconds. The exit status of each.
 
     Args:
         full: at full size, where a job has one.
         report: takes a line when a job starts and when it ends.
+        words: what `mpi-compress run` is given besides, so that it reads the same as `load`.
 
     Interrupted: this process was asked to end; the running jobs are saved, and the same call continues them.
     """
@@ -43,7 +48,7 @@ def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report
     needed: dict[Path, float] = {}
     for file in files:
         try:
-            job = loaded(file, full)
+            job = load(file, full)
             needed[file] = math.inf if measures_seconds(job) else _needs(file, job)  # inf: all that there is
             jobs[file] = job
         except UserError as error:
@@ -51,7 +56,7 @@ def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report
             report(str(error))
     messages = {file: sum((spec.stop.rounds or 0) * spec.workers.count for spec in job.runs) for file, job in jobs.items()}
     order = sorted(jobs, key=lambda file: (measures_seconds(jobs[file]), -messages[file]))
-    began, processes = time.monotonic(), _Processes(out, report)
+    began, processes = time.monotonic(), _Processes(["--out", str(out), *words], report)
     with Interrupts().caught(), ThreadPoolExecutor(at_once) as pool:
         try:
             ended = pool.map(lambda file: processes.play(file, jobs[file], needed[file], full and has_full(file)), order)
@@ -59,13 +64,13 @@ def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report
         except Interrupted:
             processes.end()
             raise
-    report(f"{len(order)} jobs in {time_text(time.monotonic() - began)}")
+    report(f"{count_text(len(order), 'job')} in {time_text(time.monotonic() - began)}")
     return status
 
 
 class _Processes:
-    def __init__(self, out: Path, report: Callable[[str], None]):
-        self._out, self._report = out, report
+    def __init__(self, words: Sequence[str], report: Report):
+        self._words, self._report = words, report
         self._free, self._used, self._ended = _SHARE * memory_needs.available(), 0.0, False
         self._running: dict[Path, subprocess.Popen[bytes]] = {}
         self._changed = threading.Condition()
@@ -77,10 +82,10 @@ class _Processes:
             self._changed.wait_for(lambda: self._ended or not self._running or self._used + needed <= self._free)
             if self._ended:
                 return EXIT_STOPPED
-            process = subprocess.Popen([*_command(job), str(file), "--out", str(self._out), *(["--full"] if full else [])])
+            process = subprocess.Popen([*_command(job), str(file), *self._words, *(["--full"] if full else [])])
             self._running[file] = process
             self._used += needed
-        self._report(f"{file}: {len(job.runs)} runs")
+        self._report(f"{file}: {count_text(len(job.runs), 'run')}")
         started = time.monotonic()
         found = process.wait()
         with self._changed:
@@ -122,7 +127,7 @@ def _needs(file: Path, job: Job) -> float:
     return memory_needs.PROCESS + max(memory_needs.needs(spec, shape, 1)[0] if shape else 0.0 for spec, shape in shapes)
 
 
-def get_missing(files: Sequence[Path], report: Callable[[str], None]) -> None:
+def get_missing(files: Sequence[Path], report: Report) -> None:
     """Fetch the sets that jobs at full size name and that are not here. A set that cannot be fetched keeps its stand-in."""
     for name in dict.fromkeys(name for file in files for name in _sets(file)):
         try:

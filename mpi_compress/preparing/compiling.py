@@ -4,10 +4,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from mpi_compress.core import clock
-from mpi_compress.core.progress import bar, has_bar, print_line, time_text
+from mpi_compress.core.progress import print_line, time_text
+from mpi_compress.core.terminal import clear, has_bar, show
 from mpi_compress.kernels import compilations
 
 TEXT = "compiling kernels (once on this machine)"
@@ -22,7 +22,6 @@ class Compiling:
         self._quiet = quiet
         self.count, self.seconds, self._name = 0, 0.0, ""
         self._depth, self._begun, self._said = 0, 0.0, -_SECONDS_BETWEEN_LINES
-        self._bar: Any = None
 
     def begun(self, name: str) -> None:
         """A kernel is about to be compiled."""
@@ -35,9 +34,7 @@ class Compiling:
         if self._quiet or self.seconds < _WORTH_SAYING:
             return
         if has_bar():
-            if self._bar is None:
-                self._bar = bar(bar_format="{desc}")
-            self._bar.set_description_str(self._text)
+            show(self._text)
         elif self._begun - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = self._begun
             print_line(self._text)
@@ -49,14 +46,12 @@ class Compiling:
         if self._depth == 0:
             self.seconds += time.monotonic() - self._begun
             clock.go_on()
-            if self._bar is not None:
-                self._bar.clear()
+            clear()
 
     def close(self) -> None:
         if self._depth:  # Ctrl-C in the middle of it
             clock.go_on()
-        if self._bar is not None:
-            self._bar.close()
+            clear()
 
     @property
     def _text(self) -> str:

@@ -14,7 +14,7 @@ import h5py
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.results import hdf5
-from mpi_compress.results.files import ASIDE, checkpoint_of, job_name, part_of, result_of, results_below
+from mpi_compress.results.files import ASIDE, TRIALS, checkpoint_of, job_name, part_of, result_of, results_below
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import crashes
 from mpi_compress.results.reader import LABEL, read
@@ -76,6 +76,11 @@ class Entry:
     def loss(self) -> float | None:
         """The last loss; None where there is none."""
         return self._seen[1]
+
+    @property
+    def is_trial(self) -> bool:
+        """True for a trial of [tune]."""
+        return self.job.endswith(f"/{TRIALS}")
 
     @property
     def is_being_written(self) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePath
 
 JOBS = "jobs"
 ASIDE = ".old"  # of a result whose run is played again
+TRIALS = "tuning"  # the folder of trials, in that of their job
 CHECKED = "checked"  # the folder, among results, of what `records check` has played
 
 

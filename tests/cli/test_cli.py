@@ -16,6 +16,7 @@ from helpers.refusals import refused
 from helpers.running import BIN, PATIENT, SMALL_JOB, below_data, command, run_of
 
 import mpi_compress as mc
+from mpi_compress.cli.arguments import COMMANDS, GROUPS
 from mpi_compress.cli.list import meanings
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import summary
@@ -134,8 +135,9 @@ def test_plan_takes_several_jobs(done, tmp_path, capsys):
 def test_plan_lists_every_run_with_its_state(done, tmp_path, capsys):
     job, results = done
     assert main(["plan", str(job), "--out", str(results)]) == 0
-    lines = below_data(capsys.readouterr().out)
-    assert len(lines) == 5
+    said = capsys.readouterr().out
+    assert said.splitlines()[1].split() == ["index", "label", "run", "id", "memory", "state"]
+    assert len(lines := below_data(said)) == 5
     assert all(line.endswith("done") for line in lines)
     assert main(["plan", str(job), "--out", str(tmp_path), "--set", "stop.rounds=7"]) == 0
     todo = below_data(capsys.readouterr().out)
@@ -212,21 +214,51 @@ def test_show_of_two_names_the_first_round_and_column_where_they_part(done, tmp_
     assert "/trace/elements_up" not in said
 
 
-def test_list_names_every_part_with_its_parameters(capsys):
+def test_nothing_says_what_to_do_first_and_help_has_all_commands_in_groups(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([]) == 0
+    assert "mpi-compress new first" in capsys.readouterr().out
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines.index("cluster") < next(i for i, line in enumerate(lines) if line.startswith("  submit")) < lines.index("share")
+
+
+def test_reproduce_takes_runs_and_settings_as_run_does(small_job, tmp_path):
+    pytest.importorskip("plotly")
+    other = tmp_path / "other.toml"
+    other.write_text(small_job.read_text().replace('"GD"', '"other"'))
+    choice = ["--only", "GD", "--set", "stop.rounds=2", "--out", tmp_path / "r"]
+    done = command("reproduce", small_job, other, *choice, "-o", tmp_path / "r.html")
+    assert done.returncode == 0, done.stderr
+    (result,) = (tmp_path / "r").rglob("*.h5")
+    assert list(mc.read(result).trace["round"]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_list_names_every_part_with_its_parameters(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
     assert main(["list"]) == 0
     short = capsys.readouterr().out
     assert len(short.splitlines()) <= 42
-    assert max(map(len, short.splitlines())) <= 80
+    assert 0.8 * columns < max(map(len, short.splitlines())) <= columns
     for kind, registry in {
         "algorithms": mc.algorithms.algorithms, "compressors": mc.compressors.compressors, "codecs": mc.codecs.codecs,
         "costs": mc.costs.costs, "datasets": mc.datasets.generators,
     }.items():
         assert main(["list", kind]) == 0
         said = capsys.readouterr().out
+        assert max(map(len, said.splitlines())) <= columns
+        assert main(["list", kind.removesuffix("s")]) == 0
+        assert capsys.readouterr().out == said
         for name, part in registry.items():
             assert name in short
             assert f"  {name}" in said
             assert part.__doc__.splitlines()[0][:40] in said
+            assert main(["list", f"{kind}/{name}"]) == 0
+            assert capsys.readouterr().out.removeprefix(f"{kind}:\n") in said
     assert main(["list", "codecs"]) == 0
     assert capsys.readouterr().out.startswith("codecs:")
 
@@ -443,7 +475,7 @@ def test_show_of_many_prints_what_differs_and_how_each_ended(done, capsys):
     heads, *rows = below_data(capsys.readouterr().out)
     assert heads.split()[:2] == ["run", "algorithm.name"]
     assert rows[0].split() == ["CAT", "cat", *["–"] * 10]
-    assert rows[rows.index("") + 1].split() == ["run", "status", "loss", "gap", "up", "down", "time", "ended", "by"]
+    assert rows[rows.index("") + 1].split() == ["run", "status", "loss", "suboptimality", "up", "down", "time", "ended", "by"]
     assert rows[-1].endswith("12 rounds")
     assert main(["show", "--csv", *files[:2]]) == 2
 

@@ -48,9 +48,22 @@ def test_ls_lists_what_varies(job, capsys):
     heads, *rows, total = capsys.readouterr().out.splitlines()
     assert heads.split() == ["job", "label", "differs", "in", "status", "loss", "size", "age"]
     assert [row.split()[:2] for row in rows] == [["mine", "a"], ["mine", "a"], ["mine", "b"], ["mine", "old-0123"]]
-    assert sorted("step = 0.25" in row for row in rows) == [False, False, False, True]
+    assert sorted("algorithm.step = 0.25" in row for row in rows) == [False, False, False, True]
     assert "cannot be read" in rows[-1]
     assert total.startswith("4 results, ")
+
+
+def test_ls_hides_trials_unless_they_are_asked_for_and_fits_a_terminal(job, monkeypatch, capsys):
+    shutil.copytree("results/mine", "results/mine/tuning")
+    for more, shown, told in ([], 4, "4 trials of [tune], "), (["--trials"], 8, "8 results, "), (["mine/tuning"], 4, "4 results, "):
+        assert main(["results", "ls", *more]) == 0
+        *rows, total = capsys.readouterr().out.splitlines()[1:]
+        assert (len(rows), told in total) == (shown, True)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["results", "ls"]) == 0
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 60
+    assert said.count("algorithm.step = 0.25") == 1
 
 
 def test_gc_removes_what_no_job_names_and_rm_what_is_named(job, capsys):

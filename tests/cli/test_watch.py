@@ -104,6 +104,7 @@ def test_ctrl_c_ends_it_in_a_line(job, capsys):
 def test_on_a_terminal_the_table_keeps_its_place(job, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
     assert main(["watch", "job.toml", "--once"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("\x1b[2J\x1b[H")

@@ -17,7 +17,7 @@ def test_bits_are_in_units_of_1000(bits, text):
 def test_lines_say_which_run_it_is_and_how_long_all_take(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with progress.Progress("GD", 100, False, progress.Turn(2, 5)) as seen:
+    with progress.Progress("GD", 100, False, progress.Turn(2, 5, 3)) as seen:
         for k in range(5):
             seen(k, 0.5 if k % 2 == 0 else None, 1000.0 * k)
             now[0] += 30.0
@@ -29,26 +29,17 @@ def test_lines_say_which_run_it_is_and_how_long_all_take(monkeypatch, capsys):
     assert capsys.readouterr().err == "GD: round 3, loss 0.25, 0 bit up\n"
 
 
-def test_rounds_of_an_earlier_process_make_no_pace(monkeypatch):
-    class Bar:
-        initial = n = last_print_n = 0
-
-        def update(self, rounds):
-            self.n += rounds
-
-        def set_postfix_str(self, text, refresh):
-            pass
-
-        def close(self):
-            pass
-
+def test_rounds_of_an_earlier_process_make_no_pace(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(progress, "has_bar", lambda: True)
-    monkeypatch.setattr(progress, "bar", lambda **settings: Bar())
-    with progress.Progress("GD", 10_000, False) as seen:
+    with progress.Progress("GD", 10_000, False, progress.Turn(3, None)) as seen:
         for k in (6000, 6001, 6002):
             seen(k, 0.5, 0.0)
-        bar = seen._bar
-    assert (bar.initial, bar.n) == (6000, 6002)
+            now[0] += 1.0
+    shown = capsys.readouterr().err.split("\r")[-3]
+    assert shown.startswith("GD (trial 3)   60 % ")
+    assert "1.1 h left" in shown
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(3, "3 s"), (90, "1.5 min"), (7200, "2 h"), (3e5, "3.5 d")])

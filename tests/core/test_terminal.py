@@ -1,11 +1,18 @@
 """Progress is a bar where somebody watches: on a terminal, also on the one of the mpiexec that started this process."""
 
+import fcntl
 import os
+import re
+import struct
+import sys
+import termios
+from select import select
 from types import SimpleNamespace
 
 import pytest
 
-from mpi_compress.core import progress
+from mpi_compress.core import progress, terminal
+from mpi_compress.core.tables import shown
 
 
 @pytest.fixture
@@ -18,51 +25,102 @@ def processes(tmp_path, monkeypatch):
         (folder / "stat").write_text(f"{number} ({name} (x) y) S {parent} 1 1")
         (folder / "fd" / "2").symlink_to(place)
     reading, writing = os.pipe()
-    monkeypatch.setattr(progress, "_PROCESSES", tmp_path)
+    monkeypatch.setattr(terminal, "_PROCESSES", tmp_path)
     monkeypatch.setattr(os, "getppid", lambda: 7)
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=os.fdopen(writing, "w"), modules={}))
-    progress.launchers_terminal.cache_clear()
+    monkeypatch.setattr(terminal, "sys", SimpleNamespace(stderr=os.fdopen(writing, "w"), modules={}))
+    terminal.launchers_terminal.cache_clear()
     yield tmp_path
     os.close(reading)
-    progress.launchers_terminal.cache_clear()
+    terminal.launchers_terminal.cache_clear()
 
 
 def test_the_terminal_of_mpiexec_is_found(processes):
-    assert str(progress.launchers_terminal()) == "/dev/pts/9"
-    assert progress.has_bar()
-    bar = progress.bar(total=3)
-    assert (bar.ncols, bar.nrows) == (80, 24)  # that terminal is not here
-    bar.close()
+    assert str(terminal.launchers_terminal()) == "/dev/pts/9"
+    assert terminal.has_bar()
+    assert terminal.columns(terminal.sys.stderr) == 80  # that terminal is not here
 
 
 def test_no_terminal_where_mpiexec_writes_elsewhere(processes):
     link = processes / "5" / "fd" / "2"
     link.unlink()
     link.symlink_to("/tmp/log")
-    assert progress.launchers_terminal() is None
-    assert not progress.has_bar()
+    assert terminal.launchers_terminal() is None
+    assert not terminal.has_bar()
 
 
 def test_no_terminal_where_no_mpiexec_started_this(processes, monkeypatch):
     monkeypatch.setattr(os, "getppid", lambda: 3)
-    assert progress.launchers_terminal() is None
+    assert terminal.launchers_terminal() is None
     monkeypatch.setattr(os, "getppid", lambda: 99)  # gone, or a system without /proc
-    progress.launchers_terminal.cache_clear()
-    assert progress.launchers_terminal() is None
+    terminal.launchers_terminal.cache_clear()
+    assert terminal.launchers_terminal() is None
 
 
 def test_no_terminal_where_standard_error_goes_into_a_file(processes, tmp_path, monkeypatch):
     with (tmp_path / "log").open("w") as log:
-        monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=log, modules={}))
-        assert progress.launchers_terminal() is None
+        monkeypatch.setattr(terminal, "sys", SimpleNamespace(stderr=log, modules={}))
+        assert terminal.launchers_terminal() is None
 
 
-def test_a_terminal_that_says_no_size_has_the_usual_one(monkeypatch):
-    ours, theirs = os.openpty()
-    monkeypatch.setattr("sys.stderr", os.fdopen(theirs, "w"))
-    bar = progress.bar(total=3)
-    assert progress.has_bar()
-    assert (bar.ncols, bar.nrows) == (80, 24)
-    bar.close()
-    assert b"0/3" in os.read(ours, 1000)
-    os.close(ours)
+def test_the_heads_of_a_table_are_bold_on_a_terminal_that_wants_colours(on_terminal, monkeypatch):
+    assert shown(on_terminal(80)[1], ["a"], [["x"]]) == ["\x1b[1ma\x1b[0m", "x"]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert shown(on_terminal(80)[1], ["a"], [["x"]]) == ["a", "x"]
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    """Makes standard error a terminal of so many columns, and gives what reads all that it shows, and the stream."""
+    opened = []
+
+    def make(columns):
+        ours, theirs = os.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50 * bool(columns), columns, 0, 0))
+        opened.append(ours)
+        monkeypatch.setattr("sys.stderr", os.fdopen(theirs, "w"))
+        return lambda: b"".join(iter(lambda: os.read(ours, 10**5) if select([ours], [], [], 0)[0] else b"", b"")).decode(), sys.stderr
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    yield make
+    for ours in opened:
+        os.close(ours)
+
+
+@pytest.mark.parametrize("columns", [0, 40, 80, 200])
+def test_a_bar_shows_share_and_time_left_and_is_gone_at_the_end(columns, on_terminal, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    told, _ = on_terminal(columns)
+    with progress.Progress("a label that is longer than a terminal of so many columns is wide", 100, False, progress.Turn(2, 5, 3)) as seen:
+        for k in range(51):
+            seen(k, 0.5, 1000.0)
+            now[0] += 1.0
+        progress.print_line("a line")
+    *frames, last, line, rest = re.split("[\r\n]+", told())
+    assert max(map(len, frames)) < (columns or 80)  # a letter in the last column could begin another line
+    assert " (run 2 of 5)   50 % " in frames[-1]
+    assert ("░░░░░░░  50 s left, about 5.8 min for all" in frames[-1]) == (columns != 40)
+    assert ("1 rounds/s, round 50 of 100, loss 0.5, 1 kbit up" in frames[-1]) == (columns == 200)
+    assert (last.strip(), line, rest) == ("", "a line", "")
+
+
+def test_lines_on_a_terminal_are_broken_between_words_below_their_text(on_terminal):
+    told, _ = on_terminal(40)
+    progress.print_line("  name    twenty letters or more of text and 1000.123 Mbit\n" + "x" * 50)
+    assert told().splitlines() == ["  name    twenty letters or more of text", "          and 1000.123 Mbit", "x" * 50]
+
+
+HEADS, ROWS = ["run", "loss", "time", "ended by"], [["alike, the first of all the methods, 10 %", "0.123456", "3 s", "300 rounds"],
+                                                   ["alike, GD", "0.2", "4 s", "suboptimality ≤ 0.0001"]]  # fmt: skip
+
+
+def test_a_table_leaves_out_what_is_less_needed_then_shortens_texts_and_never_a_number(monkeypatch):
+    for columns in (200, 80, 60, 40, 24):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = shown(sys.stdout, HEADS, ROWS, ("time", "ended by"))
+        assert max(map(len, lines)) <= columns
+        assert lines[1].endswith("0.123456" if columns <= 60 else "300 rounds")
+        assert ("time" in lines[0]) == (columns >= 80)
+    assert lines == ["run        loss", "…the…10 %  0.123456", "…GD        0.2"]

@@ -138,7 +138,7 @@ def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):
     assert (tmp_path / "deep" / "t.md").read_text().count("\n| ") == 6
     assert main(["table", *files]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].split()[:4] == ["run", "status", "loss", "gap"]
+    assert out[0].split()[:4] == ["run", "status", "loss", "suboptimality"]
     assert out[3].endswith("the loss rose")
     assert out[4].startswith("fast, seed 0  complete  0.2")
     assert main(["table", *files, "--to", "loss=0.4", "-o", "t.txt"]) == 2

@@ -7,6 +7,7 @@ import pytest
 from helpers.refusals import naming
 
 import mpi_compress as mc
+from mpi_compress.cli.main import main
 from mpi_compress.cli.show import summary
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.lines import name_in_paper, name_of
@@ -35,10 +36,14 @@ holds = "in [0.0312, 0.0313]"
 
 def test_a_trial_says_what_ended_it(tmp_path, capsys):
     (tmp_path / "a.toml").write_text(JOB)
-    mc.run(mc.load_job(tmp_path / "a.toml"), out=tmp_path, quiet=False)
+    assert main(["run", str(tmp_path / "a.toml"), "--out", str(tmp_path), "-v"]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if "algorithm.step = 1/32 theory" in line]
     assert said
     assert all(": complete (8 rounds), " in line for line in said)
+    assert main(["run", str(tmp_path / "a.toml"), "--out", str(tmp_path), "--fresh"]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "SGD" in line]
+    assert said[0] == "SGD: 6 trials, best 1/32 × theory, the end of the grid; a better one may lie beyond"
+    assert [line for line in said[1:] if "algorithm.step" in line] == []
 
 
 def test_a_range_of_powers_is_a_list_of_formulas():
@@ -114,7 +119,7 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
         assert merit == np.median(own)
     assert tuned.tuned["value"] == "1/32 theory"
     end = "the end of the grid"
-    assert f"SGD: tuned to 1/32 theory, {end}" in capsys.readouterr().err
+    assert f"SGD: 6 trials, best 1/32 × theory, {end}" in capsys.readouterr().err
     assert (name_of(tuned), name_in_paper(tuned)) == (f"SGD, tuned step = 1/32 theory ({end})", f"SGD ({end})")
     (verdict,) = check(job, [tuned, beside])
     assert verdict.outcome == "undecided", "a better step may lie beyond"
@@ -199,7 +204,7 @@ def test_a_value_that_the_search_does_not_end_at_is_called_not_settled_everywher
     (run,) = mc.run(job, out=tmp_path, quiet=False)
     assert run.tuned["settled"] is False
     assert len(run.tuned["tried"]) == 3 + 12
-    assert "SGD: tuned to 1/67108864 theory, not settled; a better one may lie beyond" in capsys.readouterr().err
+    assert "SGD: 15 trials, best 1/67108864 × theory, not settled; a better one may lie beyond" in capsys.readouterr().err
     assert name_of(run) == "SGD, tuned step = 1/67108864 theory (not settled)"
     assert name_in_paper(run) == "SGD (not settled)"
     assert compare([run], [Target.of("suboptimality", 2e-2)]).cells[0][0].endswith("(not settled)")

@@ -330,7 +330,7 @@ def test_jobs_at_once_share_the_memory_that_there_is(tmp_path, monkeypatch):
     status = reproduce.reproduce(files, tmp_path, False, 3, told.append)
     assert set(status.values()) == {0}
     begun_and_ended = [line.split(": ")[1] for line in told[:-1]]
-    assert begun_and_ended[::2] == ["1 runs"] * 2
+    assert begun_and_ended[::2] == ["1 run"] * 2
     assert all(line.startswith("done") for line in begun_and_ended[1::2])
 
 

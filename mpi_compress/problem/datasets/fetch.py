@@ -1,21 +1,17 @@
 """Sets of the LIBSVM collection, joined where a paper joins them and checked against their published shape; sets for networks."""
 
 import os
-import sys
 import tarfile
-import time
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.progress import Bytes
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, hash_of, replace
-from mpi_compress.problem.datasets.download import Progress, download
+from mpi_compress.problem.datasets.download import download
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, how_to_get
 
 COLLECTION = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
@@ -57,7 +53,7 @@ def _get_known(name: str, url: str | None, folder: Path, quiet: bool, report: Re
     (target, sums), files = _places(name, folder), KNOWN[name].files
     before = sums.read_text()[:64].strip() if sums.exists() else ""
     base = (url or COLLECTION).rstrip("/") + "/"
-    fetched = [_downloaded(file, base, folder, quiet, report) for file in files]
+    fetched = [_downloaded(file, base, folder, quiet) for file in files]
     whole = fetched[0]
     if len(fetched) > 1:
         whole = folder / "incoming" / target.name
@@ -88,7 +84,7 @@ def _get_published(name: str, url: str | None, folder: Path, quiet: bool, report
     base = (url or base).rstrip("/") + "/"
     names = (archive,) if archive else tuple(f"{file}.gz" for file in known.files)
     for one, digest in zip(names, known.digests, strict=True):
-        file = _downloaded(one, base, folder, quiet, report)
+        file = _downloaded(one, base, folder, quiet)
         algorithm, _, wanted = digest.partition(":")
         if hash_of(file, algorithm) != wanted:
             _remove(file)
@@ -100,10 +96,10 @@ def _get_published(name: str, url: str | None, folder: Path, quiet: bool, report
     return unpacked
 
 
-def _downloaded(name: str, base: str, folder: Path, quiet: bool, report: Report) -> Path:
+def _downloaded(name: str, base: str, folder: Path, quiet: bool) -> Path:
     file = folder / "incoming" / name
     if not file.exists():
-        with _progress(name, quiet, report) as progress:
+        with Bytes(name, quiet) as progress:
             download(base + name, file, progress)
     return file
 
@@ -140,26 +136,3 @@ def _unpack(file: Path, members: list[str], folder: Path) -> None:
             write(members[0], file.open("rb"))
     except (zipfile.BadZipFile, tarfile.TarError, KeyError, OSError) as error:
         raise UserError(f"{file}: cannot be unpacked: {error}") from None
-
-
-@contextmanager
-def _progress(label: str, quiet: bool, report: Report) -> Iterator[Progress]:
-    """Shows the progress of a download: a bar on a terminal, otherwise a line a minute."""
-    if sys.stderr.isatty():
-        with tqdm(desc=label, unit="B", unit_scale=True, disable=quiet, leave=False) as bar:
-
-            def advance(have: int, total: int | None) -> None:
-                bar.total = total
-                bar.update(have - bar.n)
-
-            yield advance
-        return
-    reported = time.monotonic()
-
-    def tell(have: int, total: int | None) -> None:
-        nonlocal reported
-        if time.monotonic() - reported > 60:
-            reported = time.monotonic()
-            report(f"{label}: {have / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB")
-
-    yield tell
