@@ -5,14 +5,18 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-NOTEBOOK = Path(__file__).parent.parent / "docs" / "notebook.ipynb"
+import mpi_compress as mc
+
+DOCS = Path(__file__).parent.parent / "docs"
+NOTEBOOK = DOCS / "notebook.ipynb"
 
 
-def cells() -> list[str]:
+def cells(notebook: Path = NOTEBOOK) -> list[str]:
     """The source of each cell of code."""
-    return ["".join(cell["source"]) for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+    return ["".join(cell["source"]) for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
 
 
 def played(source: str, names: dict) -> object:
@@ -48,8 +52,24 @@ def test_a_notebook_shows_a_bar(tmp_path, monkeypatch, capsys):
     assert "150" in err
 
 
-def test_it_holds_no_outputs():
-    notebook = json.loads(NOTEBOOK.read_text())
+def test_the_answers_to_the_exercises_of_a_message_are_what_the_package_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for source in cells(DOCS / "message.ipynb"):
+        played(source, names)
+    worst, coder = names["worst"], names["coder"]
+    lost = worst - coder.decode(coder.encode(worst), worst.size)
+    assert lost @ lost == (1 - 3 / 16) * (worst @ worst)
+    top_100 = mc.coder("top-k", k=100, codec="fixed", float=32)
+    assert (names["by_paper"], names["by_fixed"]) == (top_100.paper_bits(names["long"]), top_100.bits(names["long"]))
+    np.testing.assert_allclose(names["virtual"], names["plain"])
+    (run,) = mc.run({**names["job"], "up": {"compressor": {"name": "top-k", "k": 2}}})
+    assert run.trace["wire_bits_up"][-1] == names["bits_of_two"]
+
+
+@pytest.mark.parametrize("name", ["notebook", "message"])
+def test_it_holds_no_outputs(name):
+    notebook = json.loads((DOCS / f"{name}.ipynb").read_text(encoding="utf-8"))
     assert not [cell for cell in notebook["cells"] if cell.get("outputs") or cell.get("execution_count")]
 
 

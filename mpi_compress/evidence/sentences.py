@@ -38,10 +38,6 @@ class Sentence:
     def ids(self) -> str:
         return ", ".join(dict.fromkeys(v.claim.id for _, v in self.cases))
 
-    @property
-    def jobs(self) -> str:
-        return ", ".join(dict.fromkeys(o.key for o, _ in self.cases))
-
 
 def text_of(claim: Claim) -> str:
     """What a claim looks at: claims of one text are cases of one sentence."""

@@ -16,6 +16,7 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.core.tables import plain
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.explained import explained
 from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link, Message
@@ -106,6 +107,11 @@ class Coder:
         """The bits of this message by the formula of the compressor's paper."""
         link, message = self._packed(v, rng, k)
         return link.paper_bits(link.unpack(message))
+
+    def explain(self, v: Floats, rng: Draws = None, k: int = 0) -> str:
+        """The message of v (d,) taken apart, as a table: what each field of its bytes is and holds, and its bits."""
+        link, message = self._packed(v, rng, k)
+        return explained(link, message.data)
 
     def _packed(self, v: Floats, rng: Draws, k: int, state: Any = None) -> tuple[Link, Message]:
         array = _vector(v)

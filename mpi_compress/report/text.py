@@ -25,16 +25,14 @@ PAPERS = {
     "(NeurIPS 2021), arXiv:2108.00951",
     "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
 }
-_TABLE = """One line for each figure, and the verdict on each sentence of its paper. `mpi-compress report --table` writes this page.
-[Every case]({cases}) has its number, its interval over seeds, the required value and the reason; so does `mpi-compress check JOB`.
+_TABLE = """One line for each figure, and the verdict on each sentence of its paper, by `mpi-compress report --table`.
+[Every case]({cases}) has its number, interval over seeds, required value and reason; `mpi-compress check JOB` prints them.
 
-- A **sentence** is a paper's, or ours, and counts once. A **case** of it is one panel, data set, column or target at which it is
-  looked at. A sentence holds if all tested cases hold, and *in part* if some do.
+- A **sentence** counts once, and holds if all of its tested **cases** (panels, data sets, targets) hold; *in part* if some do.
 - A case is judged by its median over seeds. It is *undecided* where the interval of the median (probability ≥ 0.9, from five
-  seeds on) or the grid of a tuned number leaves both possible. It is *not tested* where a run was cut off before the target.
-- The **id** of a claim is its paper's short name and our number: CAT, GS (GSpar), HT and AI (AIADE) are the four papers below, and
-  D is for deep networks. Conditions are ours where they are not the paper's number.
-- **Data** are real; *substitute*: another set takes the place of the paper's; *generated*: made as the paper or the job says.
+  seeds on) or the grid of a tuned number leaves both possible, and *not tested* where a run was cut off before the target.
+- An **id** is a paper's short name and our number: CAT, GS (GSpar), HT and AI (AIADE) are the papers below; D is for deep networks.
+- *Substitute*: another set takes the place of the paper's. *Generated*: made as the paper or the job says.
 
 {papers}
 

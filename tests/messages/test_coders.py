@@ -149,3 +149,16 @@ def test_the_hook_of_the_page_trains_with_pytorch(tmp_path):
     assert done.returncode == 0, done.stderr
     first, last = map(float, done.stdout.split()[-2:])
     assert last < first / 2
+
+
+@pytest.mark.parametrize("codec", ["fixed", "rice", "entropy", "elias-delta", "bitmap", "auto"])
+def test_a_message_is_explained_byte_by_byte(codec):
+    """Every byte is in one field, in order; indices and bits are those that are sent."""
+    v = np.random.default_rng(0).standard_normal(100)
+    coder = mc.coder("top-k", k=3, codec=codec, float=16)
+    _, *fields, total = coder.explain(v).splitlines()
+    ends = [list(map(int, field.split()[0].split("–"))) for field in fields]
+    assert [first for first, _ in ends] == [0, *(last + 1 for _, last in ends[:-1])]
+    assert ends[-1][1] + 1 == len(coder.encode(v))
+    assert str(np.flatnonzero(coder.decode(coder.encode(v), 100)).tolist()) in fields[-1]
+    assert total == f"{coder.bits(v)} bits; {coder.paper_bits(v):g} by the paper's formula"
