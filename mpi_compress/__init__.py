@@ -1,8 +1,10 @@
 """Communication-efficient distributed optimisation over MPI, with every bit really sent."""
 
+import ast
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,54 +14,12 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams",
            "testing": "guard.testing"}  # fmt: skip
 """Modules under other names: those that they had before, which users' parts may still import, and `mc.testing`."""
-_MODULES = {
-    name: module
-    for module, names in {
-        "algorithms": "algorithms Algorithm Estimator Setting",
-        "algorithms.contract": "AnswersEach",
-        "algorithms.sampling": "Batches",
-        "algorithms.steps": "Step step_at",
-        "algorithms.tuning.sizes": "best_size",
-        "core.errors": "CorruptMessage UserError",
-        "core.expressions": "Expression",
-        "core.signals": "Stopped",
-        "core.streams": "Round",
-        "engine.runner": "run",
-        "engine.verifying": "verify",
-        "figures.plotting": "plot",
-        "job.loading": "Job load_job",
-        "job.stops": "stops StopRule",
-        "messages.codecs": "codecs Codec",
-        "messages.coders": "Coder coder measure",
-        "messages.compressors": "compressors Compressor",
-        "messages.compressors.base": "AmongWorkers Sized",
-        "messages.costs": "costs CostModel",
-        "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
-        "messages.link": "SILENT Link Message",
-        "messages.several": "PairLink",
-        "preparing.alone": "with_suboptimality",
-        "problem.datasets.formats": "formats Format Reading",
-        "problem.datasets": "datasets generators Generator",
-        "problem.datasets.data": "data",
-        "problem.losses": "losses Loss",
-        "problem.metrics": "metrics Metric ProblemView",
-        "problem.models": "models Model Outline",
-        "problem.models.deep.network": "Network",
-        "problem.objective": "Objective",
-        "problem.partitions": "partitions Partition",
-        "problem.penalties": "penalties Penalty",
-        "problem.rows": "Rows",
-        "problem.scaled_vector": "ScaledVector",
-        "results.reader": "Run read",
-        "results.tidy": "load",
-    }.items()
-    for name in names.split()
+_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+_MODULES = {"algorithms": "mpi_compress.algorithms", "datasets": "mpi_compress.problem.datasets"} | {
+    name.asname: str(each.module) for each in _STUB if isinstance(each, ast.ImportFrom) for name in each.names if name.asname
 }
-"""The module that a name stands for, or that defines it; it is imported when the name is first used. Type checkers read
-`__init__.pyi`."""
-
-
-__all__ = sorted(["__version__", *_MODULES, "problem", "testing"])
+"""The module that a name stands for, or that defines it, by the stub of type checkers; imported when it is first used."""
+__all__ = sorted({*_MODULES, "__version__"})
 
 
 class _Former(ModuleType):
@@ -84,7 +44,7 @@ for _name in _FORMER:
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        module = import_module(f"mpi_compress.{_MODULES[name]}")
+        module = import_module(_MODULES[name])
         value: Any = module if module.__name__.endswith(f".{name}") else getattr(module, name)
     elif name == "__version__":
         from importlib.metadata import version
