@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from mpi_compress.core.terminal import clear, coloured, columns, has_bar, show, wrapped
+from mpi_compress.core.terminal import clear, coloured, columns, has_bar, is_watched, show, wrapped
 
 _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_BARS = 60.0, 0.1
 
@@ -134,7 +134,7 @@ def print_line(text: str, colour: str = "") -> None:
     """Print a line to standard error, in a colour of `terminal`; a run does not end if that is closed or full."""
     try:
         clear()
-        is_watched = sys.stderr.isatty()
-        print(coloured(wrapped(text, columns(sys.stderr)) if is_watched else text, colour, sys.stderr), file=sys.stderr, flush=True)
+        letters = columns(sys.stderr) if is_watched(sys.stderr) else None  # $COLUMNS breaks no line of a file
+        print(coloured(wrapped(text, letters), colour, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115

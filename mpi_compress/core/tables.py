@@ -27,7 +27,7 @@ _LATEX = {
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
 _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
-_LABEL = 32  # letters that a label may have before columns are left out for it
+_LABEL = 40  # letters that a label may have before columns are left out for it
 _AMOUNT = re.compile(r"[≥<−-]?\d[\d.,]*(e[+-]?\d+)?( ?\S{1,6}| of [\d,]+)?( \(.*\))?")  # a number, its unit, and its range
 _ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
 
@@ -50,14 +50,15 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
 def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequence[str] = (), aligned: str = "l") -> list[str]:
     """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours.
 
-    What all cells of a column begin with goes first; then columns whose heads are `less_needed` are left out, in this order; then
-    texts are shortened, and never a number.
+    What all cells of a column begin with goes first; then columns whose heads are `less_needed` are left out, those of equal cells
+    first; then texts are shortened, and never a number.
     """
     letter_of = aligned.ljust(len(heads), aligned[-1])
     columns: list[_Column] = [*zip(letter_of, zip(heads, *rows, strict=True), strict=False)]
     if (letters := room(stream)) is not None and _size(columns) > letters:
         columns = [(letter, _without_common(cells)) for letter, cells in columns]
-        for head in less_needed:
+        alike = [column[0] for _, column in columns if len(set(column[1:])) == 1]
+        for head in (*(head for head in less_needed if head in alike), *less_needed):
             if _size(columns, _LABEL) > letters:
                 columns = [column for column in columns if column[1][0] != head]
         columns = _shortened(columns, letters)

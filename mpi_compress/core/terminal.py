@@ -19,12 +19,17 @@ _GAP = re.compile(r"\S {2,}(?=\S)")
 _COLOUR = re.compile(r"\x1b\[\d*m")
 LEAST = 12  # letters that are left of a text
 _LEAST_BAR, _LARGEST_BAR = 10, 20
-_progress = ""  # what stands on the line that shows progress
+_has_progress = False  # True while a line shows it
 
 
 def has_bar() -> bool:
     """True if progress is a bar rather than lines."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules or launchers_terminal() is not None
+    return "ipykernel" in sys.modules or is_watched(sys.stderr)
+
+
+def is_watched(stream: TextIO) -> bool:
+    """True if a stream goes to a terminal, also by mpiexec."""
+    return stream.isatty() or (stream is sys.stderr and launchers_terminal() is not None)
 
 
 @cache
@@ -63,7 +68,7 @@ def room(stream: TextIO) -> int | None:
     """The letters of a line that a table or a text should fit into: $COLUMNS, or a terminal's; None where any number will do."""
     if (given := os.environ.get("COLUMNS", "")).isdecimal() and int(given):
         return int(given)
-    return columns(stream) if stream.isatty() else None
+    return columns(stream) if is_watched(stream) else None
 
 
 def coloured(text: str, colour: str, stream: TextIO) -> str:
@@ -122,14 +127,14 @@ def show(label: str, share: float | None = None, parts: Sequence[str] = (), turn
 
 
 def clear() -> None:
-    """Take what shows progress away."""
-    if _progress:
+    """Take away what shows progress, of this process or of another one on the same terminal."""
+    if _has_progress or is_watched(sys.stderr):
         _put("")
 
 
 def _put(text: str) -> None:
-    global _progress
+    global _has_progress
     with suppress(OSError, ValueError):  # closed
-        sys.stderr.write(f"\r{text.ljust(len(_progress))}" + "\r" * (not text))
+        sys.stderr.write(f"\r{text.ljust(columns(sys.stderr) - 1)}" + "\r" * (not text))
         sys.stderr.flush()
-    _progress = text
+    _has_progress = bool(text)

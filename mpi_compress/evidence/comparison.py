@@ -264,7 +264,7 @@ def _order(method: ComparedMethod, targets: Sequence[Target]) -> list[tuple[floa
 
 
 ENDINGS = ("run", "status", "loss", "suboptimality", "up", "down", "time", "ended by")
-LESS_NEEDED = ("down", "time", "ended by", "up", "suboptimality")
+LESS_NEEDED = ("down", "time", "ended by", "status", "up", "suboptimality")
 """Of these heads those that a narrow terminal leaves out, the first one first."""
 
 

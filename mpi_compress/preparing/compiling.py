@@ -34,10 +34,10 @@ class Compiling:
         if self._quiet or self.seconds < _WORTH_SAYING:
             return
         if has_bar():
-            show(self._text)
+            show(TEXT, None, self._parts)
         elif self._begun - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = self._begun
-            print_line(self._text)
+            print_line(f"{TEXT}: {'; '.join(self._parts)}")
 
     def ended(self) -> None:
         """It is compiled."""
@@ -54,8 +54,8 @@ class Compiling:
             clear()
 
     @property
-    def _text(self) -> str:
-        return f"{TEXT}: {self.count} so far, in {time_text(self.seconds)}; now {self._name}"
+    def _parts(self) -> list[str]:
+        return [f"{self.count} so far, in {time_text(self.seconds)}", f"now {self._name}"]
 
 
 @contextmanager

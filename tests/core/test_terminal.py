@@ -98,18 +98,18 @@ def test_a_bar_shows_share_and_time_left_and_is_gone_at_the_end(columns, on_term
             seen(k, 0.5, 1000.0)
             now[0] += 1.0
         progress.print_line("a line")
-    *frames, last, line, rest = re.split("[\r\n]+", told())
+    *frames, line, rest = re.split("[\r\n ]*[\r\n]", told())
     assert max(map(len, frames)) < (columns or 80)  # a letter in the last column could begin another line
     assert " (run 2 of 5)   50 % " in frames[-1]
     assert ("░░░░░░░  50 s left, about 5.8 min for all" in frames[-1]) == (columns != 40)
     assert ("1 rounds/s, round 50 of 100, loss 0.5, 1 kbit up" in frames[-1]) == (columns == 200)
-    assert (last.strip(), line, rest) == ("", "a line", "")
+    assert (line, rest.strip()) == ("a line", "")
 
 
 def test_lines_on_a_terminal_are_broken_between_words_below_their_text(on_terminal):
     told, _ = on_terminal(40)
     progress.print_line("  name    twenty letters or more of text and 1000.123 Mbit\n" + "x" * 50)
-    assert told().splitlines() == ["  name    twenty letters or more of text", "          and 1000.123 Mbit", "x" * 50]
+    assert told().rpartition(" \r")[2].splitlines() == ["  name    twenty letters or more of text", "          and 1000.123 Mbit", "x" * 50]
 
 
 HEADS, ROWS = ["run", "loss", "time", "ended by"], [["alike, the first of all the methods, 10 %", "0.123456", "3 s", "300 rounds"],

@@ -61,7 +61,7 @@ def test_a_bar_is_there_while_kernels_are_compiled(now, capsys, monkeypatch):
     seen = compiling.Compiling()
     compile_kernels(seen, now, 3, 2.0)
     seen.begun("file.kernel")
-    assert capsys.readouterr().err.rstrip().endswith(": 6 so far, in 6 s; now file.kernel")
+    assert capsys.readouterr().err.rstrip().endswith("  6 so far, in 6 s, now file.kernel")
     seen.ended()
     assert capsys.readouterr().err.strip("\r ") == ""  # and gone
     seen.close()
