@@ -63,7 +63,7 @@ class KnowsSmoothness(Method):
 
     def bind(self, setting: Setting) -> Self:
         if self.matrix == "diagonal" and self.takes_theorem_step:
-            raise NotMet(f'{self.name} with matrix = "diagonal" needs a step: its theorem\'s step is that of matrix = "full"')
+            raise NotMet(f'{self.name} with matrix = "diagonal" needs a step: its theoretical step size is that of matrix = "full"')
         return super().bind(setting)
 
     def more_memory(self, dim: int, n: int) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """The command line: `arguments` says what each command takes, and a file for each has `act(options)`, which gives the exit status.
 
-A command's file is imported once its arguments are read, so that `--help`, `--version` and a wrong command wait for no other room.
+A command's file is imported once its arguments are read, so that `--help`, `--version` and a wrong command wait for nothing else.
 """
 
 import sys

@@ -10,8 +10,8 @@ from mpi_compress.report.archive import archive
 
 def act(options: Namespace) -> int:
     if options.set or options.only or options.index is not None or options.full:
-        why = "`run` plays all runs of the file that is packed; write what --set, --only, --index or --full changes into a copy"
+        why = "`run` reruns everything of the file that is packed; write what --set, --only, --index or --full changes into a copy"
         raise UserError(f"archive: takes a job as its file has it: {why}")
     count = archive(Path(options.job), load(options), Path(options.out), Path(options.file))
-    print(f"{options.file}: {count} results; `mpi-compress run {options.file}` plays them again and compares")
+    print(f"{options.file}: {count} results; `mpi-compress run {options.file}` reruns them and compares")
     return 0

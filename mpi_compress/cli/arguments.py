@@ -1,6 +1,6 @@
 """What each command takes: a table of commands, and the arguments that several of them share, each said once.
 
-Nothing heavy is imported here, so that `--help`, `--version` and a wrong command wait for no other room.
+Nothing heavy is imported here, so that `--help`, `--version` and a wrong command wait for no other package.
 """
 
 import math
@@ -45,7 +45,7 @@ def _ends(text: str) -> list[float]:
         if not -math.inf < low < high < math.inf:
             raise ValueError
     except ValueError:
-        raise ArgumentTypeError(f"{text} was given; the ends of an axis are wanted, the lower one first, such as 1e-4:1") from None
+        raise ArgumentTypeError(f"{text} was given; an axis's ends are required, the lower one first, such as 1e-4:1") from None
     return [low, high]
 
 
@@ -112,7 +112,7 @@ _OF_PLAN = [
     _take("--ranks", type=_positive, metavar="R", help="the memory, or with --model a round, of R ranks"),
     _take("--model", metavar="N:M", help=_MODEL),
     _take("--link", metavar="LINK.toml", help="for --model: the link, a table of `mpi-compress calibrate`"),
-    _take("--shard", type=_positive, metavar="ROWS", help="for --model: rows of each worker (default: N/n)"),
+    _take("--shard", type=_positive, metavar="ROWS", help="for --model: samples of each worker (default: N/n)"),
     _take("-o", dest="figure", metavar="FILE", help="for --model: a figure (.png, .pdf, .svg) or a .csv"),
     _flag("--force", "do not refuse what needs more memory than there is"),
 ]
@@ -168,8 +168,8 @@ _OF_REPRODUCE = [
 ]
 _OF_SHOW = [
     _take("results", nargs="+", metavar="RESULT.h5", help="one, two that are compared, or any number"),
-    _flag("--csv", "its rows as CSV: all columns of the trace, and seconds"),
-    _take("--split", metavar="FIGURE", help="draw which rows each worker had, to a .png, .pdf or .svg"),
+    _flag("--csv", "its records as CSV: all columns of the trace, and seconds"),
+    _take("--split", metavar="FIGURE", help="draw which samples each worker had, to a .png, .pdf or .svg"),
     _take("--bounds", metavar="FIGURE", help="draw CAT's table 1, the bounds on its rounds, likewise"),
 ]
 _OUT, _YES, _SOME = _out("where results are"), _flag("--yes", "do not ask"), "JOB|RESULT.h5"

@@ -121,10 +121,10 @@ def act_info(options: Namespace) -> int:
     print(f"  samples    {length.size}")
     print(f"  features   {found.features}, the largest index" + (f" ({found.published})" if found.published else ""))
     share = length.mean() / max(1, found.features)
-    print(f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a row, mean {length.mean():.4g}, {share:.3%} of all")
+    print(f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a sample, mean {length.mean():.4g}, {share:.3%} of all")
     if length.any():
         low, high = found.range
-        print(f"  values     {low:.6g} to {high:.6g}; rows have norms from {norm.min():.6g} to {norm.max():.6g}")
+        print(f"  values     {low:.6g} to {high:.6g}; samples have norms from {norm.min():.6g} to {norm.max():.6g}")
     ordered = sorted(found.labels)
     if len(ordered) <= 20:
         print("  labels     " + "; ".join(f"{label:g}: {found.labels[label]}" for label in ordered))

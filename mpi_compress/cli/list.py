@@ -102,7 +102,7 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
         say(f"{kind + ':':14s}{text}")
     say(
         "`mpi-compress list KIND` describes parts, `list KIND/NAME` one, `list JOB.toml` its plugins'; "
-        "`list clip_rows`: how gradients of rows are clipped"
+        "`list clip_rows`: how samples' gradients are clipped"
     )
 
 

@@ -50,7 +50,7 @@ def key_values(pairs: list[str], option: str = "", example: str = "samples=1000"
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise UserError(f"{option}{pair}: KEY=VALUE is wanted, such as {example}")
+            raise UserError(f"{option}{pair}: KEY=VALUE is required, such as {example}")
         try:
             found[key] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:

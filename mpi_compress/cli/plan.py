@@ -99,7 +99,7 @@ def _print_model(options: Namespace, job: Job) -> None:
         method = scale.Scale.of(spec, timer, options.link, options.ranks, options.shard)
         able = [n for n in ns if options.shard or n <= method.costs.n_samples]
         if not able:
-            few = f"{method.costs.n_samples} rows are too few"
+            few = f"{method.costs.n_samples} samples are too few"
             raise UserError(f"--model {options.model}: {few}; --shard ROWS gives each worker as many")
         rounds = found[spec.label] = {way: [method.round(way, n) for n in able] for way in scale.WAYS}
         way = scale.way_of(spec)
@@ -107,7 +107,7 @@ def _print_model(options: Namespace, job: Job) -> None:
         said = [*method.statements(way, able), f"a round of {count_text(able[-1], 'worker')}: {last}"]
         print(spec.label, f"  {method.assumed(way)}", *scale.table(rounds[way]), *(f"  {line}" for line in said), "", sep="\n")
         if len(able) < len(ns):
-            enough = f"{method.costs.n_samples} rows are enough for {able[-1]} of these workers"
+            enough = f"{method.costs.n_samples} samples are enough for {able[-1]} of these workers"
             print_line(f"{spec.label}: {enough}; --shard ROWS for more")
     if target is not None:
         if target.suffix == ".csv":

@@ -17,7 +17,7 @@ from mpi_compress.planning import estimates, pool
 
 def act(options: Namespace) -> int:
     if options.at_once < 1:
-        raise UserError(f"--at-once {options.at_once}: at least 1 job is wanted")
+        raise UserError(f"--at-once {options.at_once}: at least 1 job is required")
     files, overrides = report.job_files(options.jobs), overrides_of(options)
     words = [f"--{name}={value}" for name in ("only", "set") for value in getattr(options, name) or ()]
     if options.only is not None:  # those that have such a run

@@ -20,7 +20,7 @@ def axes_of(options: Namespace) -> dict[str, str]:
     asked = {axis: column for axis in ("x", "y") if (column := getattr(options, axis)) is not None}
     for axis, column in asked.items():
         if not column.strip():
-            raise UserError(f"--{axis}: a column's name is wanted, such as loss")
+            raise UserError(f"--{axis}: a column's name is required, such as loss")
     return asked
 
 
@@ -33,7 +33,7 @@ def ask_for_results_alone(options: Namespace) -> None:
 def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
     """The results of jobs, or those in files; UserError without any, or with both kinds. What has no result is a line on stderr.
 
-    `columns`: what is asked of them; f* is computed for a gap that was left out.
+    `columns`: what is asked of them; f* is computed for a suboptimality that was left out.
     """
     what, out = options.what, Path(options.out)
     jobs = [name for name in what if name.endswith(".toml")]
@@ -43,7 +43,7 @@ def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
         _tell(problems, "; the others go on")
         return with_gaps(runs, columns, with_plugins=options.with_plugins)
     if len(jobs) < len(what):
-        raise UserError(f"{shlex.join(what)}: jobs are wanted, or results, not both")
+        raise UserError(f"{shlex.join(what)}: jobs are required, or results, not both")
     runs, problems, specs = [], [], []
     for file in dict.fromkeys(jobs):
         job = load_one(file, options)
@@ -56,7 +56,7 @@ def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
         specs += job.runs
         _tell(unread, "; the others go on")
         if missing := len(job.runs) - len(new) - len(unread):
-            print_line(f"mpi-compress: {file}: {missing} of {len(job.runs)} runs have no row; `mpi-compress plan` lists them")
+            print_line(f"mpi-compress: {file}: {missing} of {len(job.runs)} runs have no record; `mpi-compress plan` lists them")
     if problems and not runs:
         raise problems[0]
     _tell(problems)

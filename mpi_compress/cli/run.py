@@ -65,7 +65,7 @@ def _unpacked(options: Namespace, ranks: "Ranks") -> Path:
 
 
 def _compare(job: "Job", archived: Path, played: Path) -> bool:
-    """Print where results that were played again part from those of an archive; True if they are equal."""
+    """Print where results that were rerun part from those of an archive; True if they are equal."""
     from mpi_compress.report.archive import compared
 
     found = [*compared(job, archived, played)]

@@ -84,7 +84,7 @@ def summary(run: Run) -> Iterator[str]:
     yield from _aligned(_problem(run), _settings(run))
     yield from split.summary(run)
     if not run.rows:
-        yield "  no rows yet"
+        yield "  no records yet"
         return
     last = {name: values[-1] for name, values in run.trace.items()}
     yield from _aligned(_reached(run, last), _found(run, last))
@@ -180,7 +180,7 @@ def _tuned(run: Run, tuned: Mapping[str, Any]) -> str:
         took = (
             f"{in_words(value)}: {'–' if k is None else f'{k:g}'}" for (value, _), k in zip(tuned["tried"], rounds, strict=True)
         )
-        merit, tried = "rounds to a level of [stop]", ", ".join(took)
+        merit, tried = "rounds to a target of [stop]", ", ".join(took)
     stated = run.written["tune"]
     budgets = {key.replace("_", " "): stated[key] for key in ("rounds", "wire_bits_up") if key in stated}
     budget = "".join(f"; after {value:,.0f} {what}" for what, value in budgets.items())

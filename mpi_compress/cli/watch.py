@@ -62,7 +62,7 @@ def act(options: Namespace) -> int:
 
 
 def _what(options: Namespace) -> tuple[Callable[[], Mapping[Path, str]], FigureTable]:
-    """What finds the result files by now, with their labels, those of trials as they are played; and how to draw them."""
+    """What finds the result files by now, with their labels, those of trials under way; and how to draw them."""
     asked = axes_of(options)
     if any(name.endswith(".toml") for name in options.what):
         if len(options.what) > 1:
@@ -80,7 +80,7 @@ def _what(options: Namespace) -> tuple[Callable[[], Mapping[Path, str]], FigureT
 
 
 def _trials_now(first: Sequence[Path]) -> Mapping[Path, str]:
-    """The trials of [tune] that are being played, with their number among those of the first stage, or of all so far."""
+    """The trials of [tune] that are under way, with their number among those of the first stage, or of all so far."""
     folders = dict.fromkeys(file.parent for file in first)
     played = [part.with_suffix("") for folder in folders for part in folder.glob("*.h5.part")]
     done = sum(file.exists() for file in first)

@@ -61,7 +61,7 @@ def import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None
         raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
     for name in names:
         if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
-            raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
+            raise UserError(f'plugins: {name!r} was given; a module\'s name is required, such as "my_module" for my_module.py')
         if name in sys.stdlib_module_names:
             raise UserError(f"plugins: '{name}' is a module of Python; give the file another name")
         try:

@@ -15,7 +15,7 @@ _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_BARS = 60.0, 0.1
 
 @dataclass(frozen=True)
 class Turn:
-    """Which of several runs is played, or which trial, whose number nobody knows."""
+    """Which of several runs is under way, or which trial, whose number nobody knows."""
 
     number: int = 1  # from 1 on
     of: int | None = 1  # None: a trial

@@ -1,1 +1,1 @@
-"""The engine: prepares runs, plays them round by round, evaluates, stops, saves."""
+"""The engine: prepares runs, executes them round by round, evaluates, stops, saves."""

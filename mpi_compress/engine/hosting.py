@@ -116,7 +116,7 @@ def try_metrics(p: Prepared) -> None:
 
 
 def rehearse(p: Prepared, sample: Rows) -> str:
-    """Play two rounds on samples like the given one; by one rank of a host. Why that was not possible, "" if it was.
+    """Run two rounds on samples like the given one; by one rank of a host. Why that was not possible, "" if it was.
 
     A user's algorithm gets the messages of n workers, on as many samples as a shard has, if that is no great number; it may need
     more than that, so its errors here are left to the run itself. A user's part that remembers something outside of its state, or
@@ -155,7 +155,7 @@ def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
 
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Ending, Vector]]:
-    """The loop that plays an algorithm: in rounds, or with workers that share memory."""
+    """The loop that runs an algorithm: in rounds, or with workers that share memory."""
     return asynchronous.run if algorithm.shares_memory else rounds.run
 
 

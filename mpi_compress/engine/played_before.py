@@ -1,4 +1,4 @@
-"""Runs that need not be played: their results are there, under this job or another one."""
+"""Runs that need not be executed: their results are there, under this job or another one."""
 
 import json
 import tomllib
@@ -33,7 +33,7 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
     if file.exists():
         if not serves(file, spec, watch):
             if not quiet and (before := _exchange(attributes(file))) not in ("", spec.workers.exchange):
-                print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is played again by {spec.workers.exchange!r}")
+                print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is run again by {spec.workers.exchange!r}")
             return False
         with suppress(OSError):
             if not part_of(file).exists():  # a kill left the checkpoint in the run's last moment; else it begins again
@@ -47,7 +47,7 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
             try:
                 twins.link(other, file, {LABEL: spec.label, "job": spec.toml(), "overridden": overridden})
             except OSError:
-                return False  # playing it says what cannot be written
+                return False  # running it says what cannot be written
             if not quiet:
                 print_line(f"{spec.label}: {other} is the same run; its result is taken")
             return True

@@ -1,4 +1,4 @@
-"""One run: begun, or continued from its checkpoint, and played to its end."""
+"""One run: begun, or continued from its checkpoint, and run to its end."""
 
 import itertools
 import json
@@ -51,7 +51,7 @@ AGAIN = "run the same command again to go on"
 
 @dataclass(frozen=True)
 class How:
-    """How runs are played."""
+    """How runs are executed."""
 
     ranks: Ranks
     fresh: bool
@@ -62,8 +62,8 @@ class How:
     laps: Laps = field(default_factory=Laps)
     again: str = AGAIN
     keeper: Callable[..., Keeper] = Keeper  # what looks at the states between rounds
-    guards: bool = True  # False: users' parts are played as they are, since what they do is compared
-    shared: bool = False  # with other processes, as the trials of [tune] are: a run that another one plays is waited for
+    guards: bool = True  # False: users' parts are run as they are, since what they do is compared
+    shared: bool = False  # with other processes, as the trials of [tune] are: a run of another one is waited for
     lines: bool = True  # a line for each run that ends; False where a table follows
     details: bool = False  # a line for each trial, too
     trials: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers of trials, over all stages
@@ -81,7 +81,7 @@ class How:
 
 @dataclass(frozen=True)
 class Begun:
-    """A run that can be played, or the reason why it is not; at rank 0."""
+    """A run that is ready, or the reason why it is not; at rank 0."""
 
     recorder: Recorder | None = None
     header: Header | None = None  # of the checkpoint to go on from
@@ -89,7 +89,7 @@ class Begun:
 
 
 def play(p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]], tuned: Mapping[str, Any] | None, turn: Turn) -> Path:
-    """Play a run; its result, or the .part of one that failed. Stopped if it was asked to end, and is saved.
+    """Execute a run; its result, or the .part of one that failed. Stopped if it was asked to end, and is saved.
 
     Args:
         kept: keeps the rows of the workers hosted here for the next run.
@@ -104,7 +104,7 @@ def play(p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]], tu
         run.exchange.close()
         if instead == DONE:
             return file
-        raise Stopped(f"{p.spec.label}: stopped by {instead} while another process plays it; {how.again}")
+        raise Stopped(f"{p.spec.label}: stopped by {instead} while another process executes it; {how.again}")
     with Progress(p.spec.label, p.spec.stop.rounds, not how.tells, turn) as progress, how.interrupts.in_rounds():
         keeper = run.keeper(recorder, progress)
         try:
@@ -140,7 +140,7 @@ class _Play:
         self.sample = ranks.on_root(lambda: p.problem.data.read(0, 1))
 
     def begin(self, tuned: Mapping[str, Any] | None) -> tuple[Recorder | None, str]:
-        """Begin the result, or go on with it: its recorder at rank 0, and on every rank why the run is not played, "" if it is."""
+        """Begin the result, or go on with it: its recorder at rank 0, and on every rank why the run is not begun, "" if it is."""
         p, how, theory = self.p, self.how, self.evaluator.theory
         attributes = {
             **attributes_of(p, self.exchange, how.ranks),
@@ -173,7 +173,7 @@ class _Play:
         return how.keeper(self.saved, spec.checkpoint, observer, recorder, how.interrupts.wish)
 
     def _begin_in_turn(self, attributes: Mapping[str, Any]) -> Begun:
-        """Begin; if another process plays the run, wait for it in a SLURM task or where runs are shared, else raise BeingWritten.
+        """Begin; if another process executes the run, wait in a SLURM task or where runs are shared, else raise BeingWritten.
 
         At rank 0.
         """
@@ -189,7 +189,7 @@ class _Play:
                 if not (how.shared or in_task):
                     raise
             if not waited and not how.quiet:
-                print_line(f"{p.spec.label}: another process plays this {'trial' if how.shared else 'run'}; waiting for it")
+                print_line(f"{p.spec.label}: another process executes this {'trial' if how.shared else 'run'}; waiting for it")
             waited = True
             if wish := how.interrupts.wish():
                 return Begun(instead=wish)
@@ -238,7 +238,7 @@ def _end(recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector, how: Ho
 
 
 def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | None, how: How) -> Path:
-    """Keep the rows so far. The error is raised again, unless the other runs can be played: those of a single process."""
+    """Keep the records so far. The error is raised again, unless the other runs can go on: those of a single process."""
     if recorder is not None:
         recorder.abandon("failed" if isinstance(error, Exception) else "stopped", f"{type(error).__name__}: {error}")
     of_the_run = isinstance(error, Exception) and not isinstance(error, UserError) and error is not how.watch.error
@@ -254,7 +254,7 @@ def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | No
 def _rehearse(p: Prepared, sample: Rows, how: How) -> None:
     """Rehearse, and say what could not be: nothing is known then of what a part remembers outside of its states."""
     if (why := rehearse(p, sample)) and how.tells:
-        print_line(f"{p.algorithm.name}: cannot be rehearsed ({why}); run --verify plays it on several layouts")
+        print_line(f"{p.algorithm.name}: cannot be rehearsed ({why}); run --verify runs it on several layouts")
 
 
 def _report(p: Prepared, file: Path, verdict: Ending, keeper: Keeper, how: How) -> Path:

@@ -1,8 +1,8 @@
-"""A child process of a verification: it plays the first rounds of runs by the ordinary engine, and notes hashes of what it sees.
+"""A child process of a verification: it executes the first rounds of runs by the ordinary engine, and notes hashes of what it sees.
 
     python -m mpi_compress.engine.recording FOLDER
 
-`FOLDER/play.json` says what to play and how. Each rank appends to `FOLDER/<rank>.jsonl` a list for every message and every state:
+`FOLDER/play.json` says what to run and how. Each rank appends to `FOLDER/<rank>.jsonl` a list for every message and every state:
 the run, the round, a stage of `guard.of_algorithms.STAGES`, whose it is, and a hash.
 """
 
@@ -129,7 +129,7 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
 
 
 def _play_one_by_one() -> None:
-    """Take the folder of fast ways, which play workers in their order, for one that knows none."""
+    """Take the folder of fast paths, which run workers in their order, for one that knows none."""
     without = ModuleType("mpi_compress.engine.fast")
     without.__spec__ = ModuleSpec(without.__name__, None)
     vars(without)["faster"] = lambda hosted: hosted

@@ -18,7 +18,7 @@ from mpi_compress.saving.checkpoint import States
 def run(
     algorithm: Method, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
 ) -> tuple[Ending, Vector]:
-    """Play rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,)."""
+    """Run rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,)."""
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
@@ -62,7 +62,7 @@ def _first_states(algorithm: Method, x0: Vector, observer: Observer) -> States:
 
 
 def _faster(hosted: HostedWorkers) -> HostedWorkers:
-    """The same workers, played faster where engine/fast has a way, to the same bits."""
+    """The same workers, faster where engine/fast has a path, to the same bits."""
     if find_spec("mpi_compress.engine.fast") is None:
         return hosted
     return import_module("mpi_compress.engine.fast").faster(hosted)

@@ -1,11 +1,11 @@
 """From a job to its results.
 
     Job.runs: RunSpec            a run's tables, each read and built to its part
-      │  played_before.done      which of them have a result, which is not played again
+      │  played_before.done      which of them have a result, which is not run again
       │  tuning.tune             those with a [tune] get the best of its values, by trials that are runs of a job
-      │  preparing.runs.prepare  every run, before the first is played: its data, its constants, its memory, what it needs
+      │  preparing.runs.prepare  every run, before the first is run: its data, its constants, its memory, what it needs
     Prepared                     a problem, an algorithm bound to its setting, x0
-      │  playing.play            one by one: the objectives of the workers hosted here, the result file, the checkpoint
+      │  playing.play           one by one: the objectives of the workers hosted here, the result file, the checkpoint
       │  rounds.run              or asynchronous.run; between two rounds the observer logs and judges, the keeper saves
     <out>/<job>/<label>-<run id>.h5
       │  results.reader.read
@@ -173,7 +173,7 @@ def _say_data(job: Job, specs: Sequence[RunSpec], how: How) -> None:
 def _prepare_all(
     job: Job, specs: Mapping[int, RunSpec], how: How, refuse: Callable[[Prepared], None]
 ) -> dict[int, Prepared]:
-    """The runs as they can be played. The error of one that cannot says how to play the others of its job."""
+    """The runs as they are ready. The error of one that is not says how to run the others of its job."""
     problems: dict[str, Problem] = {}
     prepared = {}
     if specs and not how.ranks.is_root:

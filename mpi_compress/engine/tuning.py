@@ -1,4 +1,4 @@
-"""[tune]: plays trials until each run has the value that it goes on with."""
+"""[tune]: runs trials until each run has the value that it goes on with."""
 
 import math
 import re
@@ -41,14 +41,14 @@ from mpi_compress.results.reader import Run, Runs
 from mpi_compress.results.tuning import BEYOND, caveat, in_words, sizes
 
 Play = Callable[[Job, Path, How, Callable[[Prepared], None]], Runs]
-"""Plays the runs of a job, each of which may be refused once it is prepared; the results at rank 0."""
+"""Executes the runs of a job, each of which may be refused once it is prepared; the results at rank 0."""
 
 Wins = dict[int, Mapping[str, Any]]
 """What was found, by number of run, as results keep it."""
 
 
 def tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How, play: Play) -> Wins:
-    """Play the trials of the runs that have a [tune], and put the best values into `specs`."""
+    """Run the trials of the runs that have a [tune], and put the best values into `specs`."""
     trying = _Trying(job, out, replace(how, shared=True, watch=Watch()), play)
     tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
     racing = {i: spec for i, spec in tuned.items() if tune_of(spec).target is not None}
@@ -69,7 +69,7 @@ def _found_in_words(label: str, trials: int, tuned: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Trying:
-    """Plays trials; runs of several seeds share them."""
+    """Runs trials; runs of several seeds share them."""
 
     job: Job
     out: Path
@@ -94,7 +94,7 @@ class _Trying:
 
 
 def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
-    """Refuse trials whose results cannot be compared, before any is played; at rank 0."""
+    """Refuse trials whose results cannot be compared, before any is run; at rank 0."""
     there = _columns_of(p)
     for spec in askers.get(p.spec.toml(), ()):
         tune = tune_of(spec)
@@ -147,7 +147,7 @@ def _by_target(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
 
 @dataclass
 class _Search:
-    """The search for one run's value. What was played is known at rank 0."""
+    """The search for one run's value. What was tried is known at rank 0."""
 
     spec: RunSpec
     played: dict[tuple[int, float], Rank] = field(default_factory=dict)  # by place in the grid, and share of the run's length

@@ -1,6 +1,6 @@
-"""Verification: the first rounds of a job's runs are played again in other ways, and every message and state is compared.
+"""Verification: the first rounds of a job's runs are executed again in other ways, and every message and state is compared.
 
-As Pigeons.jl's `checked_round`. The ordinary engine plays them, in child processes (`engine.recording`).
+As Pigeons.jl's `checked_round`. The ordinary engine runs them, in child processes (`engine.recording`).
 """
 
 import json
@@ -32,7 +32,7 @@ OfRuns = list[dict[Key, str]]  # hashes, or an error, of each run
 
 @dataclass(frozen=True)
 class Rerun:
-    """A way to play rounds."""
+    """A way to run rounds."""
 
     text: str
     hash_seed: int
@@ -54,9 +54,9 @@ class Verified:
 
 
 def verify(job: Job | Mapping[str, Any] | str | Path, rounds: int = ROUNDS) -> list[Verified]:
-    """Play the first rounds of each run of a job again, and compare all messages and states.
+    """Run the first rounds of each run of a job again, and compare all messages and states.
 
-    They are played with other hashes of texts, with the workers in another order, on several ranks where there is an mpiexec, and
+    They are run with other hashes of texts, with the workers in another order, on several ranks where there is an mpiexec, and
     on from a checkpoint in the middle.
 
     Args:
@@ -66,7 +66,7 @@ def verify(job: Job | Mapping[str, Any] | str | Path, rounds: int = ROUNDS) -> l
     """
     job = job if isinstance(job, Job) else load_job(job)
     if rounds < 2:
-        raise UserError(f"--verify {rounds}: at least 2 rounds are wanted, for a checkpoint in the middle")
+        raise UserError(f"--verify {rounds}: at least 2 rounds are required, for a checkpoint in the middle")
     specs = [spec for spec in job.runs if not spec.algorithm.shares_memory]
     with tempfile.TemporaryDirectory(prefix="mpi-compress-verify-") as folder:
         first, *others = _ways(rounds)

@@ -27,15 +27,15 @@ _SIMPLE = (bool, int, float, str, bytes, type(None))
 class Watch:
     """A caller's functions, which rank 0 calls in logged rounds, off the clock."""
 
-    on_row: Callable[[dict[str, Any]], Any] | None = None  # takes the row: label, the trace's columns, seconds
+    on_row: Callable[[dict[str, Any]], Any] | None = None  # takes the record: label, the trace's columns, seconds
     metrics: Mapping[str, Callable[[Vector], float]] = field(default_factory=dict)  # by column
-    until: Callable[[dict[str, Any]], Any] | None = None  # takes the row; true: the run is complete
+    until: Callable[[dict[str, Any]], Any] | None = None  # takes the record; true: the run is complete
     error: BaseException | None = None  # that one of these raised
 
     def __post_init__(self) -> None:
         for name, function in (("on_row", self.on_row), ("until", self.until)):
             if function is not None and not callable(function):
-                raise UserError(f"{name}: {function!r:.60} was given; it should be a function of a row")
+                raise UserError(f"{name}: {function!r:.60} was given; it should be a function of a record")
         if not isinstance(self.metrics, Mapping):
             raise UserError(f"metrics: {self.metrics!r:.60} was given; it should be functions of x by the names of their columns")
         for column, metric in self.metrics.items():

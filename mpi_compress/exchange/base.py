@@ -21,7 +21,7 @@ def block(n: int, parts: int, part: int) -> range:
 
 
 def group_levels(hosts: int, height: int) -> range:
-    """k_0, k_0 − 3, …, down to 3, 2 or 1: ranks that host workers are dealt to 2^k groups, as workers to nodes of their tree.
+    """k_0, k_0 − 3, …, down to 3, 2 or 1: ranks that host workers are assigned to 2^k groups, as workers to nodes of their tree.
 
     k_0 is the height of the workers' tree if several ranks share a leaf, else it makes groups of about 8 ranks; up to 8 ranks have
     no groups.

@@ -1,7 +1,7 @@
 """The runs by which [tune] finds a value: successive halving, then the neighbours of the best value.
 
-Values stand at places 0, 1, … of a grid, from the least to the largest. Every stage plays the values that are left for twice as
-long as the one before, and the better half goes on; the last stage plays the best three for the whole run. Then the neighbours of
+Values stand at places 0, 1, … of a grid, from the least to the largest. Every stage runs the values that are left for twice as
+long as the one before, and the better half goes on; the last stage runs the best three for the whole run. Then the neighbours of
 the best value run whole, beyond the ends of the grid too, until it has been compared with both.
 """
 
@@ -25,7 +25,7 @@ from mpi_compress.results.targets import Target
 
 _FREE = ("loss", "grad_norm", "squared_grad_norm")  # levels of [stop] for which nothing has to be solved
 WHOLE = 1.0
-LAST = 3  # values that the last stage plays whole
+LAST = 3  # values that the last stage runs whole
 FURTHEST = 12  # places beyond an end of the grid that may be tried
 _MOST_HALVINGS = 3
 
@@ -207,7 +207,7 @@ def _shortened(stop: Mapping[str, Any], share: float, target: Target) -> dict[st
 
 
 def possible(spec: RunSpec) -> list[RunSpec]:
-    """All runs that may be played to tune a run: with a target those of all stages, and of all values beyond the grid."""
+    """All runs that may tune a run: with a target those of all stages, and of all values beyond the grid."""
     tune = tune_of(spec)
     if tune.target is None:
         return trials(spec)
@@ -225,7 +225,7 @@ def possible(spec: RunSpec) -> list[RunSpec]:
 
 
 def check_trials(spec: RunSpec) -> None:
-    """Refuse a value that cannot be tried before any is tried, and a gap to an f* that is not known."""
+    """Refuse a value that cannot be tried before any is tried, and a suboptimality without a known f*."""
     tune = tune_of(spec)
     key, column = "merit" if tune.target is None else "to", tune.column
     if column == "suboptimality" and (spec.objective.f_star == "skip" or spec.log.evaluate is not None):

@@ -1,4 +1,4 @@
-"""Rows of data as messages: the kind, and its link."""
+"""Samples as messages: the kind, and its link."""
 
 import lzma
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Samples(Compressed):
 
 
 class SamplesLink(Link):
-    """A link whose messages are rows of data with their labels, exactly.
+    """A link whose messages are samples with their labels, exactly.
 
     They are packed by rows or by columns, whichever is shorter after LZMA, the method of xz. Where many columns have no entry,
     these are left out. Places are written as bits, or as lists where entries are few; numbers as places in a table of the distinct

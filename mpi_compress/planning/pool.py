@@ -128,7 +128,7 @@ def _needs(file: Path, job: Job) -> float:
 
 
 def get_missing(files: Sequence[Path], report: Report) -> None:
-    """Fetch the sets that jobs at full size name and that are not here. A set that cannot be fetched keeps its stand-in."""
+    """Fetch the sets that jobs at full size name and that are not here. A set that cannot be fetched keeps its substitute."""
     for name in dict.fromkeys(name for file in files for name in _sets(file)):
         try:
             find_set(name, "data")

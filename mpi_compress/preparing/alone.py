@@ -65,7 +65,7 @@ class Functions:
 
     @cached_property
     def rows(self) -> Rows:
-        """All training rows, in the order of the workers."""
+        """All training samples, in the order of the workers."""
         return self.problem.data.read(0, self.problem.data.n_samples)
 
     @cached_property

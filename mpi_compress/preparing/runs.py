@@ -1,4 +1,4 @@
-"""A run that can be played: its data, its algorithm bound to them, the point where it starts, and where it comes from."""
+"""A run that is ready: its data, its algorithm bound to them, the point where it starts, and where it comes from."""
 
 import json
 import os
@@ -36,7 +36,7 @@ from mpi_compress.results.reader import LABEL
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that can be played."""
+    """A run that is ready."""
 
     spec: RunSpec
     run_id: str
@@ -135,7 +135,7 @@ def condition_not_met(spec: RunSpec, problem: Problem) -> str:
     """What the theorem of the run's step takes for granted and the problem does not state; "" if there is no such thing."""
     method = spec.algorithm
     if spec.clipping is not None and method.takes_theorem_step:
-        return f"its step follows {method.name}'s theorem, which is about gradients whose rows are not clipped"
+        return f"its step follows {method.name}'s theorem, which is about gradients whose samples are not clipped"
     if problem.is_convex or not (method.theory_is_convex and method.takes_theorem_step):
         return ""
     return f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"

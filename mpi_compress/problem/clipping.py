@@ -25,8 +25,8 @@ class RowClipping:
     none cancels where two gradients of a round are subtracted.
     """
 
-    norm: Annotated[float, within("(0, inf]")]  # τ, the longest gradient of a row that is left as it is; inf clips none
-    noise: NotNegative = 0.0  # σ, the noise multiplier: the sum over the rows gets N(0, σ²τ²) a coordinate
+    norm: Annotated[float, within("(0, inf]")]  # τ, the longest gradient of a sample that is left as it is; inf clips none
+    noise: NotNegative = 0.0  # σ, the noise multiplier: the sum over the samples gets N(0, σ²τ²) a coordinate
     paper: ClassVar[str] = "Abadi et al. 2016, Algorithm 1"
 
     def __post_init__(self) -> None:
@@ -44,6 +44,6 @@ def refuse_rows_together(loss: Loss | Model) -> None:
     """ValueError where a row has no gradient of its own."""
     if loss.random or (isinstance(loss, Model) and not loss.rows_apart):
         raise ValueError(
-            f"the model '{loss.name}' draws, or takes rows together, so no row has a gradient of its own to clip; "
+            f"the model '{loss.name}' draws, or takes samples together, so no sample has a gradient of its own to clip; "
             "up.compressor = \"clip\" clips what a worker sends"
         )

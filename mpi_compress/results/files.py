@@ -5,9 +5,9 @@ import re
 from pathlib import Path, PurePath
 
 JOBS = "jobs"
-ASIDE = ".old"  # of a result whose run is played again
+ASIDE = ".old"  # of a result whose run is rerun
 TRIALS = "tuning"  # the folder of trials, in that of their job
-CHECKED = "checked"  # the folder, among results, of what `records check` has played
+CHECKED = "checked"  # the folder, among results, of what `records check` ran
 
 
 def job_name(file: str | Path) -> str:
@@ -24,7 +24,7 @@ def folders_of(job: str, out: Path) -> list[Path]:
 
 
 def new_file(job: str, label: str, run_id: str, out: Path) -> Path:
-    """The file for the result of a run that is played afresh."""
+    """The file for the result of a run that begins again."""
     return _files(job, label, run_id, out)[0]
 
 
@@ -47,7 +47,7 @@ def checkpoint_of(result: Path) -> Path:
 
 
 def set_aside(result: Path) -> Path:
-    """Rename a result to `.h5.old`, so that its run has not been played; OSError if that is not possible."""
+    """Rename a result to `.h5.old`, so that its run is not done; OSError if that is not possible."""
     return result.replace(result.with_name(f"{result.name}{ASIDE}"))
 
 

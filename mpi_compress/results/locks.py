@@ -47,7 +47,7 @@ def lock(part: Path) -> int:
         if part.exists() and os.path.samestat(os.fstat(opened), part.stat()):
             return opened
         os.close(opened)  # it has just been completed, and renamed
-    raise BeingWritten(f"{part}: another process is at this run; wait for it, or end it") from None
+    raise BeingWritten(f"{part}: the run is locked by another process; wait for it, or end it") from None
 
 
 def locked(part: Path, flags: int) -> int:

@@ -124,7 +124,7 @@ def test_processes_share_trials(tmp_path):
     first.send_signal(signal.SIGSTOP)  # at its trial, for as long as we like
     others = [started("--index", "1"), started("--index", "1"), started("--index", "1", "--time-limit", "4")]
     for process in others:
-        assert any("another process plays this trial; waiting for it" in line for line in process.stderr)
+        assert any("another process executes this trial; waiting for it" in line for line in process.stderr)
     others[1].terminate()
     for process, why in ((others[1], "SIGTERM"), (others[2], "the time limit")):
         assert why in process.stderr.read()  # all of it: `communicate` passes over what is buffered

@@ -209,7 +209,7 @@ def test_show_of_two_names_the_first_round_and_column_where_they_part(done, tmp_
     (other,) = tmp_path.glob("small/top-3-*.h5")
     assert main(["show", str(file), str(other)]) == 0
     said = capsys.readouterr().out
-    assert "they part in row 1 (round 1):" in said
+    assert "they part in record 1 (round 1):" in said
     assert "/trace/wire_bits_up" in said
     assert "/trace/elements_up" not in said
 
@@ -562,7 +562,7 @@ def test_a_run_whose_data_are_missing_hides_no_other(tmp_path, monkeypatch, capf
         assert "here" in told.out
         assert "no such file" not in told.err
     assert main(["table", "two.toml"]) == 0
-    assert "1 of 2 runs have no row" in capfd.readouterr().err
+    assert "1 of 2 runs have no record" in capfd.readouterr().err
 
 
 def test_a_result_that_nobody_writes_any_more_is_broken_off(small_job, tmp_path, capfd):

@@ -82,8 +82,8 @@ def test_a_task_waits_for_a_process_of_before_and_then_ends_to_be_queued_again(o
     monkeypatch.setattr(playing, "_IN_A_TASK", 1.0)
     assert main(line) == 75
     said = capfd.readouterr().err
-    assert "GD: another process plays this run; waiting for it" in said
-    assert "GD: stopped by 1 s of waiting while another process plays it; " in said
+    assert "GD: another process executes this run; waiting for it" in said
+    assert "GD: stopped by 1 s of waiting while another process executes it; " in said
 
 
 def has_rows(part: Path) -> bool:

@@ -183,7 +183,7 @@ def test_a_metric_sees_a_copy_and_nan_where_x_is_not_finite(tmp_path):
         ({"metrics": [peak]}, "metrics: functions of x by the names"),
         ({"metrics": {"a": lambda x: x}}, "metrics: 'a': an array of float64 (20,) one real number"),
         ({"metrics": {"a": lambda x: "1"}}, "metrics a 1"),
-        ({"on_row": 3}, "on_row: 3 a function of a row"),
+        ({"on_row": 3}, "on_row: 3 a function of a record"),
         ({"until": "loss < 1"}, "until: 'loss < 1' was given"),
     ],
 )

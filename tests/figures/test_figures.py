@@ -149,7 +149,7 @@ def test_axes_are_cut_at_the_ends_that_are_asked_for(done, tmp_path, capsys):
     assert other.axes[0].get_xlim() != (0.0, 1.0), "they were the other column's"
     asked = ["plot", str(file), "--out", str(file.parent), "-o", str(tmp_path / "a.png"), "--xlim"]
     assert main([*asked, "0:0.5"]) == 0
-    assert "the ends of an axis are wanted, the lower one first" in refused([*asked, "0.5:0"], capsys)
+    assert "an axis's ends are required, the lower one first" in refused([*asked, "0.5:0"], capsys)
 
 
 def test_bounds_have_their_runs_colour_beside_several_columns(done):

@@ -72,7 +72,7 @@ CASES = [
     # --- the data file
     Case("missing file", "data.path: there is no file 'nowhere'", {"data.path": "nowhere"}),
     Case("missing set", "data.name: no set 'nowhere' mpi-compress data get nowhere", {"data.path": None, "data.name": "nowhere"}),
-    Case("folder for a file", "data.path: here is a folder; a file of LIBSVM text is wanted", {"data.path": "here"}, folder="here"),
+    Case("folder for a file", "data.path: here is a folder; a file of LIBSVM text is required", {"data.path": "here"}, folder="here"),
     Case("set's name is a path", 'data.name: write path = "a/b"', {"data.path": None, "data.name": "a/b"}),
     line("no number for a label", "'one' was given for a label", "one 1:1"),
     line("no index:value", "2 index:value", "1 1:1 2"),

@@ -74,7 +74,7 @@ REFUSED = {
     '[[claim]]\nid = "A"': "claim 1.says: is missing",
     'plugins = "mine"': "plugins: 'mine' a list",
     'plugins = ["no_such_module_here"]': "plugins: no module 'no_such_module_here'",
-    'plugins = ["../x"]': "plugins: '../x' was given; a module's name is wanted, such as \"my_module\" for my_module.py",
+    'plugins = ["../x"]': "plugins: '../x' was given; a module's name is required, such as \"my_module\" for my_module.py",
     'plugins = [""]': "plugins",
     '[algorithm]\nname = "diana"': 'up: diana needs a compressor with its parameters, such as [up] with compressor = { name = "random-k", k = "1%" }',
     "[data]\nsampels = 3": "data sampels samples",

@@ -97,7 +97,7 @@ def test_a_level_of_stop_is_what_trials_without_a_budget_race_for(tmp_path):
     assert run.tuned["rounds"] == [k if own else None for k, own in zip(rounds, reached, strict=True)]
     assert run.tuned["value"] == run.tuned["tried"][int(np.argmin(np.where(reached, rounds, np.inf)))][0]
     (line,) = (text for text in summary(run) if text.startswith("  tuned"))
-    assert "by rounds to a level of [stop]: 1e-3/L: –, " in line
+    assert "by rounds to a target of [stop]: 1e-3/L: –, " in line
     assert name_in_paper(run) == run.label
     (budgeted,) = mc.run(mc.load_job(file, {"tune.rounds": 5}), out=tmp_path)
     assert "rounds" not in budgeted.tuned, "a trial with a budget of its own knows no level"
@@ -243,8 +243,8 @@ WRONG = [
         ("rounds = 5", "those of the run"), ("seed = 1", "seeds = [0]"), ('merit = "loss"', "leave merit out"), ('by = "loss"', "grows in every run"),
     )),
     (RACE.replace('values = "2^-9..2^-3 theory"', "values = [1]"), "two or more"),
-    (aimed('"figure"', "stop.rounds = 5"), "has no target"), (aimed('"stop"', "stop.rounds = 5"), "0 levels"),
-    (aimed('"stop"', "stop = { loss = 1, grad_norm = 1 }"), "2 levels"), (aimed("{ loss = 1, grad_norm = 1 }", "stop.rounds = 5"), "one column"),
+    (aimed('"figure"', "stop.rounds = 5"), "has no target"), (aimed('"stop"', "stop.rounds = 5"), "0 targets"),
+    (aimed('"stop"', "stop = { loss = 1, grad_norm = 1 }"), "2 targets"), (aimed("{ loss = 1, grad_norm = 1 }", "stop.rounds = 5"), "one column"),
     (aimed('"round=5"', "stop.rounds = 5"), "round"), (aimed('"what"', "stop.rounds = 5"), "COLUMN=LEVEL"),
 ]  # fmt: skip
 

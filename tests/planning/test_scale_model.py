@@ -160,7 +160,7 @@ def test_the_command_prints_draws_and_writes_the_model(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert all(len(text) <= 80 or str(tmp_path) in text for text in out.splitlines())
     assert "top-3\n  star, n + 1 ranks, N/n samples each; 1 ms a message, 80 ms a megabyte" in out
-    assert err.count("400 rows are enough for 200 of these workers") == 2  # methods, not seeds
+    assert err.count("400 samples are enough for 200 of these workers") == 2  # methods, not seeds
     with (tmp_path / "model.csv").open() as text:
         rows = [row for row in csv.DictReader(text) if row["workers"] == "4"]
     assert [(row["run"], row["way"]) for row in rows] == [(run, way) for run in ("top-3", "GD") for way in scale.WAYS]
@@ -174,7 +174,7 @@ def test_the_command_prints_draws_and_writes_the_model(tmp_path, capsys):
             assert float(row["exchange"]) == pytest.approx(2e-3 + 1e-8 * (bits["up"] + bits["down"]) + 6e-5, rel=1e-4)
     assert main([*line, str(tmp_path / "model.png"), "--only", "GD", "--shard", "5", "--ranks", "3"]) == 0
     assert (tmp_path / "model.png").stat().st_size > 10_000
-    assert capsys.readouterr().out.startswith("GD\n  star, 3 ranks, 5 rows each;")
+    assert capsys.readouterr().out.startswith("GD\n  star, 3 ranks, 5 samples each;")
 
 
 def test_wrong_models_are_refused_in_a_line(tmp_path, capsys):
@@ -184,7 +184,7 @@ def test_wrong_models_are_refused_in_a_line(tmp_path, capsys):
         (["--shard", "3"], "--shard 3: it belongs to --model"),
         (["--model", "5:x"], "it should be numbers of workers, such as 10:10000"),
         (["--model", "5", "-o", "x.txt"], "-o x.txt: a model is written as one of .csv"),
-        (["--model", "500", "--only", "top-3"], "400 rows are too few; --shard ROWS"),
+        (["--model", "500", "--only", "top-3"], "400 samples are too few; --shard ROWS"),
         (["--model", "5", "--link", "none.toml"], "there is no such file"),
         (["--model", "5", "--only", "GD"], "async-sgd: it has no rounds"),
     ):

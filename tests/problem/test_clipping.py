@@ -232,7 +232,7 @@ def test_noise_needs_a_round_and_fills_sparse_gradients():
 
 @pytest.mark.parametrize("model", [models["lstm"], models["quadratic"](noise=0.1)], ids=["a network", "a model that draws"])
 def test_a_model_that_takes_rows_together_is_refused_in_one_sentence(model):
-    with pytest.raises(ValueError, match="draws, or takes rows together, so no row has a gradient of its own to clip"):
+    with pytest.raises(ValueError, match="draws, or takes samples together, so no sample has a gradient of its own to clip"):
         refuse_rows_together(model() if isinstance(model, type) else model)
 
 
@@ -291,4 +291,4 @@ def test_f_star_and_l_stay_and_the_theorem_is_said_to_be_of_another_gradient(tmp
     assert one.trace["grad_norm"][0] == other.trace["grad_norm"][0]
     assert one.x.tobytes() != other.x.tobytes()
     assert "condition" not in one.attrs
-    assert other.attrs["condition"] == "its step follows gd's theorem, which is about gradients whose rows are not clipped"
+    assert other.attrs["condition"] == "its step follows gd's theorem, which is about gradients whose samples are not clipped"

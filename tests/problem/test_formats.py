@@ -146,7 +146,7 @@ def test_what_decides_rows_decides_their_id(folder):
         ("a.csv", CSV.encode()[:32], {"format": "movielens"}, "a.csv: holds no ratings"),
         ("a.csv", b"userId,movieId,rating,timestamp\n1,1,1,1\n1,2,1,2\n", {"format": "movielens"}, "has rated all 2 items"),
         ("a.txt", b"fine\n\xff\xfe", {"format": "text"}, "a.txt:2: byte 6 of the file is no UTF-8"),
-        ("a.txt", b"too few words", {"format": "text"}, "has 3 words to read, and a row takes 31"),
+        ("a.txt", b"too few words", {"format": "text"}, "has 3 words, and a sample takes 31"),
         ("a.txt.xz", b"no xz", {"format": "text"}, "a.txt.xz"),
         ("a.txt", b"a b c", {"format": "text", "window": 1, "test": "held-out"}, "no words are held out"),
         ("test_batch.bin", cifar([1])[:-1], {}, "has 3072 bytes, no whole number of records of 3073"),

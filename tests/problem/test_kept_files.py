@@ -77,7 +77,7 @@ def test_what_was_changed_is_made_anew_with_one_line(what, is_sealed, played, ca
     capfd.readouterr()
     assert played() == wanted
     lines = [line for line in capfd.readouterr().err.splitlines() if str(file) in line]
-    assert lines == [f"{file}: {'cannot be true of its data' if is_sealed else 'was damaged, or of an earlier version'}, and is made anew"]
+    assert lines == [f"{file}: {'cannot be true of its data' if is_sealed else 'invalid cache file'}; rebuilding it"]
     assert file.read_bytes() == before
 
 

@@ -63,7 +63,7 @@ def test_every_row_goes_to_one_worker_and_every_worker_has_rows(spec, data):
     try:
         dealt = shards(spec, n, labels, seed)
     except UserError as error:
-        assume(not ("no rows" in str(error) or "least = 2" in str(error)))
+        assume(not ("no samples" in str(error) or "least = 2" in str(error)))
         raise
     assert len(dealt) == n
     assert min(rows.size for rows in dealt) >= spec.get("least", 1)
@@ -179,9 +179,9 @@ def test_wrong_parameters_are_refused_before_anything_is_read(tmp_path, spec, co
 @pytest.mark.parametrize(
     ("spec", "n", "complaint"),
     [
-        ({"name": "dirichlet", "least": 101}, 4, r"4 workers of least = 101 rows each are more than the 400 rows"),
-        ({"name": "dirichlet", "alpha": 1e-3}, 8, r"in 10 draws there was always one of 8 workers with fewer than least = 10 rows"),
-        ({"name": "contiguous", "sizes": [1e-6, 1]}, 2, r"'contiguous' gives worker 0 of 2 no rows, of 400"),
+        ({"name": "dirichlet", "least": 101}, 4, r"4 workers of least = 101 each are more than the 400 samples"),
+        ({"name": "dirichlet", "alpha": 1e-3}, 8, r"in 10 draws there was always one of 8 workers with fewer than least = 10 samples"),
+        ({"name": "contiguous", "sizes": [1e-6, 1]}, 2, r"'contiguous' gives worker 0 of 2 no samples, of 400"),
         ({"name": "contiguous", "sizes": 0.0}, 401, r"401 workers are more than the 400 samples"),
         ({"name": "mix"}, 401, "401 400"),
     ],
@@ -192,7 +192,7 @@ def test_what_these_rows_do_not_allow_is_refused(spec, n, complaint):
 
 
 def test_dirichlet_refuses_labels_that_are_numbers():
-    with pytest.raises(UserError, match="it spreads classes, and the 50 rows have 50 different labels"):
+    with pytest.raises(UserError, match="it spreads classes, and the 50 samples have 50 different labels"):
         split({"name": "dirichlet"}, 2).deal(np.linspace(0, 1, 50))
 
 
@@ -222,12 +222,12 @@ DEAL, ORDER = "deal(self, labels, n, rng)", "order(self, labels, seed)"
 @pytest.mark.parametrize(
     ("method", "returned", "complaint"),
     [
-        (DEAL, "np.array_split(rows[1:], n)", "'mine' leaves out 1 of 60 rows, such as row 0; every row goes to one worker"),
-        (DEAL, "[rows] * n", "'mine' deals twice 60 of 60 rows, such as row 0"),
-        (DEAL, "np.array_split(rows + 1, n)", "'mine' deals row 60; the 60 rows are numbered from 0 to 59"),
+        (DEAL, "np.array_split(rows[1:], n)", "'mine' leaves out 1 of 60 samples, such as sample 0; every row goes to one worker"),
+        (DEAL, "[rows] * n", "'mine' assigns twice 60 of 60 samples, such as sample 0"),
+        (DEAL, "np.array_split(rows + 1, n)", "'mine' assigns sample 60; the 60 samples are numbered from 0 to 59"),
         (DEAL, "[rows, rows[:0], rows[:0]]", "mine 1 3 60"),
-        (DEAL, "np.array_split(rows, n + 1)", "'mine' deals rows to 4 workers, and there are 3"),
-        (DEAL, "None", "'mine' deals None; it should be a list of row numbers"),
+        (DEAL, "np.array_split(rows, n + 1)", "'mine' assigns samples to 4 workers, and there are 3"),
+        (DEAL, "None", "'mine' assigns None; it should be sample numbers"),
         (DEAL, "[rows[:20] / 1.0, rows[20:40], rows[40:]]", "mine 0 float64"),
         (DEAL, "[rows[:20, None], rows[20:40], rows[40:]]", "'mine' gives worker 0 an array of int64 (20, 1)"),
         (DEAL, "[labels > 0] * 3", "'mine' gives worker 0 an array of bool"),
@@ -235,7 +235,7 @@ DEAL, ORDER = "deal(self, labels, n, rng)", "order(self, labels, seed)"
         (DEAL, "rows[100]", "'mine' fails: IndexError: index 100 is out of bounds"),
         (DEAL, "rows.reshape(7)", "'mine': cannot reshape"),
         (ORDER, "rows[2:]", "mine 2 60 0"),
-        (ORDER, "rows // 2", "'mine' 30 of 60 rows"),
+        (ORDER, "rows // 2", "'mine' 30 of 60 samples"),
         (ORDER, "rows.reshape(2, 30)", "'mine' puts in order an array of int64 (2, 30)"),
         ("arrange(self, labels)", "rows", "'mine' fails: it defines neither deal nor order"),
     ],

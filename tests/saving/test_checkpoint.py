@@ -355,7 +355,7 @@ def test_two_at_once_the_second_is_refused(ranks, small_job, tmp_path):
         second = command(*line, ranks=ranks)
         assert second.returncode == 2
         assert len(second.stderr.strip().splitlines()) == 1
-        assert "another process is at this run" in second.stderr
+        assert "the run is locked by another process" in second.stderr
         rounds = len(mc.read(next(tmp_path.rglob("*.part"))).trace["round"])
         wait_for(lambda: len(mc.read(next(tmp_path.rglob("*.part"))).trace["round"]) > rounds)
     finally:

@@ -1,6 +1,6 @@
-"""Ways to play all workers of one process together, equal to one by one to the last bit.
+"""Fast paths: all workers of one process together, equal to one by one to the last bit.
 
-A way states for which (algorithm, link, problem) it holds, and whose lines it plays. Deleting this folder leaves a correct, slower
+A path states for which (algorithm, link, problem) it holds, and whose lines it runs. Deleting this folder leaves a correct, slower
 program.
 """
 

@@ -27,14 +27,14 @@ _NONE = np.empty(0)
 
 
 class Way(HostedWorkers, ABC):
-    """Plays hosted workers as they would play one by one, to the last bit."""
+    """Runs hosted workers as they would run one by one, to the last bit."""
 
-    plays: ClassVar[tuple[type[Method], ...]]  # methods whose lines it plays, but not what derives from them
+    plays: ClassVar[tuple[type[Method], ...]]  # methods whose lines it runs, but not what derives from them
 
     @classmethod
     @abstractmethod
     def holds(cls, hosted: HostedWorkers) -> bool:
-        """True if this way plays these workers."""
+        """True if this path serves these workers."""
 
 
 @dataclass

@@ -48,7 +48,7 @@ def replace(file: Path, fill: Callable[[Path], object]) -> None:
 def keep(file: Path, fill: Callable[[Path], object]) -> None:
     """`replace` a file of the cache, sealed by its name, which says what it was made from; a line tells of a damaged one."""
     if file.exists() and not is_kept(file):
-        print_line(f"{file}: was damaged, or of an earlier version, and is made anew")
+        print_line(f"{file}: invalid cache file; rebuilding it")
 
     def sealed(part: Path) -> None:
         fill(part)
@@ -67,7 +67,7 @@ def is_kept(file: Path) -> bool:
 
 def disbelieve(file: Path) -> None:
     """Remove a file that is sealed, and that cannot be true of its data; a line says so."""
-    print_line(f"{file}: cannot be true of its data, and is made anew")
+    print_line(f"{file}: cannot be true of its data; rebuilding it")
     with contextlib.suppress(OSError):
         file.unlink()
 

@@ -1,4 +1,4 @@
-"""Parsed rows to the file that runs read: labels mapped, rows scaled and dealt out, block by block, never all in memory.
+"""Parsed rows to the file that runs read: labels mapped, rows scaled and assigned, block by block, never all in memory.
 
 The file is HDF5 with contiguous arrays: labels (N,), and indptr (N+1,), indices (nnz,), values (nnz,), or values (N, d) where dense
 is smaller. It depends only on the rows and their order.
@@ -162,7 +162,7 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
 
 
 def _split_by(spool: Spool, recipe: Recipe, labels: Vector, dim: int) -> Vector:
-    """What rows are dealt out by (N,): their labels, or the values of a feature as they were parsed."""
+    """What rows are assigned by (N,): their labels, or the values of a feature as they were parsed."""
     feature = recipe.split.partition.feature
     if feature is None:
         return labels

@@ -34,7 +34,7 @@ def save(X: Any, y: Any, path: str | Path, test: float = 0.0, seed: int = 0) -> 
     if labels.shape != samples.shape[:1]:
         raise UserError(f"{path}: there are {samples.shape[0]} samples, and labels of shape {labels.shape}")
     if not (np.isfinite(samples.data).all() and np.isfinite(labels).all()):
-        raise UserError(f"{path}: a sample or a label is not finite; fill or leave out these rows first")
+        raise UserError(f"{path}: a sample or a label is not finite; fill or leave out these samples first")
     if not (isinstance(test, float | int) and 0 <= test < 1):
         raise UserError(f"{path}: test = {test} must be at least 0 and below 1")
     order = Streams(seed).at(Role.BATCH, 0, 0).permutation(labels.size)
@@ -131,7 +131,7 @@ def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
     if not rows:
         raise UserError(f"{path}: there are no rows")
     if len(rows[0]) < 2:
-        raise UserError(f"{path}: there is one column; a label and at least one feature are wanted, with commas between them")
+        raise UserError(f"{path}: there is one column; a label and at least one feature are required, with commas between them")
     has_head = all(_numbers([cell]) is None for cell in rows[0])
     head = rows.pop(0) if has_head else [str(i) for i in range(len(rows[0]))]
     if not rows or len(set(head)) < len(head):

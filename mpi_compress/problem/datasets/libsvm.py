@@ -90,7 +90,7 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
         UserError: the file or a line of it cannot be read; the error names the line and what is wrong with it.
     """
     if path.is_dir():
-        raise UserError(f"{path}: is a folder; a file of LIBSVM text is wanted")
+        raise UserError(f"{path}: is a folder; a file of LIBSVM text is required")
     try:
         yield from _in_threads(_blocks(path, part, parts), partial(_parsed, path=path, dim=dim), _threads(path, parts))
     except FileNotFoundError:

@@ -26,8 +26,8 @@ _SPREAD = 4.0  # shape of the gamma distribution of row lengths: mean 1, standar
 class Popularity:
     """What was measured on some rows of a real set, features in the order of their popularity."""
 
-    shares: Sequence[tuple[int, float]]  # a feature's rank, from 1, and the share of rows that have it; between them in logarithms
-    spread: float  # shape of the gamma distribution of rows' lengths: their variance is the squared mean over it
+    shares: Sequence[tuple[int, float]]  # a feature's rank, from 1, and the share of samples with it; between them in logarithms
+    spread: float  # shape of the gamma distribution of samples' lengths: their variance is the squared mean over it
     singles: int  # the most popular features, each of which comes on its own
     together: int  # the others come in groups of so many
     kept: tuple[float, float]  # with what probability a member comes with its group, in each of two kinds of groups
@@ -63,9 +63,9 @@ class Units:
 
     begin: NDArray[np.int64]  # (units,)
     keep: Vector  # (d,) the probability of a feature where its unit is drawn
-    rates: Vector  # (units,) how often a unit is drawn by a row of mean length
+    rates: Vector  # (units,) how often a unit is drawn by a sample of mean length
     spread: float
-    shares: Vector  # (d,) of rows, expected
+    shares: Vector  # (d,) of samples, expected
 
     @cached_property
     def _sums(self) -> Vector:
@@ -108,7 +108,7 @@ URL = Popularity(
 class _Words(Generator):
     """Rows whose features are as popular as was measured on rows of the real set (docs/reproduces.md), or follow Zipf's law.
 
-    measured   each feature's share of rows, the spread of rows' lengths, and which features occur together, from `real`
+    measured   each feature's share of rows, the spread of samples' lengths, and which features occur together, from `real`
     zipf       rows of unit norm; feature j is drawn with probability log((j+2)/(j+1)) / log(d+1), about 1/j
 
     A row has about `nonzeros` features in the mean. Labels are y = sign(a·w̄ − b + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1); b, about
@@ -116,13 +116,13 @@ class _Words(Generator):
     """
 
     real: ClassVar[Popularity]
-    unit_rows: ClassVar[bool] = True  # by Zipf's law rows always have unit norm
+    unit_rows: ClassVar[bool] = True  # by Zipf's law samples always have unit norm
 
     samples: Samples = 2  # N, the number of samples
     dim: AtLeastOne = 1  # d, the number of features
-    nonzeros: float = 1.0  # nonzeros of a row, in the mean
+    nonzeros: float = 1.0  # nonzeros of a sample, in the mean
     noise: NotNegative = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
-    law: Literal["measured", "zipf"] = "measured"  # how popular features are: as in rows of the real set, or by Zipf's law
+    law: Literal["measured", "zipf"] = "measured"  # how popular features are: as in samples of the real set, or by Zipf's law
 
     _ROWS = 4096  # of a chunk
 
@@ -199,13 +199,13 @@ class _Words(Generator):
 
 @generators.register("rcv1-like")
 class RCV1Like(_Words):
-    """A stand-in for rcv1: unit-norm rows of 73 nonzeros, words as popular as in 1500 rows of it, tf-idf values."""
+    """A substitute for rcv1: unit-norm rows of 73 nonzeros, words as popular as in 1500 rows of it, tf-idf values."""
 
-    paper = "stand-in for CAT §5"
+    paper = "substitute for CAT §5"
     real = RCV1
     samples: Samples = 697641  # N, the number of samples
     dim: AtLeastOne = 47236  # d, the number of features
-    nonzeros: float = 73.0  # nonzeros of a row, in the mean
+    nonzeros: float = 73.0  # nonzeros of a sample, in the mean
 
     def names(self, rng: np.random.Generator) -> NDArray[np.int64]:
         return rng.permutation(self.dim)
@@ -219,14 +219,14 @@ class RCV1Like(_Words):
 
 @generators.register("url-like")
 class URLLike(_Words):
-    """A stand-in for url: rows of 116 nonzeros, features as popular as in 2000 rows of it, nine in ten of value 1, in groups."""
+    """A substitute for url: rows of 116 nonzeros, features as popular as in 2000 rows of it, nine in ten of value 1, in groups."""
 
-    paper = "stand-in for CAT §5"
+    paper = "substitute for CAT §5"
     real = URL
     unit_rows = False
     samples: Samples = 2396130  # N, the number of samples
     dim: AtLeastOne = 3231961  # d, the number of features
-    nonzeros: float = 116.0  # nonzeros of a row, in the mean
+    nonzeros: float = 116.0  # nonzeros of a sample, in the mean
 
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
         return np.ones(ranks.size)
@@ -237,14 +237,14 @@ class URLLike(_Words):
 
 @generators.register("gisette-like")
 class GisetteLike(Generator):
-    """A stand-in for gisette scaled to [−1, 1]: dense, two classes, a feature −1 with probability `empty` in the mean.
+    """A substitute for gisette scaled to [−1, 1]: dense, two classes, a feature −1 with probability `empty` in the mean.
 
     Feature j of a row of class c = ±1 is −1 with probability `empty` − `separation`·c·w_j, w ~ N(0, I), else 2B − 1 with
     B ~ Beta(1.125, 0.511). y = sign(c + noise·σ), σ ~ N(0, 1). The law of B and the separation are such that the logistic loss has
     the constants that HT's authors print of gisette: L, the mean L_i of samples, and f* with µ = 1e-4 L (docs/reproduces.md).
     """
 
-    paper = "stand-in for HT §5"
+    paper = "substitute for HT §5"
     samples: Samples = 6000  # N, the number of samples
     dim: AtLeastOne = 5000  # d, the number of features
     empty: Annotated[float, within("[0, 1]")] = 0.87  # probability that a feature is −1, in the mean

@@ -1,6 +1,6 @@
 """From a job's [data] table to rows on disk: found or generated, parsed once, cached, read in slices.
 
-The cached file holds the samples in the order in which they are dealt out, so that the shard of every worker is a slice, and a rank
+The cached file holds the samples in the order in which they are assigned, so that the shard of every worker is a slice, and a rank
 reads its own workers' rows and no others. Where slices are equal it serves any number of workers; else it says where they begin.
 """
 
@@ -112,11 +112,11 @@ def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, rank
 
     Args:
         folder: the job's own folder, where a relative path may also start.
-        split: how rows are dealt to workers.
+        split: how rows are assigned to workers.
         labels: what labels are: one of two classes, one of any number of classes, or numbers to be fitted.
 
     Raises:
-        UserError: no such set or file, no LIBSVM text, labels that are no two classes, or rows that cannot be dealt like that.
+        UserError: no such set or file, no LIBSVM text, labels that are no two classes, or rows that cannot be assigned like that.
     """
     ranks = ranks or Ranks()
     file = ranks.on_root(lambda: cached_file(table, folder, split, labels))
@@ -199,7 +199,7 @@ def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int]
 
 
 def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Reading:
-    """A share of the rows. A generator, or a file of which only the first rows are wanted, is one share."""
+    """A share of the rows. A generator, or a file of which only the first rows are needed, is one share."""
     how = table.build_format(folder) if table.generator is None else None
     alone = how is None or table.rows is not None or not how.in_shares
     if alone and part > 0:

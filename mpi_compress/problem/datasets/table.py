@@ -41,7 +41,7 @@ class DataTable:
     dim: int | None = None  # d, where the largest index present is smaller
     test: str | None = None  # a set, or a file, for test_loss and test_accuracy; "held-out": what the format leaves out of training
     format: str | None = None  # of the file, where its name or the set's does not say it
-    test_rows: int | None = None  # how many of the test set's rows to take, from the first on
+    test_rows: int | None = None  # how many of the test set's samples to take, from the first on
     stand_in_for: str | None = None  # the set that was wanted and is not here
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator, or of the format
 
@@ -147,7 +147,7 @@ def find_path(path: str, folder: Path, key: str) -> Path:
 def _plain(file: Path, what: str) -> Path:
     """The file; UserError, which begins with `what`, if it is a folder or a pipe."""
     if not file.is_file():
-        raise UserError(f"{what} is {'a folder' if file.is_dir() else 'no plain file'}; a file of LIBSVM text is wanted")
+        raise UserError(f"{what} is {'a folder' if file.is_dir() else 'no plain file'}; a file of LIBSVM text is required")
     return file
 
 

@@ -4,7 +4,7 @@ from mpi_compress.problem.metrics.base import HeldOut, Metric, ProblemView, metr
 
 @metrics.register("accuracy")
 class Accuracy(Metric):
-    """The share of training rows whose label is the class that x predicts, as `test_accuracy` has it on a test set."""
+    """The share of training samples whose label is the class that x predicts, as `test_accuracy` has it on a test set."""
 
     def value(self, x: Vector, problem: ProblemView) -> float:
         found = HeldOut(problem.rows, problem.loss).columns(x)

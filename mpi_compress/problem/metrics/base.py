@@ -74,11 +74,11 @@ class ProblemView:
     x_star: Vector | None  # (d,), if it is known
     f_star: float  # NaN if it is not known
     test: DataSet | None = None  # the test set
-    test_rows: int | None = None  # how many of its first rows are looked at; None: all
+    test_rows: int | None = None  # how many of its first samples are looked at; None: all
 
     @cached_property
     def rows(self) -> Rows:
-        """All training rows, of all workers. They are read when they are first asked for, and stay in rank 0's memory."""
+        """All training samples, of all workers. They are read when they are first asked for, and stay in rank 0's memory."""
         return self.data.read(0, self.data.n_samples)
 
     @cached_property

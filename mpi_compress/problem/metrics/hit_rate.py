@@ -22,7 +22,7 @@ class HitRate(Metric):
         if scores is None:
             raise ValueError("the model has no scores")
         if len(scores) % candidates:
-            raise ValueError(f"{len(scores)} rows of the test set are looked at; test_rows should be a multiple of {candidates}")
+            raise ValueError(f"{len(scores)} samples of the test set are looked at; test_rows should be a multiple of {candidates}")
         ordered = (scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]).reshape(-1, candidates)
         better = np.sum(ordered[:, 1:] >= ordered[:, :1], axis=1)
         return float(np.mean(better < self.k))

@@ -35,10 +35,10 @@ class Model(Part, ABC):
 
     labels: ClassVar[Literal["class", "number"]] = "class"
     curvature: ClassVar[Curvature] = math.inf  # L = curvature · λmax(AᵀA)/N + µ; ∞: not stated
-    convex: ClassVar[bool] = False  # True: the loss of any rows is convex in x
+    convex: ClassVar[bool] = False  # True: the loss of any samples is convex in x
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # True if it draws from `draw`, such as for dropout or noise
-    rows_apart: ClassVar[bool] = True  # False: it looks at rows together, or slowly at one alone, so that rows cannot be clipped
+    rows_apart: ClassVar[bool] = True  # False: it looks at samples together, or slowly at one alone, so that they cannot be clipped
     provenance: ClassVar[Mapping[str, str]] = {}  # attributes of a run: what else decides its bits, such as a framework's version
     outline: Outline  # set by `within`
 

@@ -38,7 +38,7 @@ class Quadratic(Model):
 
     def check(self) -> None:
         if self.outline.features != 3:
-            raise ValueError('quadratic needs data = { generator = "tridiagonal", … }, whose rows are quadratics')
+            raise ValueError('quadratic needs data = { generator = "tridiagonal", … }, whose samples are quadratics')
 
     @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:

@@ -23,7 +23,7 @@ _START, _START_OF_MODEL = 1e-5, 1e-1  # the ‖∇f(x)‖/‖∇f(0)‖ at which
 _SAMPLES, _ENOUGH = (64, 8), 1e-3  # one row of so many, and the ‖∇f(x)‖/‖∇f(0)‖ of a sample at which its steps end
 _FAR = 2.0**10  # times an x on an exponential tail: f is 0 there
 _SHORTEST = 1e-10  # share of a step
-_FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by an earlier H: else H is computed anew
+_FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by an earlier H: else H is computed again
 _FALLS = 0.1  # ‖∇f‖ by this factor: a rise of f by as much as its sum of N terms may be rounded is none
 _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no longer lowers f: a smaller fall is rounding
 

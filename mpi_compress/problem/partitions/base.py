@@ -35,7 +35,7 @@ class Partition(Part, ABC):
 
     @property
     def drawn(self) -> bool:
-        """True if the run's seed changes what is dealt."""
+        """True if the run's seed changes what is assigned."""
         return self.seeded
 
     def check(self, n: int) -> None:
@@ -49,7 +49,7 @@ class Partition(Part, ABC):
             rng: random numbers that follow from the run's seed, N and n.
 
         Raises:
-            ValueError: these rows cannot be dealt like that; the text says why.
+            ValueError: these rows cannot be assigned like that; the text says why.
         """
         order = self.order(labels, int(rng.integers(2**32)))
         return np.split(order, self.cuts(labels.size, n, rng)[1:-1])

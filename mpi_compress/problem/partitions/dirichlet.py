@@ -19,21 +19,21 @@ class Dirichlet(Partition):
     """
 
     alpha: Positive = 0.5  # α
-    least: AtLeastOne = 10  # rows of every worker
+    least: AtLeastOne = 10  # samples of every worker
 
     def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
         if n * self.least > labels.size:
-            raise ValueError(f"{n} workers of least = {self.least} rows each are more than the {labels.size} rows; lower least")
+            raise ValueError(f"{n} workers of least = {self.least} each are more than the {labels.size} samples; lower least")
         classes, of_row = np.unique(labels, return_inverse=True)
         if 2 * classes.size > labels.size:
-            raise ValueError(f"it spreads classes, and the {labels.size} rows have {classes.size} different labels")
+            raise ValueError(f"it spreads classes, and the {labels.size} samples have {classes.size} different labels")
         for _ in range(_TRIES):
             pieces = [self._pieces(np.flatnonzero(of_row == c), n, rng) for c in range(classes.size)]
             shards = [np.concatenate(own) for own in zip(*pieces, strict=True)]
             if min(shard.size for shard in shards) >= self.least:
                 return [rng.permutation(shard) for shard in shards]
         raise ValueError(
-            f"in {_TRIES} draws there was always one of {n} workers with fewer than least = {self.least} rows; "
+            f"in {_TRIES} draws there was always one of {n} workers with fewer than least = {self.least} samples; "
             "a larger alpha, a smaller least or fewer workers would do"
         )
 

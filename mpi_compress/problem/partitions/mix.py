@@ -14,7 +14,7 @@ class Mix(SizedPartition):
     """A share p̂ of the rows by label, the rest shuffled: between "shuffled" (p̂ = 0) and "by-label" (p̂ = 1).
 
     The seed draws which ⌊p̂N⌋ rows are sorted by label. Every worker has a slice of these and a slice of the others, in the same
-    proportion but for one row. No row is left out or dealt twice: f is the mean over all rows, whatever p̂ is. (Papers that replace
+    proportion but for one row. No row is left out or repeated: f is the mean over all rows, whatever p̂ is. (Papers that replace
     rows by those of a hold-out shard change f with p̂.)
     """
 

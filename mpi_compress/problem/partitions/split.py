@@ -1,4 +1,4 @@
-"""A partition's outcome for a set: rows in the order in which they are dealt out, and where each worker's begin."""
+"""A partition's outcome for a set: rows in the order in which they are assigned, and where each worker's begin."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _WHERE = "workers.partition"
 
 @dataclass(frozen=True)
 class Split:
-    """How the rows of a set are dealt to n workers."""
+    """How the rows of a set are assigned to n workers."""
 
     partition: Partition = field(default_factory=lambda: partitions.shipped("contiguous")())
     n: int = 1
@@ -49,7 +49,7 @@ class Split:
             labels: (N,), or the values of the partition's `feature`.
 
         Raises:
-            UserError: a row is left out or dealt twice, a worker gets no rows, or the partition refuses these rows.
+            UserError: a row is left out or assigned twice, a worker gets no rows, or the partition refuses these rows.
         """
         N, part = labels.size, self.partition
         rng = np.random.default_rng([self.seed, N, self.n])
@@ -62,7 +62,7 @@ class Split:
             shards = self._shards(_asked(part, lambda: part.deal(labels, self.n, rng)))
             rows, cuts = _each_once(part, np.concatenate(shards), N), np.cumsum([0, *(shard.size for shard in shards)])
         if (idle := np.flatnonzero(np.diff(cuts) <= 0)).size:
-            raise UserError(f"{_WHERE}: '{part.name}' gives worker {idle[0]} of {self.n} no rows, of {N}")
+            raise UserError(f"{_WHERE}: '{part.name}' gives worker {idle[0]} of {self.n} no samples, of {N}")
         return rows, cuts
 
     def _ordered(self, labels: Vector) -> RowNumbers:
@@ -74,9 +74,9 @@ class Split:
         """What `deal` returns, as an array for each worker."""
         name = self.partition.name
         if not isinstance(dealt, Sequence | np.ndarray):
-            raise UserError(f"{_WHERE}: '{name}' deals {shown(dealt)}; it should be a list of row numbers (m,) for each worker")
+            raise UserError(f"{_WHERE}: '{name}' assigns {shown(dealt)}; it should be sample numbers (m,) of each worker")
         if len(dealt) != self.n:
-            raise UserError(f"{_WHERE}: '{name}' deals rows to {len(dealt)} workers, and there are {self.n}")
+            raise UserError(f"{_WHERE}: '{name}' assigns samples to {len(dealt)} workers, and there are {self.n}")
         return [_row_numbers(self.partition, shard, f"gives worker {i}") for i, shard in enumerate(dealt)]
 
 
@@ -105,7 +105,7 @@ def _row_numbers(part: Partition, given: Any, verb: str) -> RowNumbers:
     except ValueError:  # lists of unequal length
         rows = np.empty((0, 0))
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-        raise UserError(f"{_WHERE}: '{part.name}' {verb} {shown(given)}; it should be row numbers, whole, of shape (m,)")
+        raise UserError(f"{_WHERE}: '{part.name}' {verb} {shown(given)}; it should be sample numbers, whole, of shape (m,)")
     return rows.astype(np.int64)
 
 
@@ -113,10 +113,10 @@ def _each_once(part: Partition, rows: RowNumbers, N: int) -> RowNumbers:
     """The rows; UserError unless they are 0 … N − 1, each once."""
     beyond = rows[(rows < 0) | (rows >= N)]
     if beyond.size:
-        raise UserError(f"{_WHERE}: '{part.name}' deals row {beyond[0]}; the {N} rows are numbered from 0 to {N - 1}")
+        raise UserError(f"{_WHERE}: '{part.name}' assigns sample {beyond[0]}; the {N} samples are numbered from 0 to {N - 1}")
     times = np.bincount(rows, minlength=N)
-    for wrong, verb in ((times > 1, "deals twice"), (times == 0, "leaves out")):
+    for wrong, verb in ((times > 1, "assigns twice"), (times == 0, "leaves out")):
         if wrong.any():
-            which = f"{wrong.sum()} of {N} rows, such as row {wrong.argmax()}"
-            raise UserError(f"{_WHERE}: '{part.name}' {verb} {which}; every row goes to one worker")
+            which = f"{wrong.sum()} of {N} samples, such as sample {wrong.argmax()}"
+            raise UserError(f"{_WHERE}: '{part.name}' {verb} {which}; every sample goes to one worker")
     return rows

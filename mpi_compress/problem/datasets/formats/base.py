@@ -45,7 +45,7 @@ class Format(Part, ABC):
 
     @abstractmethod
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
-        """The training rows: the part-th of `parts` shares; a format that cannot be shared gives all for part 0.
+        """The training samples: the part-th of `parts` shares; a format that cannot be shared gives all for part 0.
 
         Raises:
             UserError: the file cannot be read; the line names the file and the place.

@@ -44,5 +44,5 @@ def _array(path: Path, axes: int) -> NDArray[np.uint8]:
         raise UserError(f"{path}: is no IDX file of bytes with {axes} {'axis' if axes == 1 else 'axes'}")
     shape = struct.unpack_from(f">{axes}I", data, 4)
     if len(data) != 4 + 4 * axes + math.prod(shape):
-        raise UserError(f"{path}: is cut short or too long: {len(data)} bytes, {4 + 4 * axes + math.prod(shape)} are wanted")
+        raise UserError(f"{path}: is cut short or too long: {len(data)} bytes, {4 + 4 * axes + math.prod(shape)} are required")
     return np.frombuffer(data, dtype=np.uint8, offset=4 + 4 * axes).reshape(shape)

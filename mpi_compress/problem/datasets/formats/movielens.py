@@ -122,7 +122,7 @@ def _table(path: Path) -> NDArray[np.float64]:
     if table.shape[1:] == (4,) and np.isfinite(table).all():
         return table
     line = next((i for i, line in enumerate(rest.splitlines(), start=2) if not _is_rating(line)), 2)
-    raise UserError(f"{path}:{line}: is no rating; four numbers are wanted: {','.join(_COLUMNS)}")
+    raise UserError(f"{path}:{line}: is no rating; four numbers are required: {','.join(_COLUMNS)}")
 
 
 def _is_rating(line: bytes) -> bool:

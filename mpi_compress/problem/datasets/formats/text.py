@@ -25,7 +25,7 @@ class Text(Format):
 
     in_shares = False
     vocabulary: Annotated[int, within("[2, inf)")] = 10000  # V, how many different words there are, word 0 included
-    window: AtLeastOne = 30  # T, words that are predicted in a row
+    window: AtLeastOne = 30  # T, words that are predicted in a sample
     held_out: Annotated[float, within("[0, 1)")] = 0.0  # share of the words, at the end of the text, that test = "held-out" names
 
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
@@ -51,7 +51,7 @@ class Text(Format):
 
     def _reading(self, path: Path, words: list[str], numbers: dict[str, int]) -> Reading:
         if len(words) <= self.window:
-            raise UserError(f"{path}: has {len(words)} words to read, and a row takes {self.window + 1}; a smaller window would do")
+            raise UserError(f"{path}: has {len(words)} words, and a sample takes {self.window + 1}; a smaller window would do")
         ids = np.array([numbers.get(word, 0) for word in words], dtype=float)
         sizes = {"vocabulary": len(numbers) + 1, "window": self.window}
         return Reading(_rows(ids, self.window), sizes, self.window + 1)

@@ -47,7 +47,7 @@ class Network(Model):
     """
 
     rows_apart = False
-    chunk: AtLeastOne = 64  # rows that are evaluated at once; best the size of a minibatch
+    chunk: AtLeastOne = 64  # samples that are evaluated at once; best the size of a minibatch
 
     def require(self) -> None:
         require()
