@@ -131,7 +131,7 @@ def act_info(options: Namespace) -> int:
     else:
         print(f"  labels     {len(ordered)} of them: {listed(ordered)}")
     if len(ordered) == 2 and length.any() and options.file not in PUBLISHED:
-        print(f"  logistic   {_of_logistic(options.file, length.sum() + 20 * found.features, norm)}")
+        say(f"  logistic   {_of_logistic(options.file, length.sum() + 20 * found.features, norm)}")
     print(f"  SHA-256    {digest(file)}")
     return 0
 

@@ -11,7 +11,7 @@ from mpi_compress.cli.parsing import ask_for_folder, load_one
 from mpi_compress.cluster.states import statuses
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import count_text, print_line
-from mpi_compress.core.tables import shown
+from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import say
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -67,7 +67,8 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
         label = f"{spec.label}, seed {spec.seed}" if several[spec.label] > 1 else spec.label
         rows.append([str(spec.index), label, run_id, memory, str(status)])
     heads = ("index", "label", "run id", "memory", "state")
-    say(*said_of(job.runs), *shown(sys.stdout, heads, rows, ("memory", "run id"), "rlcll" if options.ranks else "rlcrl"))
+    say(*said_of(job.runs))  # of several ranks the memory is a sentence
+    say(*(plain(heads, rows, "rlcll") if options.ranks else shown(sys.stdout, heads, rows, ("memory", "run id"), "rlcrl")))
     if any(row[3] == memory_needs.UNKNOWN for row in rows):
         say(f"{memory_needs.UNKNOWN}: not known before the data are parsed, which `mpi-compress run` does first")
     if first := trial_files(replace(job, runs=left), Path(options.out)):

@@ -67,8 +67,10 @@ def _removed(found: Sequence[Entry], options: Namespace) -> int:
         print_line(f"mpi-compress: {entry.result}: is being written, and is left")
     found = [entry for entry in found if not entry.is_being_written]
     if not options.yes:
-        print(*(f"{entry.result}  {entry.label}, {_bytes(entry.size)}, {_age(entry.written)}" for entry in found), sep="\n")
-        if not _agreed(f"remove {count_text(len(found), 'result')}, {_of(found)}?"):
+        listed = [entry for entry in found if not entry.is_trial] or found
+        say(*(f"{entry.result}  {entry.label}, {_bytes(entry.size)}, {_age(entry.written)}" for entry in listed))
+        trials = f", with {count_text(n, 'trial')} of [tune]" if (n := len(found) - len(listed)) else ""
+        if not _agreed(f"remove {count_text(len(found), 'result')}{trials}, {_of(found)}?"):
             print("nothing is removed")
             return 0
     for entry in found:
