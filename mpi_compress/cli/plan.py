@@ -24,6 +24,7 @@ from mpi_compress.preparing.shapes import Shapes, said_of
 from mpi_compress.problem.models.base import Model
 from mpi_compress.results.status import State
 
+_HEADS = ["index", "label", "run id", "memory", "state"]
 _SUFFIXES = (".csv", ".png", ".pdf", ".svg")
 
 
@@ -66,9 +67,9 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
             refused += [spec] if status.state is State.REFUSED else []
         label = f"{spec.label}, seed {spec.seed}" if several[spec.label] > 1 else spec.label
         rows.append([str(spec.index), label, run_id, memory, str(status)])
-    heads = ("index", "label", "run id", "memory", "state")
-    say(*said_of(job.runs))  # of several ranks the memory is a sentence
-    say(*(plain(heads, rows, "rlcll") if options.ranks else shown(sys.stdout, heads, rows, ("memory", "run id"), "rlcrl")))
+    heads, *rows = (row[:3] + row[4:] + row[3:4] if options.ranks else row for row in [_HEADS, *rows])  # then it is a sentence
+    table = plain(heads, rows, "rlcl") if options.ranks else shown(sys.stdout, heads, rows, ("memory", "run id"), "rlcrl")
+    say(*said_of(job.runs), *table)
     if any(row[3] == memory_needs.UNKNOWN for row in rows):
         say(f"{memory_needs.UNKNOWN}: not known before the data are parsed, which `mpi-compress run` does first")
     if first := trial_files(replace(job, runs=left), Path(options.out)):
