@@ -62,37 +62,23 @@ def test_no_terminal_where_standard_error_goes_into_a_file(processes, tmp_path, 
         assert terminal.launchers_terminal() is None
 
 
-def test_the_heads_of_a_table_are_bold_on_a_terminal_that_wants_colours(on_terminal, monkeypatch):
-    assert shown(on_terminal(80)[1], ["a"], [["x"]]) == ["\x1b[1ma\x1b[0m", "x"]
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert shown(on_terminal(80)[1], ["a"], [["x"]]) == ["a", "x"]
-
-
-@pytest.fixture
-def on_terminal(monkeypatch):
-    """Makes standard error a terminal of so many columns, and gives what reads all that it shows, and the stream."""
-    opened = []
-
-    def make(columns):
-        ours, theirs = os.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50 * bool(columns), columns, 0, 0))
-        opened.append(ours)
-        monkeypatch.setattr("sys.stderr", os.fdopen(theirs, "w"))
-        return lambda: b"".join(iter(lambda: os.read(ours, 10**5) if select([ours], [], [], 0)[0] else b"", b"")).decode(), sys.stderr
-
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.delenv("NO_COLOR", raising=False)
+def on_terminal(monkeypatch, columns):
+    """Make standard error a terminal of so many columns; what reads all that it shows."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50 * bool(columns), columns, 0, 0))
+    monkeypatch.setattr("sys.stderr", os.fdopen(theirs, "w"))
     monkeypatch.setenv("TERM", "xterm")
-    yield make
-    for ours in opened:
-        os.close(ours)
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    screen = os.fdopen(ours, "rb", buffering=0)
+    return lambda: b"".join(iter(lambda: screen.read(10**5) if select([screen], [], [], 0)[0] else b"", b"")).decode()
 
 
 @pytest.mark.parametrize("columns", [0, 40, 80, 200])
-def test_a_bar_shows_share_and_time_left_and_is_gone_at_the_end(columns, on_terminal, monkeypatch):
+def test_a_bar_shows_share_and_time_left_and_is_gone_at_the_end(columns, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    told, _ = on_terminal(columns)
+    told = on_terminal(monkeypatch, columns)
     with progress.Progress("a label that is longer than a terminal of so many columns is wide", 100, False, progress.Turn(2, 5, 3)) as seen:
         for k in range(51):
             seen(k, 0.5, 1000.0)
@@ -106,10 +92,13 @@ def test_a_bar_shows_share_and_time_left_and_is_gone_at_the_end(columns, on_term
     assert (line, rest.strip()) == ("a line", "")
 
 
-def test_lines_on_a_terminal_are_broken_between_words_below_their_text(on_terminal):
-    told, _ = on_terminal(40)
+def test_lines_on_a_terminal_are_broken_between_words_below_their_text_and_heads_are_bold(monkeypatch):
+    told = on_terminal(monkeypatch, 40)
     progress.print_line("  name    twenty letters or more of text and 1000.123 Mbit\n" + "x" * 50)
     assert told().rpartition(" \r")[2].splitlines() == ["  name    twenty letters or more of text", "          and 1000.123 Mbit", "x" * 50]
+    assert shown(sys.stderr, ["a"], [["x"]]) == ["\x1b[1ma\x1b[0m", "x"]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert shown(sys.stderr, ["a"], [["x"]]) == ["a", "x"]
 
 
 HEADS, ROWS = ["run", "loss", "time", "ended by"], [["alike, the first of all the methods, 10 %", "0.123456", "3 s", "300 rounds"],
