@@ -16,6 +16,7 @@ for each kernel, and for what their files use of Numba; they import it from here
 
 import gc
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -133,13 +134,18 @@ def _decorator(**options: Any) -> Callable:
 
 
 def _compiled(function: Callable, options: dict[str, Any]) -> Any:
-    from numba import njit
+    from numba import config, njit
     from numba.core.dispatcher import Dispatcher
 
     options = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, **options}  # no kernel is a C callback
-    made = njit(**options)(function)
-    if isinstance(made, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function
-        cache: Any = made._cache  # type: ignore[attr-defined]
+    try:
+        made = njit(**options)(function)
+    except RuntimeError:  # Numba can write neither to this folder nor to the user's cache: to ours, or nothing is kept
+        given = os.environ.get("MPI_COMPRESS_CACHE")
+        config.CACHE_DIR = os.path.join(given, "kernels") if given else ""  # type: ignore[attr-defined]
+        made = njit(**{**options, "cache": bool(given)})(function)
+    cache: Any = getattr(made, "_cache", None)
+    if isinstance(made, Dispatcher) and hasattr(cache, "_cache_file"):  # with NUMBA_DISABLE_JIT it is the function
         cache._cache_file._source_stamp, cache.load_overload = _sources(), partial(_loaded, cache)
     return made
 

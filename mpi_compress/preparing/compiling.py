@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mpi_compress.core import clock
 from mpi_compress.core.progress import print_line, time_text
@@ -60,10 +61,13 @@ class Compiling:
 
 @contextmanager
 def shown(quiet: bool) -> Iterator[None]:
-    """Stop the algorithm's clock while something is compiled within this block, and report it.
+    """Stop the algorithm's clock while something is compiled within this block, and report it; say where Python keeps no bytecode.
 
     It is not reported if `quiet`, or by MPI_COMPRESS_COMPILING=silent: where output is compared.
     """
+    if not quiet and not os.path.exists(str(__spec__.cached)):
+        folder = Path(__file__).parents[2]
+        print_line(f"no bytecode is kept in {folder}, so each start compiles all modules: `python -m compileall -q {folder}`")
     seen = Compiling(quiet or os.environ.get("MPI_COMPRESS_COMPILING") == "silent")
     try:
         with compilations(seen.begun, seen.ended):

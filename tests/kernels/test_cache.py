@@ -27,6 +27,16 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_in_another_file_has_c
     assert first_of_a_unit_row(tmp_path) == 3 / 10
 
 
+def test_an_installation_and_a_home_that_cannot_be_written_to_keep_kernels_with_the_data(tmp_path):
+    """Or nowhere: Numba has no place of its own then (seen on a read-only mount, without HOME)."""
+    no_place = "from numba.core import caching as c\nc.CacheImpl._locator_classes = [c.UserProvidedCacheLocator]\n"
+    for folder in (str(tmp_path), ""):
+        line = [sys.executable, "-c", no_place + UNIT_ROWS]
+        found = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "MPI_COMPRESS_CACHE": folder})
+        assert float(found.stdout) == 3 / 5, found.stderr
+    assert [*(tmp_path / "kernels").rglob("*.nbi")]
+
+
 def first_of_a_unit_row(folder: Path) -> float:
     """As a new process computes it with the package in this folder and the kernels that were compiled there."""
     env = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "kernels")}

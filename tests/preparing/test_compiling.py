@@ -102,3 +102,12 @@ def test_the_clock_goes_on_when_all_who_stopped_it_say_so(monkeypatch):
         change()
         read.append(clock.now() - begun)
     assert read == [1.0, 1.0, 1.0, 1.0, 2.0]
+
+
+def test_an_installation_without_bytecode_is_named_with_what_would_do(capsys, monkeypatch, tmp_path):
+    for place in (compiling.__spec__.cached, str(tmp_path / "none.pyc")):
+        monkeypatch.setattr(compiling.__spec__, "cached", place)
+        with compiling.shown(quiet=False):
+            pass
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "python -m compileall" in line

@@ -81,6 +81,12 @@ def kept_text(file: Path) -> str | None:
     return None if found is None else found.decode()
 
 
+def keep_text(file: Path, text: str) -> None:
+    """`keep` a text that is soon found again, so it is no error if it cannot be kept."""
+    with contextlib.suppress(UserError):
+        keep(file, lambda part: part.write_text(text))
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder if it is not there; one in the cache gets the permissions of the cache's own folder."""
     if folder.is_dir():
@@ -111,7 +117,7 @@ def digest(file: Path) -> str:
         found = hash_of(file)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-    keep(note, lambda part: part.write_text(found))
+    keep_text(note, found)
     return found
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, digest, is_kept, keep, kept_text, safe
+from mpi_compress.problem.datasets.cache import cache_folder, digest, is_kept, keep, keep_text, kept_text, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble
 from mpi_compress.problem.datasets.formats import Reading, format_of
 from mpi_compress.problem.datasets.labels import Classes, Labels
@@ -157,7 +157,7 @@ def counted_in(file: Path) -> tuple[int, int, int] | None:
     text = kept_text(note)
     if text is None:
         text = json.dumps(libsvm.counts(file))
-        keep(note, lambda part: part.write_text(text))
+        keep_text(note, text)
     n, largest, nonzeros = json.loads(text)
     return n, largest, nonzeros
 
