@@ -1,5 +1,6 @@
 """From text to rows on disk: what is read, how it is dealt and scaled, and that neither blocks nor damage change it."""
 
+import errno
 import gzip
 import lzma
 import os
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import h5py
 import numpy as np
@@ -148,6 +150,13 @@ def test_a_damaged_cache_is_built_again(text, damage):
         with h5py.File(data.file, "w") as h5:
             h5["labels"] = np.ones(3)
     assert opened(text).file.read_bytes() == want
+
+
+def test_too_little_address_space_is_named_and_no_other_cache_asked_for(text, monkeypatch):
+    """As under `ulimit -v`, where mmap fails with ENOMEM."""
+    monkeypatch.setattr(np, "memmap", Mock(side_effect=OSError(errno.ENOMEM, "Cannot allocate memory")))
+    with pytest.raises(MemoryError, match=r"^1.6e-06 GB of .* cannot be mapped; `ulimit -v` "):
+        opened(text, "shuffled", 77)
 
 
 def test_a_changed_file_is_parsed_again(text):

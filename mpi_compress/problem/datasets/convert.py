@@ -4,7 +4,9 @@ The file is HDF5 with contiguous arrays: labels (N,), and indptr (N+1,), indices
 is smaller. It depends only on the rows and their order.
 """
 
+import errno
 import json
+import math
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -230,9 +232,15 @@ def _laid_out(file: Path, arrays: Mapping[str, Any]) -> dict[str, Place]:
 
 
 def _mapped(file: Path, place: Place) -> NDArray[Any]:
-    """An array in the file's own memory pages, which are given back with it."""
+    """An array in the file's own memory pages, which are given back with it; MemoryError if there is no room for them."""
     offset, shape, dtype = place
-    return np.memmap(file, dtype=dtype, mode="r+", offset=offset, shape=shape) if offset >= 0 else np.empty(shape, dtype=dtype)
+    try:
+        return np.memmap(file, dtype=dtype, mode="r+", offset=offset, shape=shape) if offset >= 0 else np.empty(shape, dtype=dtype)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        size = math.prod(shape) * np.dtype(dtype).itemsize / 1e9
+        raise MemoryError(f"{size:.3g} GB of {file} cannot be mapped; `ulimit -v` says how much address space is allowed") from None
 
 
 def _place_rows(
