@@ -22,9 +22,9 @@ from mpi_compress.job.loading import load_job, parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import ObjectiveTable
 from mpi_compress.preparing.problems import Problem, solve
-from mpi_compress.problem.datasets import Generator, fetch, generators, libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
-from mpi_compress.problem.datasets.data import read_csv, save
+from mpi_compress.problem.datasets import fetch, generators
+from mpi_compress.problem.datasets.cache import cache_folder, digest
+from mpi_compress.problem.datasets.data import read_csv, save, write
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get
 from mpi_compress.problem.datasets.labels import listed
 from mpi_compress.problem.datasets.store import SOLVED_UP_TO, open_data
@@ -70,7 +70,7 @@ def act_make(options: Namespace) -> int:
         data = open_data(table, Path(), Split(), "number" if generator.real_labels else "sign")
         print(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
     else:
-        print(f"{options.file}: {_write(Path(options.file), generator)} samples")
+        print(f"{options.file}: {write(Path(options.file), generator.chunks())} samples")
     return 0
 
 
@@ -96,21 +96,6 @@ def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
         print(f'  columns differ {ratio:.0e}-fold in size, which slows all methods; [data] normalize = "columns" makes them alike')
     print(f'  [data] path = "{files[0]}"' + (f', test = "{files[1]}"' if len(files) > 1 else ""))
     return 0
-
-
-def _write(target: Path, generator: Generator) -> int:
-    """Write a generated set as LIBSVM text, and return the number of its samples."""
-    rows = 0
-
-    def fill(part: Path) -> None:
-        nonlocal rows
-        with libsvm.open_text(part, "wb", target.suffix) as out:
-            for samples, labels in generator.chunks():
-                libsvm.write(out, samples, labels)
-                rows += labels.size
-
-    replace(target, fill)
-    return rows
 
 
 def act_info(options: Namespace) -> int:

@@ -1,6 +1,7 @@
 """Says that kernels are being compiled, which takes half a minute on a machine that runs a job for the first time."""
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,16 +62,16 @@ class Compiling:
 
 @contextmanager
 def shown(quiet: bool) -> Iterator[None]:
-    """Stop the algorithm's clock while something is compiled within this block, and report it; say where Python keeps no bytecode.
+    """Stop the algorithm's clock while something is compiled within this block, and report it; then say where Python can keep no bytecode.
 
     It is not reported if `quiet`, or by MPI_COMPRESS_COMPILING=silent: where output is compared.
     """
-    if not quiet and not os.path.exists(str(__spec__.cached)):
-        folder = Path(__file__).parents[2]
-        print_line(f"no bytecode is kept in {folder}, so each start compiles all modules: `python -m compileall -q {folder}`")
     seen = Compiling(quiet or os.environ.get("MPI_COMPRESS_COMPILING") == "silent")
     try:
         with compilations(seen.begun, seen.ended):
             yield
     finally:
         seen.close()
+    if not (quiet or sys.dont_write_bytecode or os.path.exists(str(__spec__.cached))):
+        folder = Path(__file__).parents[2]
+        print_line(f"no bytecode can be kept in {folder}, so each start compiles all modules: `python -m compileall -q {folder}`")

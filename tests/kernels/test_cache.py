@@ -31,8 +31,8 @@ def test_an_installation_and_a_home_that_cannot_be_written_to_keep_kernels_with_
     """Or nowhere: Numba has no place of its own then (seen on a read-only mount, without HOME)."""
     no_place = "from numba.core import caching as c\nc.CacheImpl._locator_classes = [c.UserProvidedCacheLocator]\n"
     for folder in (str(tmp_path), ""):
-        line = [sys.executable, "-c", no_place + UNIT_ROWS]
-        found = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "MPI_COMPRESS_CACHE": folder})
+        variables = {**os.environ, "MPI_COMPRESS_CACHE": folder}
+        found = subprocess.run([sys.executable, "-c", no_place + UNIT_ROWS], capture_output=True, text=True, env=variables)
         assert float(found.stdout) == 3 / 5, found.stderr
     assert [*(tmp_path / "kernels").rglob("*.nbi")]
 

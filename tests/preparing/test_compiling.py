@@ -105,6 +105,7 @@ def test_the_clock_goes_on_when_all_who_stopped_it_say_so(monkeypatch):
 
 
 def test_an_installation_without_bytecode_is_named_with_what_would_do(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
     for place in (compiling.__spec__.cached, str(tmp_path / "none.pyc")):
         monkeypatch.setattr(compiling.__spec__, "cached", place)
         with compiling.shown(quiet=False):

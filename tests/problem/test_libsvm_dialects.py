@@ -5,13 +5,13 @@ import gzip
 import io
 import lzma
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
 from mpi_compress.cli.main import main
-from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets import libsvm
 
 READ = {
@@ -47,7 +47,7 @@ REFUSED = {
     "gzip": (gzip.compress, r"file: is compressed; .* \.gz"),
     "bzip2": (bz2.compress, r"file: is compressed; .* \.bz2"),
     "xz": (lzma.compress, r"file: is compressed; .* \.xz"),
-    "indices from 0": (lambda t: t + b"1 0:1\n", "file:9: index 0; indices start at 1; "),
+    "indices from 0": (lambda t: t + b"1 0:1\n", "file:9: index 0; indices start at 1; docs/own-data.md converts"),
     "a blank before the colon": (lambda t: t + b"1 2 :1\n", "file:9: '2' is no index:value"),
     "nothing after the colon": (lambda t: t + b"1 2: \n", "file:9: '2:' is no index:value"),
     "a number in hexadecimal": (lambda t: t + b"1 2:0x1p3\n", "file:9: '2:0x1p3' is no index:value"),
@@ -78,18 +78,13 @@ def test_files_of_a_kind_are_read_as_they_are_meant_or_refused_by_name(kind, tmp
         if kind in REFUSED:
             assert (status, out, err.count("\n")) == (2, "", 1)
             assert re.search(REFUSED[kind][1], err), err
-            with pytest.raises(UserError):
-                arrays(file)
             continue
-        (ours, labels), (want, y) = arrays(file), arrays(as_meant)
-        assert status == 0
-        assert f"  nonzeros   {want.nnz}: " in out
+        want, y = arrays(as_meant)
+        assert (status, f"  nonzeros   {want.nnz}: " in out) == (0, True)
         assert f"  features   {40 if 'sets d' in kind else 9 if 'stored' in kind else want.shape[1]}, " in out
-        np.testing.assert_array_equal(labels, y)
-        np.testing.assert_array_equal(ours.toarray()[:, : want.shape[1]], want.toarray())
-        try:
-            theirs, z = load_svmlight_file(io.BytesIO(written), zero_based=False)
-        except ValueError:
-            continue
-        np.testing.assert_array_equal(z, y)
-        np.testing.assert_array_equal(theirs.toarray()[:, : want.shape[1]], want.toarray())
+        read = [arrays(file)]
+        with suppress(ValueError):  # scikit-learn reads no blank after a colon, and no mark
+            read.append(load_svmlight_file(io.BytesIO(written), zero_based=False))
+        for samples, labels in read:
+            np.testing.assert_array_equal(labels, y)
+            np.testing.assert_array_equal(samples.toarray()[:, : want.shape[1]], want.toarray())

@@ -1,7 +1,7 @@
 """Data of one's own: arrays and CSV files as LIBSVM text, with rows held out for a test set."""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -40,10 +40,10 @@ def save(X: Any, y: Any, path: str | Path, test: float = 0.0, seed: int = 0) -> 
     order = Streams(seed).at(Role.BATCH, 0, 0).permutation(labels.size)
     held_out = np.zeros(labels.size, dtype=bool)
     held_out[order[: round(test * labels.size)]] = True
-    replace(path, _writer(_of_all_features(samples[~held_out]), labels[~held_out], path.suffix))
+    write(path, [(_of_all_features(samples[~held_out]), labels[~held_out])])
     if not held_out.any():
         return [path]
-    replace(_beside(path), _writer(samples[held_out], labels[held_out], path.suffix))
+    write(_beside(path), [(samples[held_out], labels[held_out])])
     return [path, _beside(path)]
 
 
@@ -60,12 +60,19 @@ def _beside(path: Path) -> Path:
     return path.with_name(f"{stem}.t{dot}{rest}")
 
 
-def _writer(samples: Any, labels: Vector, suffix: str) -> Callable[[Path], None]:
-    def fill(part: Path) -> None:
-        with libsvm.open_text(part, "wb", suffix) as out:
-            libsvm.write(out, samples, labels)
+def write(path: Path, chunks: Iterable[tuple[Any, Vector]]) -> int:
+    """Write chunks of samples and labels as LIBSVM text, and return the number of the samples."""
+    rows = 0
 
-    return fill
+    def fill(part: Path) -> None:
+        nonlocal rows
+        with libsvm.open_text(part, "wb", path.suffix) as out:
+            for samples, labels in chunks:
+                libsvm.write(out, samples, labels)
+                rows += labels.size
+
+    replace(path, fill)
+    return rows
 
 
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # how a cell says that it has no value, in small letters

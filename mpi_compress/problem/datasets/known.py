@@ -31,10 +31,9 @@ class LibsvmSet(NamedTuple):
     def differs(self, samples: int, dim: int, labels: int = 0, nonzeros: int = 0) -> str:
         """That data of this size, with so many different labels and nonzeros (0: not known), are not what is published; or ""."""
         other = f" of {self.classes} labels" if labels not in (0, self.classes) else ""
-        if not self.mismatch(samples, dim) and self.mismatch(samples, dim, nonzeros):
-            other += f" with {self.nonzeros} nonzeros, here {nonzeros}"
-        differs = other or self.mismatch(samples, dim)
-        return f"differs from the published {self.samples or samples} × {self.dim}{other}" if differs else ""
+        wrong = self.mismatch(samples, dim, nonzeros) or ""
+        other += f" with {self.nonzeros} nonzeros, here {nonzeros}" if "nonzeros" in wrong else ""
+        return f"differs from the published {self.samples or samples} × {self.dim}{other}" if other or wrong else ""
 
 
 class Published(NamedTuple):
@@ -76,9 +75,5 @@ def how_to_get(name: str | None) -> str:
 
 def find_published(name: str, places: list[Path]) -> Path | None:
     """The file to read of a set, in a place or in its folder `deep`, plain or compressed; None: nowhere."""
-    for place in places:
-        for folder in (place, place / "deep"):
-            for suffix in SUFFIXES:
-                if (found := folder / f"{PUBLISHED[name].files[0]}{suffix}").is_file():
-                    return found
-    return None
+    files = (place / f"{PUBLISHED[name].files[0]}{suffix}" for at in places for place in (at, at / "deep") for suffix in SUFFIXES)
+    return next(filter(Path.is_file, files), None)

@@ -36,7 +36,7 @@ BLOCK_BYTES = 16 * 2**20
 MOST_THREADS = 4  # each has a block in memory, up to 100 MB
 _END = re.compile(rb"[\s#]")  # what ends a number
 _OPENERS: dict[str, Any] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
-_UNREADABLE = (EOFError, lzma.LZMAError, zlib.error, OSError)
+UNREADABLE = (EOFError, lzma.LZMAError, zlib.error, OSError)
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
 _NOT_TEXT = {
     **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), "is UTF-16; `iconv -f UTF-16 -t UTF-8 FILE` writes it as text"),
@@ -95,7 +95,7 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
         yield from _in_threads(_blocks(path, part, parts), partial(_parsed, path=path, dim=dim), _threads(path, parts))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         what = "is damaged or cut short" if path.suffix in _OPENERS else "cannot be read"
         raise UserError(f"{path}: {what}: {error}") from None
 

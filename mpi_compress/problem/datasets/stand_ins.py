@@ -3,10 +3,12 @@
 `python docs/stand_ins_table.py` measures generated rows and real ones side by side.
 """
 
+import tomllib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -86,22 +88,8 @@ class Units:
         return (np.repeat(row, sizes) * dim + feature)[kept]
 
 
-# 1500 rows of RCV1 (rcv1_vw1000 and rcv1_vw500.t). No pair of its 400 most popular words has a Jaccard index over ½.
-RCV1 = Popularity(
-    shares=(
-        (1, 0.442), (2, 0.349), (3, 0.339), (6, 0.307), (11, 0.24), (21, 0.215), (31, 0.191), (51, 0.15), (76, 0.124), (101, 0.111),
-        (151, 0.0847), (201, 0.07), (301, 0.0553), (501, 0.0347), (1001, 0.0167), (2001, 0.00667), (5001, 0.00133),
-    ),
-    spread=2.0, singles=1, together=1, kept=(1.0, 1.0), first=1.0,
-)  # fmt: skip
-# url_sub2000. Of its features of rank 100 to 1000 six in seven have a partner with a Jaccard index over ½, and four over 0.9.
-URL = Popularity(
-    shares=(
-        (1, 0.9995), (11, 0.994), (21, 0.993), (31, 0.9885), (51, 0.971), (76, 0.7005), (101, 0.286), (151, 0.082), (201, 0.0535),
-        (301, 0.0255), (501, 0.013), (1001, 0.005), (2001, 0.002),
-    ),
-    spread=40.0, singles=100, together=5, kept=(1.0, 0.75), first=0.65,
-)  # fmt: skip
+_MEASURED = tomllib.loads(Path(__file__).with_name("popularity.toml").read_text(encoding="utf-8"))
+RCV1, URL = Popularity(**_MEASURED["rcv1"]), Popularity(**_MEASURED["url"])
 
 
 @dataclass(frozen=True)

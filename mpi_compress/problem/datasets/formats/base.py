@@ -1,9 +1,5 @@
 """The contract of a format: how a file becomes rows, and what the rows' features stand for."""
 
-import bz2
-import gzip
-import lzma
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,11 +12,11 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.libsvm import UNREADABLE, open_text
 
 Blocks = Iterator[tuple[int, Any, Vector]]  # numbers of blocks, samples (a CSR matrix or an array), labels
 HELD_OUT = "held-out"  # the name, in `test`, of the rows that a format leaves out of the training set
 _ROWS = 4096  # of a block of images
-_DECOMPRESSED = {".xz": lzma.decompress, ".bz2": bz2.decompress, ".gz": gzip.decompress}
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ def blocks_of_images(pixels: NDArray[np.uint8], labels: NDArray[Any]) -> Blocks:
 def content(path: Path) -> bytes:
     """A file's bytes, decompressed if it is .xz, .bz2 or .gz; UserError if it cannot be read."""
     try:
-        data = path.read_bytes()
-        return _DECOMPRESSED[path.suffix](data) if path.suffix in _DECOMPRESSED else data
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        with open_text(path) as file:
+            return file.read()
+    except UNREADABLE as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
