@@ -62,7 +62,7 @@ class Compiling:
 
 @contextmanager
 def shown(quiet: bool) -> Iterator[None]:
-    """Stop the algorithm's clock while something is compiled within this block, and report it; then say where Python can keep no bytecode.
+    """Stop the algorithm's clock while something is compiled within this block, and report it; then where no bytecode is kept.
 
     It is not reported if `quiet`, or by MPI_COMPRESS_COMPILING=silent: where output is compared.
     """

@@ -237,10 +237,8 @@ def _mapped(file: Path, place: Place) -> NDArray[Any]:
     try:
         return np.memmap(file, dtype=dtype, mode="r+", offset=offset, shape=shape) if offset >= 0 else np.empty(shape, dtype=dtype)
     except OSError as error:
-        if error.errno != errno.ENOMEM:
-            raise
-        size = math.prod(shape) * np.dtype(dtype).itemsize / 1e9
-        raise MemoryError(f"{size:.3g} GB of {file} cannot be mapped; `ulimit -v` says how much address space is allowed") from None
+        what = f"{math.prod(shape) * np.dtype(dtype).itemsize / 1e9:.3g} GB of {file} cannot be mapped"
+        raise (MemoryError(f"{what}; `ulimit -v` says what is allowed") if error.errno == errno.ENOMEM else error) from None
 
 
 def _place_rows(
