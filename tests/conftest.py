@@ -35,6 +35,7 @@ FIRST = (
 _CACHE = tempfile.TemporaryDirectory(prefix="mpi-compress-tests-")
 os.environ["MPI_COMPRESS_CACHE"] = _CACHE.name
 os.environ["MPI_COMPRESS_COMPILING"] = "silent"  # what commands print is compared, by whichever test compiles a kernel first
+os.environ.pop("COLUMNS", None)  # pytest-xdist tells its workers how wide its terminal is, and commands break their lines there
 
 
 def pytest_configure(config: pytest.Config) -> None:
