@@ -194,10 +194,11 @@ def shares(found: Sequence[Outcome]) -> Iterator[str]:
         yield ""
 
 
-def least(those: Sequence[Problem], column: str) -> Iterator[str]:
-    yield f"\n## The least {WAYS[column]}, Mbit\n"
-    yield f"| set | κ | target | {DATA} | least that keeps the samples | then | of the papers |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+HEADS = ("set", "κ", "target", DATA, "least that keeps the samples", "then", "of the papers")
+
+
+def least(those: Sequence[Problem], column: str) -> Iterator[list[str]]:
+    """The rows under `HEADS`: for each problem and target what the best methods took, bold where it is apart."""
     for p in those:
         for at, level in enumerate(LEVELS):
             ranked, ship = p.ranked(at, column), p.data(at, column)
@@ -209,7 +210,20 @@ def least(those: Sequence[Problem], column: str) -> Iterator[str]:
                 shown[0] = f"**{shown[0]}**"
             elif ship < first.ends(at, column)[0]:
                 sent = f"**{sent}**"
-            yield f"| {' | '.join([*([p.set, p.kappa] if at == 0 else ['', '']), level, sent, *shown])} |"
+            yield [p.set, p.kappa, level, sent, *shown]
+
+
+def least_at(rows: Sequence[Sequence[str]], column: str, target: str = "1e-9") -> Iterator[str]:
+    """The page's table, of one target; records-least.csv has all of them."""
+    yield f"\n## The least {WAYS[column]}, to {target}, Mbit\n"
+    yield f"[records-least.csv](records-least.csv) has the targets {', '.join(LEVELS)}.\n"
+    yield from (f"| {' | '.join(row)} |" for row in (HEADS, ["---"] * len(HEADS), *(row for row in rows if row[2] == target)))
+
+
+def write_least(each: dict[str, list[list[str]]]) -> None:
+    rows = [[WAYS[column], *(cell.replace("**", "") for cell in row)] for column, those in each.items() for row in those]
+    with (DOCS / "records-least.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([["counted", *HEADS], *rows])
 
 
 def cells_won(those: Sequence[Problem]) -> Iterator[str]:
@@ -274,8 +288,10 @@ def main() -> None:
     those = [*problems(found)]
     print(PAGE)
     print(*shares(found), *cells_won(those), *chosen(those), sep="\n")
-    for column in WAYS:
-        print(*least(those, column), sep="\n")
+    each = {column: [*least(those, column)] for column in WAYS}
+    for column, rows in each.items():
+        print(*least_at(rows, column), sep="\n")
+    write_least(each)
     print(*seconds(those), sep="\n")
     write_cells(those)
     write_records(those)

@@ -70,13 +70,13 @@ def run(
     Rank 0 calls the three functions in logged rounds, off the clock; not for rows of before. What they raise ends the call.
 
     Args:
-        job: a job, or what `load_job` takes.
+        job: a job, or what `load_job` takes; `comm`: the communicator of mpi4py whose ranks host the workers.
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
         quiet: print no progress and no summary on stderr, only what goes wrong.
         force: try also runs that need more memory than is free.
-        on_row: takes every row, a dict of `label`, the columns of the trace, and `seconds`.
+        on_row: takes every record, a dict of `label`, the columns of the trace, and `seconds`.
         metrics: functions of x (d,), by the names of the columns that their numbers become; NaN where x is not finite.
-        until: takes every row; if it returns true, the run is complete.
+        until: takes every record; if it returns true, the run is complete.
 
     Returns: the results in the job's order, at rank 0; nothing elsewhere.
 

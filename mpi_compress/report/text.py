@@ -39,7 +39,7 @@ _TABLE = """One line for each figure, and the verdict on each sentence of its pa
 """
 STAND_IN = ", a stand-in for "  # how results name a substitute data set
 _ARXIV = re.compile(r"arXiv:(\S+)")
-_GALLERY = "Each figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
+_GALLERY = "Each figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`."
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
@@ -121,7 +121,7 @@ def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = No
     lines = [f"# {title or 'Gallery'}\n", _GALLERY]
     for group in (*PAPERS, ""):
         members = [o for o in found if o.runs and group_of(o) == group]
-        lines += [f"## {group or 'Further'}\n"] if members else []
+        lines += [f"\n## {group or 'Further'}\n"] if members else []
         for o in members:
             assert o.job is not None
             lines.append(f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data.replace(STAND_IN, ' for ')}.\\")
@@ -129,10 +129,10 @@ def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = No
             try:
                 drawn = figures.draw(o.runs, o.job.titled_figure)
             except UserError as error:
-                lines.append(f"{error}\n")
+                lines.append(str(error))
                 continue
             figures.save(drawn, target.parent / picture, dpi=110)
             plt.close("all")
-            lines.append(f"![{o.title}]({picture.as_posix()})\n")
+            lines.append(f"![{o.title}]({picture.as_posix()})")
     with writing(target, "--gallery"):
-        target.write_text("\n".join(lines), encoding="utf-8")
+        target.write_text("\n".join([*lines, ""]), encoding="utf-8")

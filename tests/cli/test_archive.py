@@ -80,7 +80,7 @@ def test_it_holds_the_job_all_modules_of_its_plugins_the_results_and_a_page_with
 def test_another_user_plays_it_again_to_the_same_bits(packed, tmp_path):
     (tmp_path / "fig.zip").write_bytes(packed.read_bytes())
     printed = typed(tmp_path, "run", "fig.zip", "--quiet")
-    assert [re.sub(", bit.*:", "", line) for line in printed.splitlines()] == ["whole: equal 4 rows", "evens: equal 4 rows"]
+    assert [re.sub(", bit.*:", "", line) for line in printed.splitlines()] == ["whole: equal 4 records", "evens: equal 4 records"]
 
 
 def test_a_damaged_archive_is_refused(packed, tmp_path):

@@ -24,8 +24,8 @@ def outcome(*data):
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        ([GENERATED], "generated"), ([FILE], "real"), ([STAND_IN], "stand-in"), ([FILE, FILE], "real"), ([GENERATED, FILE], "generated"),
-        ([FILE, GENERATED], "generated"), ([FILE, STAND_IN], "stand-in"),
+        ([GENERATED], "generated"), ([FILE], "real"), ([STAND_IN], "substitute"), ([FILE, FILE], "real"), ([GENERATED, FILE], "generated"),
+        ([FILE, GENERATED], "generated"), ([FILE, STAND_IN], "substitute"),
     ],
 )  # fmt: skip
 def test_one_run_on_generated_data_makes_a_job_one_of_generated_data(data, kind):

@@ -346,7 +346,7 @@ class NeedsTwo(Descent):
         return self.down.pack(sum(u.dense() for u in ups[1:]) / int(len(ups) - 1), t)
 """
 NAMED_DATA = {
-    "not-seeded": "seed: seeded = False is stated", "loses-rows": "rows: .*leaves out 1 of 120 rows", "infinite": "value: at 4 points: -inf",
+    "not-seeded": "seed: seeded = False is stated", "loses-rows": "rows: .*leaves out 1 of 120 samples", "infinite": "value: at 4 points: -inf",
     "writes": "arguments", "any-rows": "calls", "shares-error": "n = 3: UserError: shares-error, worker_sends: .* node",
     "by-chance": "n = 1: worker 0's message differs in round 0", "needs-two": "n = 1: ",
 }  # fmt: skip

@@ -222,7 +222,7 @@ DEAL, ORDER = "deal(self, labels, n, rng)", "order(self, labels, seed)"
 @pytest.mark.parametrize(
     ("method", "returned", "complaint"),
     [
-        (DEAL, "np.array_split(rows[1:], n)", "'mine' leaves out 1 of 60 samples, such as sample 0; every row goes to one worker"),
+        (DEAL, "np.array_split(rows[1:], n)", "'mine' leaves out 1 of 60 samples, such as sample 0; every sample goes to one worker"),
         (DEAL, "[rows] * n", "'mine' assigns twice 60 of 60 samples, such as sample 0"),
         (DEAL, "np.array_split(rows + 1, n)", "'mine' assigns sample 60; the 60 samples are numbered from 0 to 59"),
         (DEAL, "[rows, rows[:0], rows[:0]]", "mine 1 3 60"),

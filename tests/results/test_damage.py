@@ -65,7 +65,7 @@ def test_no_flipped_bit_is_read_as_other_numbers(times, is_killed, part, complet
         same = {name for name, value in found.attrs.items() if str(value) == str(run.attrs.get(name))}
         assert same == run.attrs.keys() or not found.has_checksums  # of all flips, one may hide the checksums alone
         if is_killed is None:
-            assert re.search(naming(f"equal {run.rows} rows"), next(difference(run, found)))
+            assert re.search(naming(f"equal {run.rows} records"), next(difference(run, found)))
     assert refused > times // 4
 
 
@@ -111,7 +111,7 @@ def test_a_damaged_result_of_another_job_is_not_taken(is_sealed, tmp_path):
         seals.seal(first.file, "as a flipped bit leaves it")
     (second,) = mc.run({**TABLES, "title": "one", "name": "other"}, out=tmp_path)
     assert second.trace["loss"].tolist() == first.trace["loss"].tolist()
-    with pytest.raises(mc.UserError, match="`run --fresh` plays it again"):
+    with pytest.raises(mc.UserError, match="`run --fresh` reruns it"):
         mc.run({**TABLES, "title": "one"}, out=tmp_path)
 
 

@@ -34,19 +34,19 @@ def lines(rows, labels=(), counts=()):
 def test_eight_workers_are_shown_and_of_nine_the_first_six():
     eight = lines(range(10, 18))
     assert "contiguous: 10 to 17" in eight[0]
-    assert eight[1] == "worker rows"
+    assert eight[1] == "worker samples"
     assert eight[2:] == [f"{i} {10 + i}" for i in range(8)]
     nine = lines(range(10, 19))
     assert nine[2:8] == [f"{i} {10 + i}" for i in range(6)]
-    assert nine[8:] == ["… and 3 workers more, of 16 to 18 rows"]
+    assert nine[8:] == ["… and 3 workers more, of 16 to 18 samples"]
 
 
 def test_ten_labels_have_a_column_each_and_of_eleven_the_last_is_among_the_others():
     ten = lines([55, 55], range(10), [list(range(10)), list(range(10))])
-    assert ten[1] == "worker rows 0 1 2 3 4 5 6 7 8 9"
+    assert ten[1] == "worker samples 0 1 2 3 4 5 6 7 8 9"
     assert ten[2] == "0 55 0 1 2 3 4 5 6 7 8 9"
     eleven = lines([65, 65], range(11), [list(range(11)), list(range(11))])
-    assert eleven[1] == "worker rows 0 1 2 3 4 5 6 7 8 9 others"
+    assert eleven[1] == "worker samples 0 1 2 3 4 5 6 7 8 9 others"
     assert eleven[2] == "0 65 0 1 2 3 4 5 6 7 8 9 10"
 
 

@@ -20,7 +20,7 @@ LAST = LastRow(4, 0.25, 0.1, 8e3, 9e3, 1.5)
         (Status(State.COMPLETE, "", LAST), "done"),
         (Status(State.DIVERGED, "loss is infinite", LAST), "diverged: loss is infinite"),
         (Status(State.QUEUED, "Priority", LAST, "17_3"), "queued (Priority), SLURM 17_3 (round 4, loss 0.25)"),
-        (Status(State.RUNNING, "", LAST, silence=300.0), "running (round 4, loss 0.25), no row for 5 min"),
+        (Status(State.RUNNING, "", LAST, silence=300.0), "running (round 4, loss 0.25), no record for 5 min"),
         (Status(State.RUNNING, task="17_3", said="starting"), "starting, SLURM 17_3"),
         (Status(State.STOPPED, "by hand", LAST, silence=300.0), "stopped: by hand (round 4, loss 0.25)"),
         (Status(State.FAILED, "no memory", log=Path("x.out")), "failed: no memory (all of it: x.out)"),
