@@ -52,18 +52,11 @@ _CALL_AGAIN = "call mc.run with the same job again to go on"
 
 
 def run(
-    job: Job | Mapping[str, Any] | str | Path,
-    comm: Any = None,
-    out: str | Path = "results",
-    fresh: bool = False,
-    quiet: bool = True,
-    ranks: Ranks | None = None,
-    force: bool = False,
-    interrupts: Interrupts | None = None,
-    on_row: Callable[[dict[str, Any]], Any] | None = None,
-    metrics: Mapping[str, Callable[[Vector], float]] | None = None,
+    job: Job | Mapping[str, Any] | str | Path, comm: Any = None, out: str | Path = "results", fresh: bool = False,
+    quiet: bool = True, ranks: Ranks | None = None, force: bool = False, interrupts: Interrupts | None = None,
+    on_row: Callable[[dict[str, Any]], Any] | None = None, metrics: Mapping[str, Callable[[Vector], float]] | None = None,
     until: Callable[[dict[str, Any]], Any] | None = None,
-) -> list[Run]:
+) -> list[Run]:  # fmt: skip
     """Run a job: in this process, or on the ranks of an mpi4py communicator.
 
     A run whose result exists is not run again, unless `fresh`, or its result lacks one of `metrics`, or another `until` ended it.

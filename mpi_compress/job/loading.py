@@ -77,14 +77,9 @@ class Job:
 
 
 def load_job(
-    job: str | Path | Mapping[str, Any],
-    overrides: Mapping[str, Any] | None = None,
-    only: Choice = None,
-    index: int | None = None,
-    full: bool = False,
-    name: str | None = None,
-    frozen: Path | None = None,
-) -> Job:
+    job: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | None = None, only: Choice = None,
+    index: int | None = None, full: bool = False, name: str | None = None, frozen: Path | None = None,
+) -> Job:  # fmt: skip
     """Read a job, and build every part of every run.
 
     Args:
@@ -135,14 +130,9 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def parse_job(
-    tables: Mapping[str, Any],
-    name: str,
-    folder: Path,
-    overrides: Mapping[str, Any],
-    only: Choice = None,
-    index: int | None = None,
-    frozen: Path | None = None,
-) -> Job:
+    tables: Mapping[str, Any], name: str, folder: Path, overrides: Mapping[str, Any], only: Choice = None,
+    index: int | None = None, frozen: Path | None = None,
+) -> Job:  # fmt: skip
     """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
     dotted.refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
     title, paper = tables.get("title", "") or PurePath(name).name, tables.get("paper", "")

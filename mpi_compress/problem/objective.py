@@ -56,14 +56,9 @@ class Objective:
     """
 
     def __init__(
-        self,
-        rows: Rows,
-        loss: Loss | Model,
-        weight: float,
-        mu: float,
-        penalty: Penalty | None = None,
+        self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None,
         clipping: RowClipping | None = None,
-    ):
+    ):  # fmt: skip
         self.rows, self.weight, self.mu = rows, float(weight), float(mu)
         self.loss: Any = loss
         self.penalty = checked_penalty(penalty) if penalty is not None else None

@@ -153,14 +153,7 @@ COLUMNS = (
         "paper_bits", "float64", "bit", "bits sent up and down, by the papers' formula", "result", "", derive=_both("paper_bits")
     ),
     Column(
-        "floor",
-        "float64",
-        "",
-        "least f − f*, by bits up and down",
-        "result",
-        "",
-        falls=True,
-        derive=_floor("wire_bits", 2),
+        "floor", "float64", "", "least f − f*, by bits up and down", "result", "", falls=True, derive=_floor("wire_bits", 2),
         common=True,
     ),
     Column(
