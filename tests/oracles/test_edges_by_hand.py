@@ -143,7 +143,7 @@ def test_results_are_listed_with_their_ages(tmp_path, capsys):
 
 def test_a_sample_of_one_row_is_the_least():
     assert LogTable(evaluate=1).evaluate == 1
-    with pytest.raises(ValueError, match="at least 1 row"):
+    with pytest.raises(ValueError, match="at least 1 sample"):
         LogTable(evaluate=0)
 
 
