@@ -193,8 +193,8 @@ PICTURES = (
 
 CLUSTER = (
     M("cluster/batch.py", "task == ranges[-1][-1] + 1", "task == ranges[-1][0] + 1", QUEUE + "tasks_are_written_as_the_ranges_that_sbatch_takes", "ranges of tasks end after two"),
-    M("cluster/batch.py", "RUNNING*|*TimeLimit*) again=yes", "RUNNING*|CANCELLED*|*TimeLimit*) again=yes", REQUEUE + "a_cancelled_task_does_not_queue_itself_again", "a cancelled task comes back"),
-    M("cluster/batch.py", "[ $status -eq {stopped} ]", "[ $status -ne 0 ]", REQUEUE + "what_is_done_or_failed_is_not_queued_again", "what failed is queued again"),
+    M("cluster/task.sh", "RUNNING*|*TimeLimit*) again=yes", "RUNNING*|CANCELLED*|*TimeLimit*) again=yes", REQUEUE + "a_cancelled_task_does_not_queue_itself_again", "a cancelled task comes back"),
+    M("cluster/task.sh", "[ $status -eq @stopped@ ]", "[ $status -ne 0 ]", REQUEUE + "what_is_done_or_failed_is_not_queued_again", "what failed is queued again"),
     M("cluster/batch.py", 'time_of(options.time, "--time", 60.0)', 'time_of(options.time, "--time")', "cluster/test_slurm.py", "seconds in place of SLURM's minutes"),
     M("cluster/notes.py", "return {array.first + task:", "return {task:", "cluster/test_queue.py", "the second array's runs are numbered from 0"),
     M("cluster/submission.py", "max(spec.workers.count for spec in self.job.runs) + 1", "max(spec.workers.count for spec in self.job.runs)", SLURM + "a_rank_for_each_worker_and_the_master_unless_asked_otherwise_and_only_what_is_asked", "no rank for the master"),
