@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def act_check(options: Namespace) -> int:
     with Interrupts(None).caught() as interrupts:
-        from mpi_compress.engine.playing import How
+        from mpi_compress.engine.executing import How
         from mpi_compress.engine.runner import run_as
         from mpi_compress.evidence.verdicts import check_records
         from mpi_compress.exchange.ranks import launched

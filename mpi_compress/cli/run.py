@@ -26,7 +26,7 @@ def act(options: Namespace) -> int:
     with Interrupts(time_of(options.time_limit, "--time-limit") if options.time_limit else None).caught() as interrupts:
         gc.disable()  # what is imported stays
         from mpi_compress.cli.parsing import load
-        from mpi_compress.engine.playing import How
+        from mpi_compress.engine.executing import How
         from mpi_compress.engine.runner import run_as
         from mpi_compress.exchange.ranks import Ranks, launched
         from mpi_compress.preparing import compiling

@@ -21,8 +21,8 @@ from typing import IO, Any
 from mpi_compress.core import global_draws
 from mpi_compress.core.ending import run_to_the_end
 from mpi_compress.core.signals import Interrupts, Stopped
+from mpi_compress.engine.executing import How
 from mpi_compress.engine.keeper import Keeper
-from mpi_compress.engine.playing import How
 from mpi_compress.engine.runner import run_as
 from mpi_compress.exchange.ranks import Ranks, launched
 from mpi_compress.guard.of_algorithms import FAILED

@@ -1,11 +1,11 @@
 """From a job to its results.
 
     Job.runs: RunSpec            a run's tables, each read and built to its part
-      │  played_before.done      which of them have a result, which is not run again
+      │  earlier_runs.done       which of them have a result, which is not run again
       │  tuning.tune             those with a [tune] get the best of its values, by trials that are runs of a job
       │  preparing.runs.prepare  every run, before the first is run: its data, its constants, its memory, what it needs
     Prepared                     a problem, an algorithm bound to its setting, x0
-      │  playing.play           one by one: the objectives of the workers hosted here, the result file, the checkpoint
+      │  executing.execute       one by one: the objectives of the workers hosted here, the result file, the checkpoint
       │  rounds.run              or asynchronous.run; between two rounds the observer logs and judges, the keeper saves
     <out>/<job>/<label>-<run id>.h5
       │  results.reader.read
@@ -25,9 +25,9 @@ from mpi_compress.core.errors import UserError, placed, system_text
 from mpi_compress.core.plugins import prefer
 from mpi_compress.core.progress import Turn, count_text, ignore, print_line
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
+from mpi_compress.engine import earlier_runs
+from mpi_compress.engine.executing import How, execute
 from mpi_compress.engine.hosting import try_metrics
-from mpi_compress.engine.played_before import done as played_before
-from mpi_compress.engine.playing import How, play
 from mpi_compress.engine.tuning import tune
 from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
@@ -104,7 +104,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
         prefer(dict.fromkeys(plugins), job.runs[0].folder)  # another job may have been read since
     how.laps.end("start")
     files = ranks.on_root(partial(_files_of, job, out, how.fresh))
-    done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
+    done = ranks.on_root(lambda: [False for _ in files] if how.fresh else earlier_runs.done(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     ranks.on_root(partial(refuse_runs, [*specs.values()], job.runs))  # before anything is parsed, solved or compiled
     _say_data(job, [*specs.values()], how)
@@ -126,7 +126,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
         if i in prepared:
             to_come -= 1
             turn = Turn(next(how.trials), None) if how.shared else Turn(i + 1, len(files), to_come)
-            file = play(prepared[i], file, how, rows, wins.get(i), turn)
+            file = execute(prepared[i], file, how, rows, wins.get(i), turn)
         if ranks.is_root:
             found = read(file) if i in prepared else result_of_run(file)
             found = with_suboptimality([found], [job.runs[i]], quiet)[0] if "suboptimality" in job.runs[i].asked else found
@@ -163,9 +163,7 @@ def _say_data(job: Job, specs: Sequence[RunSpec], how: How) -> None:
                 print_line(line)
 
 
-def _prepare_all(
-    job: Job, specs: Mapping[int, RunSpec], how: How, refuse: Callable[[Prepared], None]
-) -> dict[int, Prepared]:
+def _prepare_all(job: Job, specs: Mapping[int, RunSpec], how: How, refuse: Callable[[Prepared], None]) -> dict[int, Prepared]:
     """The runs as they are ready. The error of one that is not says how to run the others of its job."""
     problems: dict[str, Problem] = {}
     prepared = {}

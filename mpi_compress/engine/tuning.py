@@ -14,7 +14,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import count_text, print_line
-from mpi_compress.engine.playing import How
+from mpi_compress.engine.executing import How
 from mpi_compress.engine.watching import Watch
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec

@@ -11,7 +11,7 @@ from helpers.slurm_stub import in_front
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.engine import playing
+from mpi_compress.engine import executing
 
 LINE = ["--only", "GD"]
 
@@ -79,7 +79,7 @@ def test_a_task_waits_for_a_process_of_before_and_then_ends_to_be_queued_again(o
     line = ["run", "small.toml", "--set", "stop.rounds=100000000", *LINE]
     refused(line, capfd, "GD")
     monkeypatch.setenv("SLURM_JOB_ID", "17")
-    monkeypatch.setattr(playing, "_IN_A_TASK", 1.0)
+    monkeypatch.setattr(executing, "_IN_A_TASK", 1.0)
     assert main(line) == 75
     said = capfd.readouterr().err
     assert "GD: another process executes this run; waiting for it" in said

@@ -354,7 +354,7 @@ WATCH = """
 import hashlib, sys
 from mpi4py import MPI
 import mpi_compress as mc
-from mpi_compress.engine import playing as play
+from mpi_compress.engine import executing
 from mpi_compress.exchange import Exchange
 from mpi_compress.engine.observer import Observer
 
@@ -369,7 +369,7 @@ class Watch(Observer):
             seen.append(k)
         return super().look(k, algorithm, node, workers, finite)
 
-play.Observer = Watch
+executing.Observer = Watch
 job = mc.load_job(sys.argv[1])
 runs = mc.run(job, comm=MPI.COMM_WORLD, out=sys.argv[2])
 assert len(runs) == (len(job.runs) if MPI.COMM_WORLD.rank == 0 else 0)

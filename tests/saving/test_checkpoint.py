@@ -22,7 +22,7 @@ from mpi_compress.cli.main import main
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
-from mpi_compress.engine import counting, observer, playing
+from mpi_compress.engine import counting, executing, observer
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.saving import checkpoint, frames
 
@@ -234,10 +234,10 @@ def test_a_checkpoint_of_code_with_other_fields_is_begun_again(larger, small_job
         case "a state":
             monkeypatch.setattr(cat.CAT, "start_worker", lambda *_: LargerWorker())
         case "what is counted":
-            for module in (observer, playing):
+            for module in (observer, executing):
                 monkeypatch.setattr(module, "Counters", LargerCounters)
         case "the columns":
-            monkeypatch.setattr(playing, "schema", lambda: "more")
+            monkeypatch.setattr(executing, "schema", lambda: "more")
     begins_again_in_one_line(job, tmp_path, capfd)
 
 

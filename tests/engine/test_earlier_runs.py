@@ -1,4 +1,4 @@
-"""One run in several jobs is played once."""
+"""One run in several jobs is executed once."""
 
 import pytest
 from helpers.running import GSPAR
@@ -13,13 +13,13 @@ TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "
 @pytest.fixture
 def played(monkeypatch):
     """The labels of the runs that are played."""
-    labels, play = [], runner.play
+    labels, execute = [], runner.execute
 
     def noted(p, *arguments):
         labels.append(p.spec.label)
-        return play(p, *arguments)
+        return execute(p, *arguments)
 
-    monkeypatch.setattr(runner, "play", noted)
+    monkeypatch.setattr(runner, "execute", noted)
     return labels
 
 

@@ -19,10 +19,10 @@ from mpi_compress.core.registry import is_ours
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
+from mpi_compress.engine.earlier_runs import serves
 from mpi_compress.engine.hosting import evaluator_of, first_states, hosted_rows, loop_of, parts_of, rehearse
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import LogSettings, Observer
-from mpi_compress.engine.played_before import serves
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.guard.checks import Subject, refuse
@@ -88,7 +88,9 @@ class Begun:
     instead: str = ""  # DONE, or why waiting for another process ended
 
 
-def play(p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]], tuned: Mapping[str, Any] | None, turn: Turn) -> Path:
+def execute(
+    p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]], tuned: Mapping[str, Any] | None, turn: Turn
+) -> Path:
     """Execute a run; its result, or the .part of one that failed. Stopped if it was asked to end, and is saved.
 
     Args:
@@ -96,7 +98,7 @@ def play(p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]], tu
         tuned: what [tune] found, for the result.
         turn: which of several runs it is, for the progress.
     """
-    run = _Play(p, file, how, kept)
+    run = _Execution(p, file, how, kept)
     how.laps.end("read")
     recorder, instead = run.begin(tuned)
     how.laps.end("file")
@@ -125,7 +127,7 @@ def play(p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]], tu
     return _report(p, file, verdict, keeper, how)
 
 
-class _Play:
+class _Execution:
     """A prepared run on its way to its rounds, on every rank."""
 
     def __init__(self, p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]]):

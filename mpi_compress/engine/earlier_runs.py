@@ -1,6 +1,8 @@
-"""Runs that need not be executed: their results are there, under this job or another one."""
+"""Runs that need not be executed: their results are there, of this job or of another one, as one file under both names."""
 
 import json
+import os
+import shutil
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -8,12 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import h5py
+
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.engine.watching import Watch
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing.wanted import OF_OPTIMUM
-from mpi_compress.results import twins
+from mpi_compress.results import checksums
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.reader import LABEL, attributes, read
@@ -25,7 +30,7 @@ def done(files: list[Path], specs: list[RunSpec], out: Path, watch: Watch, quiet
 
     A result of another exchange counts as none, since allgather has no messages down to count.
     """
-    others = cache(lambda: twins.by_run_id(out))
+    others = cache(lambda: _by_run_id(out))
     return [_is_done(file, spec, others, watch, quiet) for file, spec in zip(files, specs, strict=True)]
 
 
@@ -45,7 +50,7 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
         if serves(other, spec, watch) and _is_whole(other, spec):
             overridden = json.dumps(spec.overridden) if spec.overridden else ""
             try:
-                twins.link(other, file, {LABEL: spec.label, "job": spec.toml(), "overridden": overridden})
+                _link(other, file, {LABEL: spec.label, "job": spec.toml(), "overridden": overridden})
             except OSError:
                 return False  # running it says what cannot be written
             if not quiet:
@@ -79,3 +84,48 @@ def _exchange(attrs: Mapping[str, Any]) -> str:
     except (KeyError, TypeError, ValueError):
         return ""
     return str(workers.get("exchange", "p2p"))
+
+
+def _by_run_id(out: Path) -> dict[str, list[Path]]:
+    """All finished results below a folder, by the run id at the end of their names."""
+    found: dict[str, list[Path]] = {}
+    for file in sorted(out.rglob("*-*.h5")) if out.is_dir() else ():
+        found.setdefault(file.stem.rpartition("-")[2], []).append(file)
+    return found
+
+
+def _link(other: Path, file: Path, attrs: Mapping[str, str]) -> None:
+    """Give a finished result a second name; where some of its attributes should differ, such as its label, a copy has them.
+
+    `attrs`: what they should be; "": the result should have none of that name. OSError: it cannot be written.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    own = attributes(other)
+    changed = {name: value for name, value in attrs.items() if own.get(name, "") != value}
+    if not changed:
+        with suppress(OSError):  # on file systems without hard links it is copied
+            os.link(other, file)
+            return
+    new = file.with_name(file.name + ".new")
+    new.unlink(missing_ok=True)  # it may be a link
+    shutil.copyfile(other, new)
+    if changed:
+        _change(new, changed)
+    os.replace(new, file)
+
+
+def _change(file: Path, changed: Mapping[str, str]) -> None:
+    """Write other attributes, and their checksums where the file has any."""
+    with h5py.File(file, "r+", locking=False) as h5:
+        stored = json.loads(h5.attrs.get(checksums.ATTRIBUTE, "null"))
+        for name, value in changed.items():
+            if value:
+                h5.attrs[name] = value
+            else:
+                del h5.attrs[name]
+        if stored is None:
+            return
+        kept = {name: value for name, value in stored["attributes"].items() if name not in changed}
+        stored["attributes"] = kept | checksums.of_attributes({name: value for name, value in changed.items() if value})
+        h5.attrs[checksums.ATTRIBUTE] = json.dumps(stored)
+    seals.seal(file)
