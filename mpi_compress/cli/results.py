@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import count_text, print_line
+from mpi_compress.core.progress import bits_text, count_text, print_line
 from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import room, say
 from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
@@ -25,8 +25,8 @@ def act_ls(options: Namespace) -> int:
         if letters is not None and max(map(len, plain(heads, rows))) > letters:  # then labels say the rest
             rows = _rows(listed, lambda entry: f"{entry.job} {entry.label}")
         say(*shown(sys.stdout, heads, rows, ("size", "age", "job")))
-    hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_of(trials)}" * bool(trials)
-    say(f"{count_text(len(listed), 'result')}, {_of(listed)}{hidden}")
+    hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_size(trials)}" * bool(trials)
+    say(f"{count_text(len(listed), 'result')}, {_size(listed)}{hidden}")
     damage = [line for entry in found for line in entry.damage()] if options.check else []
     for line in damage:
         print_line(f"mpi-compress: {line}")
@@ -42,7 +42,7 @@ def _rows(found: Sequence[Entry], group: Callable[[Entry], str]) -> list[list[st
     for entry in found:
         loss, own = entry.loss, settings[entry]
         differs = ", ".join(f"{key} = {own[key]}" for key in keys[groups[entry]] if key in own)
-        numbers = [str(entry.state), "–" if loss is None else f"{loss:.6g}", _bytes(entry.size), _age(entry.written)]
+        numbers = [str(entry.state), "–" if loss is None else f"{loss:.6g}", _size([entry]), _age(entry.written)]
         rows.append([entry.job, entry.label, differs, *numbers])
     return rows
 
@@ -68,9 +68,9 @@ def _removed(found: Sequence[Entry], options: Namespace) -> int:
     found = [entry for entry in found if not entry.is_being_written]
     if not options.yes:
         listed = [entry for entry in found if not entry.is_trial] or found
-        say(*(f"{entry.result}  {entry.label}, {_bytes(entry.size)}, {_age(entry.written)}" for entry in listed))
+        say(*(f"{entry.result}  {entry.label}, {_size([entry])}, {_age(entry.written)}" for entry in listed))
         trials = f", with {count_text(n, 'trial')} of [tune]" if (n := len(found) - len(listed)) else ""
-        if not _agreed(f"remove {count_text(len(found), 'result')}{trials}, {_of(found)}?"):
+        if not _agreed(f"remove {count_text(len(found), 'result')}{trials}, {_size(found)}?"):
             print("nothing is removed")
             return 0
     for entry in found:
@@ -92,16 +92,8 @@ def act_mv(options: Namespace) -> int:
     return 0
 
 
-def _of(found: Sequence[Entry]) -> str:
-    return _bytes(sum(entry.size for entry in found))
-
-
-def _bytes(size: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"
+def _size(entries: Sequence[Entry]) -> str:
+    return bits_text(sum(entry.size for entry in entries), "B", 3)
 
 
 def _age(written: float) -> str:

@@ -7,8 +7,8 @@ import linecache
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
-from inspect import getattr_static
-from types import CodeType, MethodType, UnionType
+from inspect import getattr_static, isfunction
+from types import CodeType, FunctionType, MethodType, UnionType
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -59,15 +59,16 @@ def refuse_near_misses(cls: Any) -> None:
     own = [each for each in cls.__mro__ if not is_ours(each) and each.__module__ not in ("abc", "builtins", "typing")]
     defined = {name for each in own for name in vars(each)}
     verbs = [name for name in contract - defined if not name.startswith("_") and len(name) > _SHORT]
-    used = {name for each in own for value in vars(each).values() for name in names_of_code(_code_of(value))}
+    functions = [f for each in own for value in vars(each).values() if (f := function_of(value))]
+    used = {name for function in functions for name in names_of_code(function.__code__)}
     for each in own:
         for name, value in vars(each).items():
-            code = _code_of(value)
-            if code is None or name.startswith("_") or name in used or name in contract:
+            function = function_of(value)
+            if function is None or name.startswith("_") or name in used or name in contract:
                 continue
             anagrams = [verb for verb in verbs if sorted(verb) == sorted(name)]  # dleta
             for verb in (anagrams or get_close_matches(name, verbs, n=1, cutoff=_NEAR))[:1]:
-                where = f"{code.co_filename}, line {_line_of(code)}"
+                where = f"{function.__code__.co_filename}, line {_line_of(function.__code__)}"
                 raise TypeError(f"{cls.__name__}.{name} is called by nothing; did you mean {verb}? ({where})")
 
 
@@ -79,17 +80,15 @@ def _line_of(code: CodeType) -> int:
     return line
 
 
-def _code_of(value: Any) -> CodeType | None:
-    for inner in (value, *(getattr_static(value, name, None) for name in ("__func__", "fget", "func"))):
-        if isinstance(code := getattr(inner, "__code__", None), CodeType):
-            return code
-    return None
+def function_of(value: Any) -> FunctionType | None:
+    """The function behind a method or a property."""
+    behind = (getattr_static(value, name, None) for name in ("__func__", "fget", "func"))
+    return next((inner for inner in (value, *behind) if isfunction(inner)), None)
 
 
-def names_of_code(code: CodeType | None) -> Iterator[str]:
+def names_of_code(code: CodeType) -> Iterator[str]:
     """The names of globals and attributes in a function's code, and in the functions inside it."""
-    if code is not None:
-        yield from code.co_names
-        for inner in code.co_consts:
-            if isinstance(inner, CodeType):
-                yield from names_of_code(inner)
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from names_of_code(inner)

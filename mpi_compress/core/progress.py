@@ -112,13 +112,13 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def bits_text(bits: float) -> str:
-    """Bits in a readable unit."""
-    for unit in ("bit", "kbit", "Mbit", "Gbit"):
+def bits_text(bits: float, unit: str = "bit", digits: int = 4) -> str:
+    """Bits, or what `unit` says, in a readable unit."""
+    for prefix in ("", "k", "M", "G"):
         if bits < 1000:
-            return f"{bits:.4g} {unit}"
+            return f"{bits:.{digits}g} {prefix}{unit}"
         bits /= 1000
-    return f"{bits:.4g} Tbit"
+    return f"{bits:.{digits}g} T{unit}"
 
 
 def count_text(n: int, what: str) -> str:

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from mpi_compress.core.blame import is_users_file, place_of_class
-from mpi_compress.core.own_classes import names_of_code
+from mpi_compress.core.own_classes import function_of, names_of_code
 from mpi_compress.core.registry import is_ours
 from mpi_compress.guard.findings import Finding
 
@@ -68,18 +68,10 @@ def _places(part: Any) -> Iterator[tuple[str, Any]]:
         if each is object or is_ours(each):
             continue
         for name, value in vars(each).items():
-            if function := _function_of(value):
+            if function := function_of(value):
                 yield from _globals_of(function, set())
             elif not (name.startswith("__") or callable(value) or hasattr(value, "__get__")):
                 yield f"{each.__name__}.{name}", value
-
-
-def _function_of(value: Any) -> FunctionType | None:
-    """The function behind a method or a property."""
-    for inner in (value, *(getattr(value, name, None) for name in ("__func__", "fget", "func"))):
-        if isfunction(inner):
-            return inner
-    return None
 
 
 def _globals_of(function: FunctionType, seen: set[Any]) -> Iterator[tuple[str, Any]]:

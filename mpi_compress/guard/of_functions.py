@@ -42,12 +42,22 @@ def _quotients(f: Callable[[Vector], Vector], at: Vector) -> tuple[Vector, Vecto
 def slope(loss: Loss) -> Iterator[Finding]:
     """A loss's slopes against difference quotients of its values."""
     f, (y, m) = checked_loss(loss).value_and_slope, _margins(loss)
-    low, high = _quotients(lambda at: f(y, at)[0], m)
-    slopes = f(y, m)[1]
-    wrong = (slopes < low) | (slopes > high)
+    yield _between("slope", lambda at: f(y, at)[0], f(y, m)[1], y, m, "values")
+
+
+def second_derivative(loss: Loss) -> Iterator[Finding]:
+    """A loss's second derivatives against difference quotients of its slopes."""
+    own, (y, m) = checked_loss(loss), _margins(loss)
+    yield _between("second derivative", lambda at: own.value_and_slope(y, at)[1], own.second_derivative(y, m), y, m, "slopes", 1e-3)
+
+
+def _between(what: str, f: Callable[[Vector], Vector], given: Vector, y: Vector, m: Vector, of: str, slack: float = 0.0) -> Finding:
+    """Whether what is given lies between the difference quotients of f to the left and to the right of each margin."""
+    low, high = _quotients(f, m)
+    wrong = (given < low - slack) | (given > high + slack)
     i = int(np.argmax(wrong))
-    found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {slopes[i]:.6g}; its values rise by {(low[i] + high[i]) / 2:.6g}"
-    yield Finding("slope", not wrong.any(), found if wrong.any() else f"the difference quotient of the values at {m.size} margins")
+    found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {given[i]:.6g}; its {of} rise by {(low[i] + high[i]) / 2:.6g}"
+    return Finding(what, not wrong.any(), found if wrong.any() else f"the difference quotient of the {of} at {m.size} margins")
 
 
 def curvature_of_loss(loss: Loss) -> Iterator[Finding]:
@@ -65,17 +75,6 @@ def curvature_of_loss(loss: Loss) -> Iterator[Finding]:
             least = float(quotients.min())
             falls = least < -1e-5 * (1 + found)
             yield Finding("convex", not falls, "is stated" + f", and the slope falls by {least:.4g}" * falls)
-
-
-def second_derivative(loss: Loss) -> Iterator[Finding]:
-    """A loss's second derivatives against difference quotients of its slopes."""
-    own, (y, m) = checked_loss(loss), _margins(loss)
-    low, high = _quotients(lambda at: own.value_and_slope(y, at)[1], m)
-    given = own.second_derivative(y, m)
-    wrong = (given < low - 1e-3) | (given > high + 1e-3)
-    i = int(np.argmax(wrong))
-    found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {given[i]:.6g}; its slopes rise by {(low[i] + high[i]) / 2:.6g}"
-    yield Finding("second derivative", not wrong.any(), found if wrong.any() else "the difference quotient of the slopes")
 
 
 def samples(loss: Loss) -> Iterator[Finding]:

@@ -9,7 +9,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.arrays import shown
@@ -19,7 +18,7 @@ from mpi_compress.core.global_draws import FIRST_ROUNDS, refusing
 from mpi_compress.core.registry import is_ours
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.columns import TAKEN
-from mpi_compress.saving.frames import attributes, dump
+from mpi_compress.saving.frames import attributes, dump, held_in
 from mpi_compress.saving.saved_states import Expected, load
 
 
@@ -29,7 +28,7 @@ def unsavable(state: Any, *others: Any) -> str:
         load(dump(state), state, Expected(False, -1))
     except (TypeError, ValueError) as error:
         return f"its state cannot be saved in a checkpoint: {error}; dataclasses of arrays, numbers, lists and dicts can"
-    arrays, elsewhere = list(_arrays(state)), list(_arrays(others))
+    arrays, elsewhere = ([each for each in held_in(held) if isinstance(each, np.ndarray)] for held in (state, others))
     for i, one in enumerate(arrays):
         if any(one is not other and np.may_share_memory(one, other) for other in arrays[i + 1 :]):
             return "its state has arrays that share memory, which a checkpoint would part: keep one of them"
@@ -75,18 +74,6 @@ def first_state(link: Link) -> Any:
     if compressor.has_state and (complaint := unsavable(state)):
         raise UserError(f"{compressor.name}, start: {complaint}{place_of(compressor.start)}")
     return state
-
-
-def _arrays(state: Any) -> Iterator[NDArray[Any]]:
-    if isinstance(state, np.ndarray):
-        yield state
-    elif is_dataclass(state) and not isinstance(state, type):
-        yield from _arrays(list(attributes(state).values()))
-    elif isinstance(state, Mapping):
-        yield from _arrays(list(state.values()))
-    elif isinstance(state, list | tuple | set):
-        for each in state:
-            yield from _arrays(each)
 
 
 _PURE = ("worker_sends", "master_answers", "answers", "worker_hears")

@@ -20,13 +20,9 @@ def answer() -> None:
             for group in (*TABLES, "split", "final"):
                 with suppress(Exception):
                     hdf5.arrays(hdf5.within(h5, group), TIGHTEST * path.stat().st_size)
-        print(json.dumps(why_not(path)), flush=True)
-
-
-def why_not(path: Path) -> str:
-    """Why a file cannot be read, "" if it can: in this process."""
-    try:
-        read_here(path)
-    except UserError as error:
-        return str(error)
-    return ""
+        complaint = ""
+        try:
+            read_here(path)
+        except UserError as error:
+            complaint = str(error)
+        print(json.dumps(complaint), flush=True)

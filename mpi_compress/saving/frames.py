@@ -16,7 +16,7 @@ import math
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, BinaryIO
@@ -142,6 +142,18 @@ def field_names(cls: Any) -> tuple[str, ...]:
 def is_savable(cls: Any) -> bool:
     """True for a dataclass whose instances hold nothing but attributes."""
     return is_dataclass(cls) and cls.__new__ is object.__new__
+
+
+def held_in(state: Any) -> Iterator[Any]:
+    """A state, and all that it holds: in dataclasses, dicts, lists, tuples and sets."""
+    yield state
+    inner: Iterable[Any] = state if isinstance(state, list | tuple | set | frozenset) else ()
+    if is_dataclass(state) and not isinstance(state, type):
+        inner = attributes(state).values()
+    elif isinstance(state, Mapping):
+        inner = state.values()
+    for each in inner:
+        yield from held_in(each)
 
 
 def attributes(state: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.registry import is_ours
 from mpi_compress.messages.kinds import Compressed
 from mpi_compress.problem.scaled_vector import ScaledVector
-from mpi_compress.saving.frames import DTYPE, LENGTH, Frame, attributes, field_names, is_savable, name_of
+from mpi_compress.saving.frames import DTYPE, LENGTH, Frame, field_names, held_in, is_savable, name_of
 
 UNKNOWN: Any = object()
 """Stands for a first state that is not known."""
@@ -202,7 +202,7 @@ class _Reader:
         compressed vectors, and `ScaledVector`.
         """
         found: set[type] = {ScaledVector, *_subclasses(Compressed)}
-        own = {self._expected.algorithm, *_classes_in(self._first)}
+        own = {self._expected.algorithm, *(type(each) for each in held_in(self._first) if is_dataclass(each))}
         for cls in [*own]:
             with suppress(NameError, TypeError, AttributeError):
                 own.update(_dataclasses_in([*get_type_hints(cls).values()]))
@@ -219,17 +219,6 @@ _BUILD: dict[str, Callable[..., Any]] = {kind: getattr(_Reader, f"_{kind}") for 
 
 def _no_constant(name: str) -> Any:
     raise Damaged(f"{name} is no number of JSON")
-
-
-def _classes_in(state: Any) -> Iterator[type]:
-    if is_dataclass(state) and not isinstance(state, type):
-        yield type(state)
-        state = list(attributes(state).values())
-    if isinstance(state, dict):
-        state = [*state.values()]
-    if isinstance(state, list | tuple | set | frozenset):
-        for each in state:
-            yield from _classes_in(each)
 
 
 def _dataclasses_in(hints: list[Any]) -> Iterator[type]:

@@ -17,7 +17,7 @@ from helpers.running import run_of
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.figures import plotting as figures
-from mpi_compress.results import reader, summary, trying
+from mpi_compress.results import probing, reader, summary
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.targets import ResultRow
 from mpi_compress.results.tidy import difference
@@ -237,7 +237,7 @@ def test_a_value_changed_in_any_dataset_is_one_line_that_names_it(small_job, tmp
             with pytest.raises(mc.UserError) as error:
                 mc.read(run.file)
             assert str(error.value) == expected
-        assert trying.why_not(run.file) == expected
+        assert probing.complaint_of(run.file) == expected
         run.file.write_bytes(whole)
         changed += 1
     assert changed > 20
