@@ -46,14 +46,11 @@ def test_a_room_of_parts_is_the_module_of_that_name(name):
     assert getattr(mc, name.rpartition(".")[2]) is import_module(f"mpi_compress.{name}")
 
 
-@pytest.mark.parametrize(
-    ("room", "part"),
-    [
-        ("algorithms", "ef"), ("compressors", "top-k"), ("codecs", "rice"), ("costs", "packet"), ("losses", "logistic"),
-        ("models", "softmax"), ("penalties", "l2"), ("partitions", "shuffled"), ("metrics", "accuracy"), ("generators", "gspar"),
-        ("datasets", "gspar"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("room", "part"), [
+    ("algorithms", "ef"), ("compressors", "top-k"), ("codecs", "rice"), ("costs", "packet"), ("losses", "logistic"),
+    ("models", "softmax"), ("penalties", "l2"), ("partitions", "shuffled"), ("metrics", "accuracy"), ("generators", "gspar"),
+    ("datasets", "gspar"),
+])  # fmt: skip
 def test_a_room_of_parts_is_a_mapping_as_its_registry_is(room, part):
     parts = getattr(mc, room)
     assert parts[part].name == part

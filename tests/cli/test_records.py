@@ -70,16 +70,13 @@ def test_a_claim_of_too_few_bits_or_of_a_level_that_is_not_reached_does_not_hold
     assert "not reached: does not hold" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("records", "said"),
-    [
-        ([], "claims no record; [[record]] states one"),
-        ([record("gd", 1e-2, wire_bits=1)], "1.run gd GD"),
-        ([record("GD", 2e-2)], "wire_bits or wire_bits_up is required"),
-        ([record("GD", 2e-2, bits=3)], "1 bits"),
-        ([record("GD", 2e-2, wire_bits=1).replace("suboptimality", "round")], "to round"),
-    ],
-)
+@pytest.mark.parametrize(("records", "said"), [
+    ([], "claims no record; [[record]] states one"),
+    ([record("gd", 1e-2, wire_bits=1)], "1.run gd GD"),
+    ([record("GD", 2e-2)], "wire_bits or wire_bits_up is required"),
+    ([record("GD", 2e-2, bits=3)], "1 bits"),
+    ([record("GD", 2e-2, wire_bits=1).replace("suboptimality", "round")], "to round"),
+])  # fmt: skip
 def test_what_cannot_be_checked_is_one_line(records, said, tmp_path):
     done = checked(tmp_path, *records)
     assert done.returncode == 2

@@ -62,42 +62,36 @@ def test_what_is_done_is_not_submitted(small_job, tmp_path, capsys):
     assert nothing_left(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (["--time", "soon"], "--time: 'soon' is no time"),
-        (["--warn", "x min"], "--warn: 'x min' is no time"),
-        (["--time", "00:03:00"], "--time 00:03:00: is too short for a warning 2 min ahead"),
-        (["--nodes", "-1"], "--nodes -1"),
-        (["--nodes", "9", "--ntasks", "2"], "--nodes 9: is more than the 2 ranks of --ntasks"),
-        ([], "there is no sbatch here; --dry-run prints the script"),
-    ],
-)
+@pytest.mark.parametrize(("options", "complaint"), [
+    (["--time", "soon"], "--time: 'soon' is no time"),
+    (["--warn", "x min"], "--warn: 'x min' is no time"),
+    (["--time", "00:03:00"], "--time 00:03:00: is too short for a warning 2 min ahead"),
+    (["--nodes", "-1"], "--nodes -1"),
+    (["--nodes", "9", "--ntasks", "2"], "--nodes 9: is more than the 2 ranks of --ntasks"),
+    ([], "there is no sbatch here; --dry-run prints the script"),
+])  # fmt: skip
 def test_what_cannot_be_submitted_is_refused(options, complaint, small_job, tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     refused(["submit", small_job, "--out", tmp_path, *options], capfd, complaint)
     assert not list(tmp_path.rglob("submit*"))
 
 
-@pytest.mark.parametrize(
-    ("log", "words"),
-    [
-        (
-            "GD: goes on from round 3\nmpi-compress: a9a: no such set\nsrun: error: node1: task 0: Exited with exit code 2\n",
-            "a9a: no such set",
-        ),
-        (
-            "mpi-compress: rank 2: Traceback (most recent call last):\n  File x\n    y\nValueError: wrong\n\nmore\n",
-            "ValueError: wrong",
-        ),
-        ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\nPlease see the FAQ\n", "Killed (signal 9)"),
-        ("slurmstepd: error: *** JOB 1 CANCELLED DUE TO TIME LIMIT ***\n", "*** JOB 1 CANCELLED DUE TO TIME LIMIT ***"),
-        ("bash: line 9: module: command not found\n", "bash: line 9: module: command not found"),
-        ("earlier: not this one\nmpi-compress: the run failed:\n  File x, line 1\nValueError: no more\nafterwards\n", "ValueError: no more"),
-        ("earlier\nmpi-compress: it is full\nafterwards\n", "it is full"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("log", "words"), [
+    (
+        "GD: goes on from round 3\nmpi-compress: a9a: no such set\nsrun: error: node1: task 0: Exited with exit code 2\n",
+        "a9a: no such set",
+    ),
+    (
+        "mpi-compress: rank 2: Traceback (most recent call last):\n  File x\n    y\nValueError: wrong\n\nmore\n",
+        "ValueError: wrong",
+    ),
+    ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\nPlease see the FAQ\n", "Killed (signal 9)"),
+    ("slurmstepd: error: *** JOB 1 CANCELLED DUE TO TIME LIMIT ***\n", "*** JOB 1 CANCELLED DUE TO TIME LIMIT ***"),
+    ("bash: line 9: module: command not found\n", "bash: line 9: module: command not found"),
+    ("earlier: not this one\nmpi-compress: the run failed:\n  File x, line 1\nValueError: no more\nafterwards\n", "ValueError: no more"),
+    ("earlier\nmpi-compress: it is full\nafterwards\n", "it is full"),
+    ("", ""),
+])  # fmt: skip
 def test_the_last_words_of_a_task_say_why_it_ended(log, words, tmp_path):
     file = tmp_path / "slurm-1_0.out"
     file.write_text(log)

@@ -49,16 +49,13 @@ def test_a_field_without_a_default_is_needed():
         fields.converted(cls, {"x": 1.0}, "job")
 
 
-@pytest.mark.parametrize(
-    ("interval", "inside", "outside", "words"),
-    [
-        ("(0, 1]", [1e-300, 1, None], [0, -1, 1.1, float("nan"), float("inf")], "above 0 and at most 1"),
-        ("[0, 1)", [0.0, 0.99], [1.0, -0.1], "at least 0 and below 1"),
-        ("[0, 1]", [0.0, 1.0], [1.5, -0.1], "from 0 to 1"),
-        ("(0, inf)", [5e-324, 1e308], [0.0, float("inf"), float("nan")], "above 0"),
-        ("[1, inf]", [1.0, float("inf")], [0.99, float("nan")], "at least 1, or inf"),
-    ],
-)
+@pytest.mark.parametrize(("interval", "inside", "outside", "words"), [
+    ("(0, 1]", [1e-300, 1, None], [0, -1, 1.1, float("nan"), float("inf")], "above 0 and at most 1"),
+    ("[0, 1)", [0.0, 0.99], [1.0, -0.1], "at least 0 and below 1"),
+    ("[0, 1]", [0.0, 1.0], [1.5, -0.1], "from 0 to 1"),
+    ("(0, inf)", [5e-324, 1e308], [0.0, float("inf"), float("nan")], "above 0"),
+    ("[1, inf]", [1.0, float("inf")], [0.99, float("nan")], "at least 1, or inf"),
+])  # fmt: skip
 def test_a_number_out_of_its_interval_is_refused_from_a_job_and_from_python(interval, inside, outside, words):
     cls = make_dataclass("Mine", [("x", Annotated[float, fields.within(interval)] | None)], bases=(Part,), frozen=True)
     for value in inside:

@@ -27,15 +27,11 @@ up = { compressor = { name = "top-k", k = 3 } }
 """
 
 
-@pytest.mark.parametrize(
-    ("ranks", "settings"),
-    [
-        *((None, ()), (3, ("fold='tree'",))),
-        *(pytest.param(3, (f"exchange='{way}'",), marks=pytest.mark.slow) for way in ("p2p", "allgather")),
-        pytest.param(None, ("fold='tree'",), marks=pytest.mark.slow),
-    ],
-    ids=lambda given: str(given),
-)
+@pytest.mark.parametrize(("ranks", "settings"), [
+    *((None, ()), (3, ("fold='tree'",))),
+    *(pytest.param(3, (f"exchange='{way}'",), marks=pytest.mark.slow) for way in ("p2p", "allgather")),
+    pytest.param(None, ("fold='tree'",), marks=pytest.mark.slow),
+], ids=lambda given: str(given))  # fmt: skip
 def test_a_column_of_ones_own_takes_three_lines_and_is_counted_on_every_layout(ranks, settings, tmp_path):
     job = tmp_path / "job.toml"
     job.write_text(JOB)

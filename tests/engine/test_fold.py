@@ -37,15 +37,12 @@ def test_from_32_workers_on_it_sends_as_many_bits_to_points_that_differ_by_round
         assert tree.trace[column].tobytes() == order.trace[column].tobytes(), column
 
 
-@pytest.mark.parametrize(
-    ("method", "why"),
-    [
-        (({"name": "adiana"}, {"name": "random-k", "k": 9}), "adiana, as it is set here, needs each message"),
-        (({"name": "adef"}, {"name": "top-k", "k": 9}), "adef message"),
-        (({"name": "cat"}, {"name": "stochastic"}), "cat message"),
-        (({"name": "async-sgd", "step": 0.1},), "async-sgd, as it is set here, shares memory and sends no messages"),
-    ],
-)
+@pytest.mark.parametrize(("method", "why"), [
+    (({"name": "adiana"}, {"name": "random-k", "k": 9}), "adiana, as it is set here, needs each message"),
+    (({"name": "adef"}, {"name": "top-k", "k": 9}), "adef message"),
+    (({"name": "cat"}, {"name": "stochastic"}), "cat message"),
+    (({"name": "async-sgd", "step": 0.1},), "async-sgd, as it is set here, shares memory and sends no messages"),
+])  # fmt: skip
 def test_a_method_whose_master_needs_more_than_the_mean_is_refused(method, why, tmp_path):
     with pytest.raises(UserError, match=naming(f'workers.fold = "tree": {why} fold = "order" would do')):
         mc.run(job(*method, count=3, fold="tree"), out=tmp_path)

@@ -73,21 +73,18 @@ def test_the_name_is_given_or_follows_from_the_title():
     assert mc.load_job({k: v for k, v in JOB.items() if k != "title"}).name == "job"
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"stop": {"rounds": None}}, "stop.rounds: None was given; leave the key out"),
-        ({"algorithm": {"name": "gd", "step": len}}, "algorithm.step: <built-in function len> was given; a job holds text, numbers"),
-        ({"stop": {3: 4}}, "stop: 3 is no key; keys are text"),
-        ({"stop": 3}, "stop 3 [stop]"),
-        ({"run": {"label": "a"}}, "run"),
-        ({"name": "../a"}, r"name: '../a' was given; it should name a folder"),
-        ({"name": "/a"}, "name: '/a'"), ({"name": 3}, "name: 3"),
-        ({"log": {"metrics": ["acuracy"]}}, "log.metrics acuracy accuracy"),
-        ({"log": {"metrics": ["nonzeros", "nonzeros"]}}, "log.metrics nonzeros"),
-        ({"log": {"metrics": "nonzeros"}}, "log.metrics nonzeros"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    ({"stop": {"rounds": None}}, "stop.rounds: None was given; leave the key out"),
+    ({"algorithm": {"name": "gd", "step": len}}, "algorithm.step: <built-in function len> was given; a job holds text, numbers"),
+    ({"stop": {3: 4}}, "stop: 3 is no key; keys are text"),
+    ({"stop": 3}, "stop 3 [stop]"),
+    ({"run": {"label": "a"}}, "run"),
+    ({"name": "../a"}, r"name: '../a' was given; it should name a folder"),
+    ({"name": "/a"}, "name: '/a'"), ({"name": 3}, "name: 3"),
+    ({"log": {"metrics": ["acuracy"]}}, "log.metrics acuracy accuracy"),
+    ({"log": {"metrics": ["nonzeros", "nonzeros"]}}, "log.metrics nonzeros"),
+    ({"log": {"metrics": "nonzeros"}}, "log.metrics nonzeros"),
+])  # fmt: skip
 def test_a_wrong_dict_is_refused_in_one_line_with_its_key(change, said):
     with pytest.raises(mc.UserError, match=naming(said)):
         mc.load_job({**JOB, **change})
@@ -171,22 +168,19 @@ def test_a_metric_sees_a_copy_and_nan_where_x_is_not_finite(tmp_path):
     np.testing.assert_array_equal(run.trace["loss"], plain.trace["loss"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"metrics": {"loss": peak}}, "metrics: 'loss' is the name of another column; give it another"),
-        ({"metrics": {"seconds": peak}}, "metrics seconds"),
-        ({"metrics": {"label": peak}}, "metrics label"),
-        ({"metrics": {"nonzeros": peak}}, "metrics nonzeros"),
-        ({"metrics": {"a b": peak}}, "metrics: 'a b' is no name of a column"),
-        ({"metrics": {"a": 3}}, "metrics: a = 3 a function of x"),
-        ({"metrics": [peak]}, "metrics: functions of x by the names"),
-        ({"metrics": {"a": lambda x: x}}, "metrics: 'a': an array of float64 (20,) one real number"),
-        ({"metrics": {"a": lambda x: "1"}}, "metrics a 1"),
-        ({"on_row": 3}, "on_row: 3 a function of a record"),
-        ({"until": "loss < 1"}, "until: 'loss < 1' was given"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), [
+    ({"metrics": {"loss": peak}}, "metrics: 'loss' is the name of another column; give it another"),
+    ({"metrics": {"seconds": peak}}, "metrics seconds"),
+    ({"metrics": {"label": peak}}, "metrics label"),
+    ({"metrics": {"nonzeros": peak}}, "metrics nonzeros"),
+    ({"metrics": {"a b": peak}}, "metrics: 'a b' is no name of a column"),
+    ({"metrics": {"a": 3}}, "metrics: a = 3 a function of x"),
+    ({"metrics": [peak]}, "metrics: functions of x by the names"),
+    ({"metrics": {"a": lambda x: x}}, "metrics: 'a': an array of float64 (20,) one real number"),
+    ({"metrics": {"a": lambda x: "1"}}, "metrics a 1"),
+    ({"on_row": 3}, "on_row: 3 a function of a record"),
+    ({"until": "loss < 1"}, "until: 'loss < 1' was given"),
+])  # fmt: skip
 def test_wrong_functions_are_refused_in_one_line(tmp_path, arguments, said):
     with pytest.raises(mc.UserError, match=naming(said)):
         mc.run({**JOB, "log": {"metrics": ["nonzeros"]}}, out=tmp_path, **arguments)

@@ -95,49 +95,40 @@ def test_where_no_minimiser_exists_results_say_so_and_what_needs_one_is_refused(
         mc.run({**separable, "start": {"at": "optimum"}}, out=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("body", "complaint"),
-    [
-        ("return np.zeros(3), m - y", "mine value_and_slope (3,)"),
-        ("return (m - y) ** 2, m - y[:-1, None]", "'mine', value_and_slope: slopes have shape"),
-        ("return m - y", "mine value_and_slope float64"),
-        ("return (m - m) / (m - m), m", "'mine', value_and_slope: the value is NaN"),
-        ("return m, np.sqrt(-1 - m * m)", "'mine', value_and_slope: the slope is NaN for the label"),
-        ('return "much", "more"', "mine value_and_slope ()"),
-    ],
-)
+@pytest.mark.parametrize(("body", "complaint"), [
+    ("return np.zeros(3), m - y", "mine value_and_slope (3,)"),
+    ("return (m - y) ** 2, m - y[:-1, None]", "'mine', value_and_slope: slopes have shape"),
+    ("return m - y", "mine value_and_slope float64"),
+    ("return (m - m) / (m - m), m", "'mine', value_and_slope: the value is NaN"),
+    ("return m, np.sqrt(-1 - m * m)", "'mine', value_and_slope: the slope is NaN for the label"),
+    ('return "much", "more"', "mine value_and_slope ()"),
+])  # fmt: skip
 def test_a_loss_that_returns_something_wrong_is_named_in_one_line(tmp_path, body, complaint):
     with pytest.raises(UserError, match=naming(complaint)):
         played(tmp_path, LOSS.format(body), 'loss = "mine"')
 
 
-@pytest.mark.parametrize(
-    ("body", "complaint"),
-    [
-        ("return 0.0, x[:-1]", "'mine', loss_and_gradient: coordinates of the gradient (7,) (8,)"),
-        ("return 0.0, x / 0", "'mine', loss_and_gradient: the gradient is"),
-        ("return np.nan, x", "'mine', loss_and_gradient: the loss is NaN, where x is finite"),
-        ("return x", "mine loss_and_gradient float64 (8,)"),
-        ("return np.zeros(2), x", "'mine', loss_and_gradient: the loss has shape (2,)"),
-    ],
-)
+@pytest.mark.parametrize(("body", "complaint"), [
+    ("return 0.0, x[:-1]", "'mine', loss_and_gradient: coordinates of the gradient (7,) (8,)"),
+    ("return 0.0, x / 0", "'mine', loss_and_gradient: the gradient is"),
+    ("return np.nan, x", "'mine', loss_and_gradient: the loss is NaN, where x is finite"),
+    ("return x", "mine loss_and_gradient float64 (8,)"),
+    ("return np.zeros(2), x", "'mine', loss_and_gradient: the loss has shape (2,)"),
+])  # fmt: skip
 def test_a_model_that_returns_something_wrong_is_named_in_one_line(tmp_path, body, complaint):
     with pytest.raises(UserError, match=naming(complaint)):
         played(tmp_path, MODEL.format(body), 'model = "mine"')
 
 
-@pytest.mark.parametrize(
-    ("source", "objective", "missing"),
-    [
-        ('@mc.penalties.register("mine")\n@dataclass(frozen=True)\nclass Mine(mc.Penalty):\n    def value(self, x): return 0.0', 'loss = "huber", penalty = "mine"', "prox"),
-        (
-            '@mc.penalties.register("mine")\n@dataclass(frozen=True)\nclass Mine(mc.Penalty):\n    curvature = 1.0\n'
-            "    def value(self, x): return 0.0", 'loss = "huber", penalty = "mine"', "gradient",
-        ),
-        (MODEL.format("return x @ x - x.sum(), 2 * x - 1").replace('labels =', 'solver = "newton"\n    labels ='), 'model = "mine"', "hessian_product"),
-        (MODEL.format("return x @ x, 2 * x").replace('labels =', 'solver = "exact"\n    labels ='), 'model = "mine"', "minimise"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "objective", "missing"), [
+    ('@mc.penalties.register("mine")\n@dataclass(frozen=True)\nclass Mine(mc.Penalty):\n    def value(self, x): return 0.0', 'loss = "huber", penalty = "mine"', "prox"),
+    (
+        '@mc.penalties.register("mine")\n@dataclass(frozen=True)\nclass Mine(mc.Penalty):\n    curvature = 1.0\n'
+        "    def value(self, x): return 0.0", 'loss = "huber", penalty = "mine"', "gradient",
+    ),
+    (MODEL.format("return x @ x - x.sum(), 2 * x - 1").replace('labels =', 'solver = "newton"\n    labels ='), 'model = "mine"', "hessian_product"),
+    (MODEL.format("return x @ x, 2 * x").replace('labels =', 'solver = "exact"\n    labels ='), 'model = "mine"', "minimise"),
+])  # fmt: skip
 def test_a_method_that_a_part_states_and_does_not_define_is_named_in_one_line(tmp_path, source, objective, missing):
     with pytest.raises(UserError, match=rf"^[^\n]*'mine' defines no {missing}[^\n]*$"):
         played(tmp_path, source, objective)
@@ -202,26 +193,23 @@ def test_a_run_stops_at_a_gradient_norm(tmp_path):
     assert run.trace["grad_norm"][-1] <= 1e-3 < run.trace["grad_norm"][-2]
 
 
-@pytest.mark.parametrize(
-    ("objective", "algorithm", "complaint"),
-    [
-        ('loss = "huber", model = "softmax"', None, "objective: loss and model were given"),
-        ('loss = "softmax"', None, 'objective.loss: softmax is a model; write model = "softmax"'),
-        ('model = "huber"', None, 'objective.model: huber is a loss of a margin; write loss = "huber"'),
-        ('model = "sofmax"', None, "objective.model sofmax softmax"),
-        ('penalty = { name = "ration" }', None, "objective.penalty ration ratio"),
-        ('penalty = { name = "ratio", weigth = 1 }', None, "objective.penalty weigth weight"),
-        ('penalty = { name = "ratio", weight = -1 }', None, "objective.penalty: weight = -1 0"),
-        ('penalty = { name = "l1", weight = 1 }', '{ name = "dasha" }', "objective.penalty: 'l1' is not smooth, and dasha has no step"),
-        ('penalty = { name = "ratio", weight = 1 }, mu = 1, regularizer = "master"', '{ name = "cat" }', "'ratio' is at the master"),
-        ("smoothness = 0", None, "objective smoothness 0.0 0"),
-        ('smoothness = "guess"', None, "objective.smoothness: 'guess' was given"),
-        ('f_star = "lowest"', None, "objective.f_star: 'lowest' was given"),
-        ('loss = { name = "huber", delta = 0 }', None, "objective.loss.delta 0 0"),
-        ('model = "softmax"', None, "data: one.svm has one class only"),
-        ('model = { name = "quadratic", dim = 5 }', None, "objective.model: quadratic needs data = { generator = \"tridiagonal\""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("objective", "algorithm", "complaint"), [
+    ('loss = "huber", model = "softmax"', None, "objective: loss and model were given"),
+    ('loss = "softmax"', None, 'objective.loss: softmax is a model; write model = "softmax"'),
+    ('model = "huber"', None, 'objective.model: huber is a loss of a margin; write loss = "huber"'),
+    ('model = "sofmax"', None, "objective.model sofmax softmax"),
+    ('penalty = { name = "ration" }', None, "objective.penalty ration ratio"),
+    ('penalty = { name = "ratio", weigth = 1 }', None, "objective.penalty weigth weight"),
+    ('penalty = { name = "ratio", weight = -1 }', None, "objective.penalty: weight = -1 0"),
+    ('penalty = { name = "l1", weight = 1 }', '{ name = "dasha" }', "objective.penalty: 'l1' is not smooth, and dasha has no step"),
+    ('penalty = { name = "ratio", weight = 1 }, mu = 1, regularizer = "master"', '{ name = "cat" }', "'ratio' is at the master"),
+    ("smoothness = 0", None, "objective smoothness 0.0 0"),
+    ('smoothness = "guess"', None, "objective.smoothness: 'guess' was given"),
+    ('f_star = "lowest"', None, "objective.f_star: 'lowest' was given"),
+    ('loss = { name = "huber", delta = 0 }', None, "objective.loss.delta 0 0"),
+    ('model = "softmax"', None, "data: one.svm has one class only"),
+    ('model = { name = "quadratic", dim = 5 }', None, "objective.model: quadratic needs data = { generator = \"tridiagonal\""),
+])  # fmt: skip
 def test_a_wrong_problem_is_refused_in_one_line(tmp_path, objective, algorithm, complaint):
     up = '\n[up]\ncompressor = { name = "top-k", k = 2 }\n' if algorithm else ""
     data = 'generator = "gspar", samples = 30, dim = 8'

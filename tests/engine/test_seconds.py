@@ -31,14 +31,11 @@ stop = { rounds = 10, seconds = 60 }
 """
 
 
-@pytest.mark.parametrize(
-    ("every", "checkpoint", "fold"),
-    [
-        (1, '"1 h"', "order"),
-        *(pytest.param(10, *rest, marks=pytest.mark.slow) for rest in (('"1 h"', "order"), ("1", "order"))),
-        (10, '"1 h"', "tree"),
-    ],
-)
+@pytest.mark.parametrize(("every", "checkpoint", "fold"), [
+    (1, '"1 h"', "order"),
+    *(pytest.param(10, *rest, marks=pytest.mark.slow) for rest in (('"1 h"', "order"), ("1", "order"))),
+    (10, '"1 h"', "tree"),
+])  # fmt: skip
 def test_an_answer_that_is_under_way_is_on_the_clock(every, checkpoint, fold, tmp_path):
     """Rank 0 has sent it, and evaluates (every round, or at the end alone), saves or counts; the workers hear it meanwhile."""
     (tmp_path / "late.py").write_text(LATE)

@@ -27,14 +27,11 @@ def test_the_tail_is_the_median_of_each_tenth():
     assert few.last == 1.0
 
 
-@pytest.mark.parametrize(
-    ("values", "still"),
-    [
-        (0.97**K, True), (0.998**K, True), (1 / (1 + K), True), (1 / np.sqrt(1 + K), True), (0.97**K * NOISE, True),
-        (np.maximum(0.9**K, 0.01), False), (np.maximum(0.97**K, 0.97**150), False), (0.01 * NOISE, False), (0.01 + 0.9**K, False),
-        (np.where(K < 100, 1.0, 0.01) * np.ones(K.size), False), (1.01**K, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "still"), [
+    (0.97**K, True), (0.998**K, True), (1 / (1 + K), True), (1 / np.sqrt(1 + K), True), (0.97**K * NOISE, True),
+    (np.maximum(0.9**K, 0.01), False), (np.maximum(0.97**K, 0.97**150), False), (0.01 * NOISE, False), (0.01 + 0.9**K, False),
+    (np.where(K < 100, 1.0, 0.01) * np.ones(K.size), False), (1.01**K, False),
+])  # fmt: skip
 def test_slow_is_still_falling_and_flat_is_a_floor(values, still):
     assert falls(values) == still
 

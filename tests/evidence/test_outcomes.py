@@ -21,13 +21,10 @@ def outcome(*data):
     return Outcome(Path("job.toml"), "job", "", parse_job(tables, "job", Path(), {}))
 
 
-@pytest.mark.parametrize(
-    ("data", "kind"),
-    [
-        ([GENERATED], "generated"), ([FILE], "real"), ([STAND_IN], "substitute"), ([FILE, FILE], "real"), ([GENERATED, FILE], "generated"),
-        ([FILE, GENERATED], "generated"), ([FILE, STAND_IN], "substitute"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "kind"), [
+    ([GENERATED], "generated"), ([FILE], "real"), ([STAND_IN], "substitute"), ([FILE, FILE], "real"), ([GENERATED, FILE], "generated"),
+    ([FILE, GENERATED], "generated"), ([FILE, STAND_IN], "substitute"),
+])  # fmt: skip
 def test_one_run_on_generated_data_makes_a_job_one_of_generated_data(data, kind):
     assert outcome(*data).kind == kind
 
@@ -40,13 +37,10 @@ def test_what_was_not_run_says_why_where_that_is_known():
     assert (found.counted, found.title) == ("–", "job")
 
 
-@pytest.mark.parametrize(
-    ("data", "basis", "group"),
-    [
-        (GENERATED, "paper", "paper"), (FILE, "paper", "paper"), (STAND_IN, "paper", "elsewhere"), (FILE, "other data", "elsewhere"),
-        (STAND_IN, "ours", "ours"), (FILE, "ours", "ours"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "basis", "group"), [
+    (GENERATED, "paper", "paper"), (FILE, "paper", "paper"), (STAND_IN, "paper", "elsewhere"), (FILE, "other data", "elsewhere"),
+    (STAND_IN, "ours", "ours"), (FILE, "ours", "ours"),
+])  # fmt: skip
 def test_a_paper_s_claim_on_a_stand_in_or_on_other_data_is_not_in_the_paper_s_setting(data, basis, group):
     claim = Claim("1", "says", "loss('run 0')", "> 0", basis)
     assert outcome(data).group(Verdict(claim, [1.0])) == group

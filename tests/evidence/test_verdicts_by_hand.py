@@ -188,13 +188,10 @@ def test_a_claim_stands_with_the_papers_elsewhere_or_with_ours(six):
     assert counted(each.outcome for each in several) == "1 of 4 holds, 1 does not, 1 undecided, 1 not run"
 
 
-@pytest.mark.parametrize(
-    ("values", "between", "ours"),
-    [
-        ([np.inf], [(170.0, np.inf)], "≥ 170"), ([np.inf], [(np.inf, np.inf)], "inf"), ([np.inf], [], "inf"), ([5.0], [(4.0, 6.0)], "5"),
-        ([np.nan], [], "–"), ([], [], "–"), ([1.0, np.inf, np.inf], [(0.5, 2.0), (3.0, np.inf), (4.0, np.inf)], "≥ 3"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "between", "ours"), [
+    ([np.inf], [(170.0, np.inf)], "≥ 170"), ([np.inf], [(np.inf, np.inf)], "inf"), ([np.inf], [], "inf"), ([5.0], [(4.0, 6.0)], "5"),
+    ([np.nan], [], "–"), ([], [], "–"), ([1.0, np.inf, np.inf], [(0.5, 2.0), (3.0, np.inf), (4.0, np.inf)], "≥ 3"),
+])  # fmt: skip
 def test_a_value_that_is_only_known_to_be_no_less_says_so(values, between, ours):
     assert Verdict(Claim("X", "so", "1", "> 0"), values, between=between).ours == ours
 

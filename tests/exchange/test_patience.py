@@ -93,13 +93,10 @@ def process_of(rank: int, program: subprocess.Popen) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("exchange", "crowded", "hung"),
-    [
-        *(("p2p", crowded, hung) for crowded in "10" for hung in (2, 0)),
-        *(("allgather", "1", hung) for hung in (2, 0)),
-    ],
-)
+@pytest.mark.parametrize(("exchange", "crowded", "hung"), [
+    *(("p2p", crowded, hung) for crowded in "10" for hung in (2, 0)),
+    *(("allgather", "1", hung) for hung in (2, 0)),
+])  # fmt: skip
 def test_a_rank_that_hangs_is_named_and_what_was_saved_goes_on_to_the_same_bytes(exchange, crowded, hung, job):
     file = job(f'exchange = "{exchange}"\npatience = "10 s"')  # a rank without a core is quiet for seconds
     program = started(file, 3, MARK=str(file), MPI_COMPRESS_CROWDED=crowded)

@@ -75,15 +75,11 @@ def test_in_one_process_a_failing_run_lets_the_others_go_on(failing_job, tmp_pat
     assert "broken on purpose" in command("plan", job, "--out", tmp_path).stdout
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {"SLURM_NTASKS": "5", "SLURM_PROCID": "0"},
-        {"SLURM_STEP_NUM_TASKS": "5", "SLURM_NTASKS": "5", "SLURM_PROCID": "0"},
-        {"OMPI_COMM_WORLD_SIZE": "5", "OMPI_COMM_WORLD_RANK": "0"},
-    ],
-    ids=["sbatch", "srun", "another MPI's mpiexec"],
-)
+@pytest.mark.parametrize("variables", [
+    {"SLURM_NTASKS": "5", "SLURM_PROCID": "0"},
+    {"SLURM_STEP_NUM_TASKS": "5", "SLURM_NTASKS": "5", "SLURM_PROCID": "0"},
+    {"OMPI_COMM_WORLD_SIZE": "5", "OMPI_COMM_WORLD_RANK": "0"},
+], ids=["sbatch", "srun", "another MPI's mpiexec"])  # fmt: skip
 def test_several_tasks_where_mpi_sees_one_rank_stop_with_one_line(variables, small_job, tmp_path):
     done = command("run", small_job, "--out", tmp_path, **variables)
     assert done.returncode == 2

@@ -23,21 +23,18 @@ def shown(ax, unit, scale, ends):
     return unit, form(1500.0, 0), form(float(ends[1]), 0)
 
 
-@pytest.mark.parametrize(
-    ("unit", "scale", "ends", "wanted"),
-    [
-        ("bit", "linear", (0, 2e6), ("Mbit", "0.0015", "2")),
-        ("bit", "linear", (0, 2000), ("kbit", "1.5", "2")),
-        ("bit", "linear", (0, 999), ("bit", "1500", "999")),
-        ("bit", "linear", (0, 1e17), ("Tbit", "1.5e-09", "100000")),
-        ("s", "linear", (0, 2e-3), ("ms", "1.5e+06", "2")),
-        ("s", "linear", (0, 2e-9), ("µs", "1.5e+09", "0.002")),
-        ("bit", "log", (2e5, 2e6), ("Mbit", "0.0015", "2")),
-        ("", "linear", (0, 10_000), ("", "1.5 k", "10 k")),
-        ("", "log", (1000, 11_999), ("", "1.5 k", "11.999 k")),
-        ("", "log", (1000, 9000), ("", "1500", "9000")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("unit", "scale", "ends", "wanted"), [
+    ("bit", "linear", (0, 2e6), ("Mbit", "0.0015", "2")),
+    ("bit", "linear", (0, 2000), ("kbit", "1.5", "2")),
+    ("bit", "linear", (0, 999), ("bit", "1500", "999")),
+    ("bit", "linear", (0, 1e17), ("Tbit", "1.5e-09", "100000")),
+    ("s", "linear", (0, 2e-3), ("ms", "1.5e+06", "2")),
+    ("s", "linear", (0, 2e-9), ("µs", "1.5e+09", "0.002")),
+    ("bit", "log", (2e5, 2e6), ("Mbit", "0.0015", "2")),
+    ("", "linear", (0, 10_000), ("", "1.5 k", "10 k")),
+    ("", "log", (1000, 11_999), ("", "1.5 k", "11.999 k")),
+    ("", "log", (1000, 9000), ("", "1500", "9000")),
+])  # fmt: skip
 def test_an_axis_has_a_prefix_for_its_end(ax, unit, scale, ends, wanted):
     assert shown(ax, unit, scale, ends) == wanted
 
@@ -68,17 +65,14 @@ def test_small_numbers_without_a_unit_are_left_to_matplotlib(ax):
     assert ax.xaxis.get_major_formatter() is before
 
 
-@pytest.mark.parametrize(
-    ("figure", "wanted"),
-    [
-        ({"x": "round", "y": "loss"}, ("linear", "linear")),
-        ({"x": "round", "y": "suboptimality"}, ("linear", "log")),
-        ({"x": "T", "y": "loss"}, ("log", "log")),
-        ({"x": "round", "y": "wire_bits", "at": {"loss": 0.5}}, ("log", "log")),
-        ({"x": "round", "y": "suboptimality, loss", "yscale": "linear"}, ("linear", "linear")),
-        ({"x": "round", "y": "loss", "xscale": "log"}, ("log", "linear")),
-    ],
-)
+@pytest.mark.parametrize(("figure", "wanted"), [
+    ({"x": "round", "y": "loss"}, ("linear", "linear")),
+    ({"x": "round", "y": "suboptimality"}, ("linear", "log")),
+    ({"x": "T", "y": "loss"}, ("log", "log")),
+    ({"x": "round", "y": "wire_bits", "at": {"loss": 0.5}}, ("log", "log")),
+    ({"x": "round", "y": "suboptimality, loss", "yscale": "linear"}, ("linear", "linear")),
+    ({"x": "round", "y": "loss", "xscale": "log"}, ("log", "linear")),
+])  # fmt: skip
 def test_scales_suit_their_columns_unless_the_figure_says_one(figure, wanted):
     assert axes.scales(FigureTable(**figure)) == wanted
 
@@ -99,14 +93,11 @@ def test_an_entry_of_a_legend_is_at_most_as_long_as_a_line():
     assert axes.entry("_hidden", 48) == " _hidden", "Matplotlib leaves out what begins with _"
 
 
-@pytest.mark.parametrize(
-    ("value", "end", "text"),
-    [
-        (1e4, None, "10 k"), (9999.0, None, "9999"), (1e6, None, "1 M"), (999_999.0, None, "999.999 k"), (2e9, None, "2 G"),
-        (3e20, None, "300000 P"), (-2e6, None, "-2 M"), (-2e6, 1e9, "-0.002 G"), (1e-3, None, "0.001"), (9.99e-4, None, "9.99·10⁻⁴"),
-        (-1e-4, 1.0, "-1·10⁻⁴"), (0.0, None, "0"), (0.02, None, "0.02"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "end", "text"), [
+    (1e4, None, "10 k"), (9999.0, None, "9999"), (1e6, None, "1 M"), (999_999.0, None, "999.999 k"), (2e9, None, "2 G"),
+    (3e20, None, "300000 P"), (-2e6, None, "-2 M"), (-2e6, 1e9, "-0.002 G"), (1e-3, None, "0.001"), (9.99e-4, None, "9.99·10⁻⁴"),
+    (-1e-4, 1.0, "-1·10⁻⁴"), (0.0, None, "0"), (0.02, None, "0.02"),
+])  # fmt: skip
 def test_numbers_have_a_prefix_from_10_000_on_and_powers_of_ten_below_a_thousandth(value, end, text):
     assert words.number(value, end) == text
 

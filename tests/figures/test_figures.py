@@ -172,14 +172,11 @@ def test_names_keep_only_what_differs():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changed", "says"),
-    [
-        ('runs = ["*, c2 = 0.3"]', "figure.panel 1.runs"),
-        ('runs = "*"', "figure.panel 1.runs: '*' was given"),
-        ('run = ["*"]', "run runs"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "says"), [
+    ('runs = ["*, c2 = 0.3"]', "figure.panel 1.runs"),
+    ('runs = "*"', "figure.panel 1.runs: '*' was given"),
+    ('run = ["*"]', "run runs"),
+])  # fmt: skip
 def test_a_panel_of_nothing_is_refused(changed, says, tmp_path):
     file = tmp_path / "job.toml"
     file.write_text(JOB.replace('runs = ["*, c2 = 0.25"]', changed))

@@ -72,16 +72,12 @@ SORTED = "i = np.sort(np.argpartition(np.abs(v), -3)[-3:]).astype(np.uint32); re
 
 
 @pytest.mark.parametrize("codec", ["fixed", "bitmap", "rice", "entropy", "elias-omega", "auto"])
-@pytest.mark.parametrize(
-    "body",
-    [
-        "i = np.argpartition(np.abs(v), -3)[-3:]; return mc.Sparse(v.size, i, v[i])",
-        "i = np.argsort(-np.abs(v))[:3]; return mc.Sparse(v.size, i, v[i])",
-        "i = np.argsort(-np.abs(v))[:3].astype(np.int16); return mc.Sparse(v.size, i[::-1], v[i][::-1])",
-        "i = np.argsort(-np.abs(v))[:3]; return mc.Sparse(v.size, list(i), list(v[i]))",
-    ],
-    ids=["partitioned", "by size", "slices", "lists"],
-)
+@pytest.mark.parametrize("body", [
+    "i = np.argpartition(np.abs(v), -3)[-3:]; return mc.Sparse(v.size, i, v[i])",
+    "i = np.argsort(-np.abs(v))[:3]; return mc.Sparse(v.size, i, v[i])",
+    "i = np.argsort(-np.abs(v))[:3].astype(np.int16); return mc.Sparse(v.size, i[::-1], v[i][::-1])",
+    "i = np.argsort(-np.abs(v))[:3]; return mc.Sparse(v.size, list(i), list(v[i]))",
+], ids=["partitioned", "by size", "slices", "lists"])  # fmt: skip
 def test_indices_may_come_in_any_order_and_type(body, codec, tmp_path):
     expected = played(tmp_path, compressor(SORTED), codec=codec)
     found = played(tmp_path, compressor(body), codec=codec)
@@ -224,21 +220,17 @@ def test_an_algorithm_may_pack_what_is_of_another_type_or_not_side_by_side(tmp_p
     np.testing.assert_allclose(short.x, right.x, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("natural", "careful"),
-    [
-        ("g = f.gradient(node.x); g *= 2", "g = 2 * f.gradient(node.x)"),
-        ("g = f.gradient(node.x) + f.gradient(0.9 * node.x)", "g = f.gradient(node.x).copy(); g = g + f.gradient(0.9 * node.x)"),
-        (
-            "y = node.x.copy(); [y.__isub__(0.01 * f.gradient(y)) for _ in range(5)]; g = node.x - y",
-            "import functools; g = node.x - functools.reduce(lambda y, _: y - 0.01 * f.gradient(y), range(5), node.x)",
-        ),
-        ("r = np.arange(3); g = f.gradient(node.x, r); h = f.gradient(node.x, r + 1); g = g - h / 2",
-         "r = np.arange(3, dtype=np.uint64); g = 1.0 * f.gradient(node.x, r); g -= f.gradient(node.x, r + np.uint64(1)) / 2"),
-        ("g = f.gradient(list(node.x))", "g = f.gradient(node.x)"),
-    ],
-    ids=["in place", "two points", "local steps", "rows", "a list"],
-)  # fmt: skip
+@pytest.mark.parametrize(("natural", "careful"), [
+    ("g = f.gradient(node.x); g *= 2", "g = 2 * f.gradient(node.x)"),
+    ("g = f.gradient(node.x) + f.gradient(0.9 * node.x)", "g = f.gradient(node.x).copy(); g = g + f.gradient(0.9 * node.x)"),
+    (
+        "y = node.x.copy(); [y.__isub__(0.01 * f.gradient(y)) for _ in range(5)]; g = node.x - y",
+        "import functools; g = node.x - functools.reduce(lambda y, _: y - 0.01 * f.gradient(y), range(5), node.x)",
+    ),
+    ("r = np.arange(3); g = f.gradient(node.x, r); h = f.gradient(node.x, r + 1); g = g - h / 2",
+     "r = np.arange(3, dtype=np.uint64); g = 1.0 * f.gradient(node.x, r); g -= f.gradient(node.x, r + np.uint64(1)) / 2"),
+    ("g = f.gradient(list(node.x))", "g = f.gradient(node.x)"),
+], ids=["in place", "two points", "local steps", "rows", "a list"])  # fmt: skip
 def test_gradients_may_be_kept_and_changed(natural, careful, tmp_path):
     runs = [
         played(tmp_path, algorithm(f"{g}; return self.up.pack(g, t)"), **TOP)
@@ -535,15 +527,11 @@ def test_a_generator_may_give_lists_and_chunks(made, tmp_path):
     assert np.array_equal(played(tmp_path, GENERATOR.format(made=made), **OWN_DATA).x, expected.x)
 
 
-@pytest.mark.parametrize(
-    ("source", "old", "new", "parts"),
-    [
-        (compressor(SORTED), "[-3:]", "[-2:]", {}),
-        (algorithm(), "-0.1", "-0.05", TOP),
-        (GENERATOR.format(made="return a, y"), "return a, y", "return 2 * a, y", OWN_DATA),
-    ],
-    ids=["compressor", "algorithm", "generator"],
-)
+@pytest.mark.parametrize(("source", "old", "new", "parts"), [
+    (compressor(SORTED), "[-3:]", "[-2:]", {}),
+    (algorithm(), "-0.1", "-0.05", TOP),
+    (GENERATOR.format(made="return a, y"), "return a, y", "return 2 * a, y", OWN_DATA),
+], ids=["compressor", "algorithm", "generator"])  # fmt: skip
 def test_a_part_that_was_changed_is_run_again_and_one_that_was_not_is_not(source, old, new, parts, tmp_path):
     file = written(tmp_path, source, **parts)
     (first,) = mc.run(mc.load_job(file), out=tmp_path)
@@ -719,17 +707,14 @@ class Mine(Server):
     assert mc.load_job(file).runs[0].run_id != before
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("from mpi_compress.compressors import TopK", "now it is mpi_compress.messages.compressors.top_k.TopK"),
-        ("from mpi_compress.link import Pair", ""),
-        ("import mpi_compress.objective", "mpi_compress.problem.objective"),
-        ("from mpi_compress.problem import Objective", "mpi_compress.Objective"),
-        ("from mpi_compress.algorithms.product import AddsUp", "mpi_compress.Estimator adds_up = True"),
-        ("mc.ScalarLink", "mpi_compress.messages.link.ScalarLink"),
-    ],
-)
+@pytest.mark.parametrize(("line", "says"), [
+    ("from mpi_compress.compressors import TopK", "now it is mpi_compress.messages.compressors.top_k.TopK"),
+    ("from mpi_compress.link import Pair", ""),
+    ("import mpi_compress.objective", "mpi_compress.problem.objective"),
+    ("from mpi_compress.problem import Objective", "mpi_compress.Objective"),
+    ("from mpi_compress.algorithms.product import AddsUp", "mpi_compress.Estimator adds_up = True"),
+    ("mc.ScalarLink", "mpi_compress.messages.link.ScalarLink"),
+])  # fmt: skip
 def test_what_has_moved_is_named_with_the_line_and_the_new_name(line, says, tmp_path):
     file = written(tmp_path, f"\n{line}\n" + compressor(SORTED))
     number = (HEAD + "\n").count("\n") + 1
@@ -743,14 +728,11 @@ def test_a_method_of_ones_own_that_is_called_may_have_any_name(tmp_path):
     assert played(tmp_path, source, **TOP).status == "complete"
 
 
-@pytest.mark.parametrize(
-    ("sends", "says"),
-    [
-        ("return self.down.pack(f.gradient(node.x), t)", "mine, worker_sends: its receivers cannot read what was sent"),
-        ("return self.up.pack(f.gradient(node.x)[:5], t)", "pack: coordinates have shape (5,); it should be (20,)"),
-        ("return self.up.pack(self.gamma(t.k) * f.gradient(node.x), t)", "step = None is no number; a class with steps has the field"),
-    ],
-)
+@pytest.mark.parametrize(("sends", "says"), [
+    ("return self.down.pack(f.gradient(node.x), t)", "mine, worker_sends: its receivers cannot read what was sent"),
+    ("return self.up.pack(f.gradient(node.x)[:5], t)", "pack: coordinates have shape (5,); it should be (20,)"),
+    ("return self.up.pack(self.gamma(t.k) * f.gradient(node.x), t)", "step = None is no number; a class with steps has the field"),
+])  # fmt: skip
 def test_an_error_of_a_plugin_names_its_file_and_its_line(sends, says, tmp_path):
     file = written(tmp_path, algorithm(sends), **TOP)
     with pytest.raises(UserError, match=naming(says)) as caught:

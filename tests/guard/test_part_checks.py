@@ -42,13 +42,10 @@ def test_the_packages_parts_are_what_they_state(kind, name):
     assert mc.testing.check(registry[name](**PARAMETERS[name]) if name in PARAMETERS else registry[name])
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        *("compressors random-k", "codecs rice", "costs wire", "losses huber", "penalties group", "penalties ratio"),
-        *("algorithms diana", "algorithms marina-p", "partitions dirichlet", "metrics nonzeros", "generators tridiagonal"),
-    ],
-)
+@pytest.mark.parametrize("part", [
+    *("compressors random-k", "codecs rice", "costs wire", "losses huber", "penalties group", "penalties ratio"),
+    *("algorithms diana", "algorithms marina-p", "partitions dirichlet", "metrics nonzeros", "generators tridiagonal"),
+])  # fmt: skip
 def test_a_part_of_each_kind_is_what_it_states(part):
     kind, name = part.split()
     assert mc.testing.check(getattr(mc, kind)[name])

@@ -122,14 +122,11 @@ def test_a_file_that_is_no_job_is_named(tmp_path):
         load_job(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("import sys; sys.exit(7)", "ends the program on import: SystemExit: 7"),
-        (r"raise RuntimeError('first\nsecond')", "fails on import: RuntimeError: first second"),
-        ("import no_such_module_here", "no module 'no_such_module_here'"),
-    ],
-)
+@pytest.mark.parametrize(("text", "complaint"), [
+    ("import sys; sys.exit(7)", "ends the program on import: SystemExit: 7"),
+    (r"raise RuntimeError('first\nsecond')", "fails on import: RuntimeError: first second"),
+    ("import no_such_module_here", "no module 'no_such_module_here'"),
+])  # fmt: skip
 def test_a_plugin_that_cannot_be_imported_is_one_line(text, complaint, tmp_path):
     name = f"plugin_of_{len(text)}"
     (tmp_path / f"{name}.py").write_text(text)
@@ -137,14 +134,11 @@ def test_a_plugin_that_cannot_be_imported_is_one_line(text, complaint, tmp_path)
         job(f'plugins = ["{name}"]\n{BASE}', tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("tables", "words"),
-    [
-        ('[[run]]\nlabel = "a\\nb"', "cannot be printed"), ('[[full.run]]\nlabel = "a\\nb"', "cannot be printed"),
-        ("[workers]\ncount = 0", "workers: count = 0"), ('[grid]\n"workers.count" = [2, "x"]', "workers.count: 'x'"),
-        ('[figure]\nxscale = "cubic"', "figure.xscale: 'cubic'"), ('[up]\ncompressor = "none-such"', "up.compressor"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("tables", "words"), [
+    ('[[run]]\nlabel = "a\\nb"', "cannot be printed"), ('[[full.run]]\nlabel = "a\\nb"', "cannot be printed"),
+    ("[workers]\ncount = 0", "workers: count = 0"), ('[grid]\n"workers.count" = [2, "x"]', "workers.count: 'x'"),
+    ('[figure]\nxscale = "cubic"', "figure.xscale: 'cubic'"), ('[up]\ncompressor = "none-such"', "up.compressor"),
+])  # fmt: skip
 def test_labels_and_tables_without_parts_are_checked_before_a_plugin_is_imported(tables, words, tmp_path, capsys):
     (tmp_path / "speaks.py").write_text("print('imported')")
     with pytest.raises(UserError, match=naming(words)):

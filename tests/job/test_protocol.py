@@ -114,22 +114,19 @@ def test_settings_that_read_alike_have_trials_of_their_own(job):
     assert [(part.levels, part.bucket) for part in parts] == [(8, 4), (4, 8)]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('"c.libsvm"', '"a.libsvm"', "EF21 a.libsvm"),
-        ("seed = [10, 11]", "seed = [10, 1]", "EF21 seed 1"),
-        ("draw = 4", "draw = 3", "EF21 3 candidates = 4"),
-        ('untuned = ["plain"]', "", "plain 4 untuned"),
-        ("draw = 4", "draw = 4\nby = \"round\"", "EF21 tune.by"),
-        ("draw = 4", "draw = 7", "draw = 7 6 candidates"),
-        ('"algorithm.step" = ["theory", "4 theory", "16 theory"]', '"algorithm.step" = "theory"', "algorithm.step 'theory' list"),
-        ('"algorithm.step" = [', '"algoritm.step" = [', "algoritm algorithm"),
-        ("draw = 4", 'parameter = "algorithm.step"', "parameter candidates"),
-        ('"data.path" = ["a.libsvm", "b.libsvm"], ', "", "on data.name"),
-        ("candidates = 4\nto", "to", "candidates"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ('"c.libsvm"', '"a.libsvm"', "EF21 a.libsvm"),
+    ("seed = [10, 11]", "seed = [10, 1]", "EF21 seed 1"),
+    ("draw = 4", "draw = 3", "EF21 3 candidates = 4"),
+    ('untuned = ["plain"]', "", "plain 4 untuned"),
+    ("draw = 4", "draw = 4\nby = \"round\"", "EF21 tune.by"),
+    ("draw = 4", "draw = 7", "draw = 7 6 candidates"),
+    ('"algorithm.step" = ["theory", "4 theory", "16 theory"]', '"algorithm.step" = "theory"', "algorithm.step 'theory' list"),
+    ('"algorithm.step" = [', '"algoritm.step" = [', "algoritm algorithm"),
+    ("draw = 4", 'parameter = "algorithm.step"', "parameter candidates"),
+    ('"data.path" = ["a.libsvm", "b.libsvm"], ', "", "on data.name"),
+    ("candidates = 4\nto", "to", "candidates"),
+])  # fmt: skip
 def test_what_the_protocol_rules_out_is_refused_before_anything_runs(job, old, new, says):
     assert old in JOB
     job.write_text(JOB.replace(old, new, 1))

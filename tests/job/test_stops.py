@@ -109,18 +109,15 @@ def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(stop, job, tmp_pa
         assert_equal(one, other)
 
 
-@pytest.mark.parametrize(
-    ("stop", "complaint"),
-    [
-        ("staled = {}", "stop staled stalled"),
-        ("stalled = 3", "stop.stalled: 3 a table of its parameters"),
-        ("stalled = { row = 3 }", "stop.stalled row rows"),
-        ("stalled = { rows = 'a' }", "stop.stalled.rows a"),
-        ("odd = {}", "stop.odd: ends gives 3; it should be True, False, or why in words"),
-        ("odd = { answer = 'memory' }", "stop.odd: memory['loss'] = [ ; it should be a number by a name"),
-        ("odd = { answer = 'keeps' }", "odd Odd.seen"),
-    ],
-)
+@pytest.mark.parametrize(("stop", "complaint"), [
+    ("staled = {}", "stop staled stalled"),
+    ("stalled = 3", "stop.stalled: 3 a table of its parameters"),
+    ("stalled = { row = 3 }", "stop.stalled row rows"),
+    ("stalled = { rows = 'a' }", "stop.stalled.rows a"),
+    ("odd = {}", "stop.odd: ends gives 3; it should be True, False, or why in words"),
+    ("odd = { answer = 'memory' }", "stop.odd: memory['loss'] = [ ; it should be a number by a name"),
+    ("odd = { answer = 'keeps' }", "odd Odd.seen"),
+])  # fmt: skip
 def test_a_wrong_stop_is_refused_in_one_line(stop, complaint, job, tmp_path):
     with pytest.raises(UserError, match=naming(complaint)):
         mc.run(mc.load_job(job(f"{stop}")), out=tmp_path)

@@ -53,13 +53,10 @@ def test_a_range_of_powers_is_a_list_of_formulas():
     assert len(powers("2^-6..2^10 theory")) == 17
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("theory", "range of powers"), ("2^1..3^2 theory", "range of powers"), ("2^3..2^1 theory", "the least first"),
-        ("2^0..2^64 theory", "from 1 to 64"), ("1^0..1^2 theory", "powers of 2 or more"), ("2^0..2^1 1/(", "cannot be read"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "says"), [
+    ("theory", "range of powers"), ("2^1..3^2 theory", "range of powers"), ("2^3..2^1 theory", "the least first"),
+    ("2^0..2^64 theory", "from 1 to 64"), ("1^0..1^2 theory", "powers of 2 or more"), ("2^0..2^1 1/(", "cannot be read"),
+])  # fmt: skip
 def test_a_wrong_range_is_refused(text, says):
     with pytest.raises(ValueError, match=naming(says)):
         powers(text)
@@ -129,14 +126,11 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
     assert "; after 5,000 wire bits up, seeds 3, 4" in text
 
 
-@pytest.mark.parametrize(
-    ("values", "won", "ends"),
-    [
-        (["1/2 theory", "theory", "2 theory"], "theory", False), (["2 theory", "1/2 theory", "theory"], "2 theory", True),
-        ([1, 2, 3], 1, True), ([1, 2], 1, False), (["1/L", 0.5, 0.1], 0.1, False), (["a b", "c", "d"], "c", False),
-        ([[[0, 1]], 2, 3], 3, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "won", "ends"), [
+    (["1/2 theory", "theory", "2 theory"], "theory", False), (["2 theory", "1/2 theory", "theory"], "2 theory", True),
+    ([1, 2, 3], 1, True), ([1, 2], 1, False), (["1/L", 0.5, 0.1], 0.1, False), (["a b", "c", "d"], "c", False),
+    ([[[0, 1]], 2, 3], 3, False),
+])  # fmt: skip
 def test_the_end_of_a_grid_is_the_least_or_the_largest_number_of_one_unit(values, won, ends):
     assert at_end({"value": won, "tried": [[value, 0.0] for value in values]}) is ends
 
@@ -212,15 +206,12 @@ def test_a_value_that_the_search_does_not_end_at_is_called_not_settled_everywher
     assert any("(not settled)" in line for line in summary(run))
 
 
-@pytest.mark.parametrize(
-    ("changed", "says"),
-    [
-        ({"objective.f_star": "skip"}, 'no trial has a suboptimality with objective.f_star = "skip"'),
-        ({"log.evaluate": 4}, "log.evaluate 4"),
-        ({"tune.to": "test_accuracy>=0.9"}, "test_accuracy"), ({"tune.by": "bits_32_n"}, "'bits_32_n'"),
-        ({"tune.by": "model_seconds"}, "model_seconds"), ({"objective.mu": 0.0, "objective.penalty": "ratio"}, "f*"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "says"), [
+    ({"objective.f_star": "skip"}, 'no trial has a suboptimality with objective.f_star = "skip"'),
+    ({"log.evaluate": 4}, "log.evaluate 4"),
+    ({"tune.to": "test_accuracy>=0.9"}, "test_accuracy"), ({"tune.by": "bits_32_n"}, "'bits_32_n'"),
+    ({"tune.by": "model_seconds"}, "model_seconds"), ({"objective.mu": 0.0, "objective.penalty": "ratio"}, "f*"),
+])  # fmt: skip
 def test_what_can_never_be_tuned_is_refused_before_the_first_trial(changed, says, tmp_path):
     (tmp_path / "job.toml").write_text(RACE)
     with pytest.raises(mc.UserError, match=naming(says)):
@@ -320,14 +311,11 @@ def test_parameters_whose_keys_have_one_last_name_are_called_by_the_whole_key():
     assert in_words({"up": quantised, "algorithm.step": 1}) == "up = qsgd 15 max, entropy 32, step = 1"
 
 
-@pytest.mark.parametrize(
-    ("values", "place", "value"),
-    [
-        ("2^-1..2^1 theory", 3, "4 theory"), ("2^-1..2^1 theory", -2, "1/8 theory"), ("2^-1..2^1 theory", 1, "theory"),
-        ("10^0..10^1 1/L", 2, "100 (1/L)"), (["1/L", "3/L"], 2, "3 (3/L)"), ([0.1, 0.3, 0.6], 3, 1.2), ([0.6, 0.1, 0.3], -1, 0.0333333333333),
-        ([1, 2], 2, 4), ([1, 2], -1, 0.5), ([0, 0.5, 1], -1, None), (["a b", "c"], 2, None), ([2, 3], 2, 4),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "place", "value"), [
+    ("2^-1..2^1 theory", 3, "4 theory"), ("2^-1..2^1 theory", -2, "1/8 theory"), ("2^-1..2^1 theory", 1, "theory"),
+    ("10^0..10^1 1/L", 2, "100 (1/L)"), (["1/L", "3/L"], 2, "3 (3/L)"), ([0.1, 0.3, 0.6], 3, 1.2), ([0.6, 0.1, 0.3], -1, 0.0333333333333),
+    ([1, 2], 2, 4), ([1, 2], -1, 0.5), ([0, 0.5, 1], -1, None), (["a b", "c"], 2, None), ([2, 3], 2, 4),
+])  # fmt: skip
 def test_a_grid_goes_on_by_the_factor_of_its_end(values, place, value):
     assert TuneTable("algorithm.step", values).beyond(place) == value
 

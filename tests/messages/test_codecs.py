@@ -215,15 +215,12 @@ def test_a_radius_that_no_float_bounds_is_refused():
             codecs["lattice"](float=bits).encode(c)
 
 
-@pytest.mark.parametrize(
-    ("bits", "value", "text"),
-    [
-        (16, 65520.0, 'a value of magnitude 65520 overflows a float of 16 bits; use float = "bf16", 32 or 64'),
-        (16, -1e39, "a value of magnitude 1e\\+39 overflows a float of 16 bits; use float = 64"),
-        ("bf16", 3.4e38, "a value of magnitude 3.4e\\+38 overflows a bfloat16; use float = 32 or 64"),
-        (32, 1e39, "a value of magnitude 1e\\+39 overflows a float of 32 bits; use float = 64"),
-    ],
-)
+@pytest.mark.parametrize(("bits", "value", "text"), [
+    (16, 65520.0, 'a value of magnitude 65520 overflows a float of 16 bits; use float = "bf16", 32 or 64'),
+    (16, -1e39, "a value of magnitude 1e\\+39 overflows a float of 16 bits; use float = 64"),
+    ("bf16", 3.4e38, "a value of magnitude 3.4e\\+38 overflows a bfloat16; use float = 32 or 64"),
+    (32, 1e39, "a value of magnitude 1e\\+39 overflows a float of 32 bits; use float = 64"),
+])  # fmt: skip
 def test_what_is_refused_says_which_floats_would_do(bits, value, text):
     for name in sorted(NAMES - {"lattice"}):
         codec = codecs[name](float=bits)

@@ -92,25 +92,22 @@ def test_the_input_is_not_written_to_and_may_have_strides():
     np.testing.assert_array_equal(v, np.arange(40.0))
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: mc.coder("topk", k=3), "coder.compressor topk top-k"),
-        (lambda: mc.coder("my-own"), "a part of your own is known once its module is imported"),
-        (lambda: mc.coder("top-k", kk=3), "coder.compressor kk k"),
-        (lambda: mc.coder("top-k", k=3, codec="ricce"), "coder.codec ricce rice"),
-        (lambda: mc.coder("top-k", k=3, codec="ternary"), "coder.codec 'ternary' 'top-k'"),
-        (lambda: mc.coder("top-k", k=3, float=12), "coder.codec.float: 12 was given"),
-        (lambda: mc.coder("top-k", k=99).encode(V), "top-k: k = 99 is more than the d = 50 coordinates"),
-        (lambda: mc.coder("accordion", k_min=1, k_max=2, every=1).encode(V[:0]), "coder: 0 coordinates"),
-        (lambda: mc.coder("top-k", k=1).encode([1.0, 2.0]), "encode: [1.0, 2.0] an array of float32 or"),
-        (lambda: mc.coder("top-k", k=1).encode(np.arange(3)), "encode: an array of int64"),
-        (lambda: mc.coder("top-k", k=1).encode(V.reshape(5, 10)), "it should have one axis: v.ravel()"),
-        (lambda: mc.coder("top-k", k=1).encode(V, rng=-1), "encode: rng = -1 a seed"),
-        (lambda: mc.coder("top-k", k=1).decode("text", 50), "decode text"),
-        (lambda: mc.coder("top-k", k=1).decode(b"", 0), "coder: 0 coordinates; there should be from 1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "said"), [
+    (lambda: mc.coder("topk", k=3), "coder.compressor topk top-k"),
+    (lambda: mc.coder("my-own"), "a part of your own is known once its module is imported"),
+    (lambda: mc.coder("top-k", kk=3), "coder.compressor kk k"),
+    (lambda: mc.coder("top-k", k=3, codec="ricce"), "coder.codec ricce rice"),
+    (lambda: mc.coder("top-k", k=3, codec="ternary"), "coder.codec 'ternary' 'top-k'"),
+    (lambda: mc.coder("top-k", k=3, float=12), "coder.codec.float: 12 was given"),
+    (lambda: mc.coder("top-k", k=99).encode(V), "top-k: k = 99 is more than the d = 50 coordinates"),
+    (lambda: mc.coder("accordion", k_min=1, k_max=2, every=1).encode(V[:0]), "coder: 0 coordinates"),
+    (lambda: mc.coder("top-k", k=1).encode([1.0, 2.0]), "encode: [1.0, 2.0] an array of float32 or"),
+    (lambda: mc.coder("top-k", k=1).encode(np.arange(3)), "encode: an array of int64"),
+    (lambda: mc.coder("top-k", k=1).encode(V.reshape(5, 10)), "it should have one axis: v.ravel()"),
+    (lambda: mc.coder("top-k", k=1).encode(V, rng=-1), "encode: rng = -1 a seed"),
+    (lambda: mc.coder("top-k", k=1).decode("text", 50), "decode text"),
+    (lambda: mc.coder("top-k", k=1).decode(b"", 0), "coder: 0 coordinates; there should be from 1"),
+])  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(make, said):
     with pytest.raises(mc.UserError, match=naming(said)):
         make()

@@ -173,20 +173,17 @@ def test_checked_sorts_or_refuses_index_sets(indices):
         assert right.values.tolist() == sorted(indices)
 
 
-@pytest.mark.parametrize(
-    ("c", "says"),
-    [
-        (Dense(np.ones(3)), "values have shape (3,); it should be (4,)"),
-        (Ternary(np.array([0, 2, 0, 0]), 1.0), "signs go from 0 to 2; they should be from -1 to 1"),
-        (Ternary(np.zeros(4, dtype=int), np.ones(2)), "magnitude has shape (2,); it should be one number"),
-        (Levels(np.array([0, 2**31, 0, 0]), np.ones(1), 4), "levels go from 0 to 2147483648"),
-        (Levels(np.zeros(4, dtype=int), np.ones(1), 3), "(1,) (2,)"),
-        (Levels(np.zeros(4, dtype=int), np.ones(1), 0), "bucket 0 1"),
-        (SignSparse(4, [1, 2], [True], 1.0), "negative have shape (1,); it should be (2,)"),
-        (SignSparse(4, [1, 2], [1, 0], 1.0), "negative are of type int64; they should be true or false"),
-        (Hybrid(4, [1], [1.0], [1, 2], [True, False], 1.0), "an index is among indices and among sign_indices"),
-    ],
-)
+@pytest.mark.parametrize(("c", "says"), [
+    (Dense(np.ones(3)), "values have shape (3,); it should be (4,)"),
+    (Ternary(np.array([0, 2, 0, 0]), 1.0), "signs go from 0 to 2; they should be from -1 to 1"),
+    (Ternary(np.zeros(4, dtype=int), np.ones(2)), "magnitude has shape (2,); it should be one number"),
+    (Levels(np.array([0, 2**31, 0, 0]), np.ones(1), 4), "levels go from 0 to 2147483648"),
+    (Levels(np.zeros(4, dtype=int), np.ones(1), 3), "(1,) (2,)"),
+    (Levels(np.zeros(4, dtype=int), np.ones(1), 0), "bucket 0 1"),
+    (SignSparse(4, [1, 2], [True], 1.0), "negative have shape (1,); it should be (2,)"),
+    (SignSparse(4, [1, 2], [1, 0], 1.0), "negative are of type int64; they should be true or false"),
+    (Hybrid(4, [1], [1.0], [1, 2], [True, False], 1.0), "an index is among indices and among sign_indices"),
+])  # fmt: skip
 def test_a_kind_refuses_arrays_that_do_not_fit_it(c, says):
     with pytest.raises(ValueError, match=naming(says)):
         c.checked(4)

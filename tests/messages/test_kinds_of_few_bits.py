@@ -276,21 +276,18 @@ def test_blocks_that_do_not_fit_the_vector_are_refused():
             compressors.build({"name": "blocks", "of": "natural", **table}, "up").check(5)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "known", "data", "says"),
-    [
-        ("packed", Powers, {"fraction": 0}, [32, 0, 0, 0, 0], "no width"),
-        ("packed", Powers, {"fraction": 0}, [3, 0, 4, 0, 0], "2^1024 is no float"),
-        ("packed", Powers, {"fraction": 0}, [3, 255, 3, 254, 255], "the largest number is 1"),
-        ("packed", Powers, {"fraction": 0}, [3, 0], "an exponent needs"),
-        ("packed", Dithered, {"most": 4}, [0] * 8 + [14, 0], "a field holds 7; the largest number is 4"),
-        ("packed", BlockSigns, {"block": 2}, [0] * 8, "an array of signs needs 1 bytes; there are 0"),
-        ("packed", BlockSigns, {"block": 1}, [0] * 9, "floats"),
-        ("seeded", Permuted, {"parts": 4}, [0, 0, 0, 0, 4], "no count up to 3"),
-        ("seeded", Permuted, {"parts": 4}, [0, 0], "a seed needs"),
-        ("seeded", Sketch, {"rows": 1, "columns": 2}, [0] * 19, "floats"),
-    ],
-)
+@pytest.mark.parametrize(("name", "kind", "known", "data", "says"), [
+    ("packed", Powers, {"fraction": 0}, [32, 0, 0, 0, 0], "no width"),
+    ("packed", Powers, {"fraction": 0}, [3, 0, 4, 0, 0], "2^1024 is no float"),
+    ("packed", Powers, {"fraction": 0}, [3, 255, 3, 254, 255], "the largest number is 1"),
+    ("packed", Powers, {"fraction": 0}, [3, 0], "an exponent needs"),
+    ("packed", Dithered, {"most": 4}, [0] * 8 + [14, 0], "a field holds 7; the largest number is 4"),
+    ("packed", BlockSigns, {"block": 2}, [0] * 8, "an array of signs needs 1 bytes; there are 0"),
+    ("packed", BlockSigns, {"block": 1}, [0] * 9, "floats"),
+    ("seeded", Permuted, {"parts": 4}, [0, 0, 0, 0, 4], "no count up to 3"),
+    ("seeded", Permuted, {"parts": 4}, [0, 0], "a seed needs"),
+    ("seeded", Sketch, {"rows": 1, "columns": 2}, [0] * 19, "floats"),
+])  # fmt: skip
 def test_bytes_that_were_never_written_are_refused(name, kind, known, data, says):
     with pytest.raises(CorruptMessage, match=naming(says)):
         codecs[name]().decode(np.array(data, dtype=np.uint8), 0, 2 if kind is not Sketch else 9, kind, known)

@@ -39,16 +39,13 @@ def test_a_message_is_charged_at_the_link_of_the_moment():
     assert at_moment(steady, 7.0, 1) is steady
 
 
-@pytest.mark.parametrize(
-    ("bits", "second", "arrives", "latency"),
-    [
-        (400.0, 0.0, 0.015, 0.005),  # within the first row
-        (40_000.0, 1.495, 1.5 + 0.5 + 20_000 / 8000, 0.005),  # half of it after second 2, on the slower link
-        (800.0, 2.0, 2.2, 0.1),
-        (800.0, 1.999, 2.004 + 0.1, 0.005),  # the latency of the moment at which it is sent
-        (0.0, 1.0, 1.005, 0.005),
-    ],
-)
+@pytest.mark.parametrize(("bits", "second", "arrives", "latency"), [
+    (400.0, 0.0, 0.015, 0.005),  # within the first row
+    (40_000.0, 1.495, 1.5 + 0.5 + 20_000 / 8000, 0.005),  # half of it after second 2, on the slower link
+    (800.0, 2.0, 2.2, 0.1),
+    (800.0, 1.999, 2.004 + 0.1, 0.005),  # the latency of the moment at which it is sent
+    (0.0, 1.0, 1.005, 0.005),
+])  # fmt: skip
 def test_a_message_is_walked_through_the_table(bits, second, arrives, latency):
     found = costs.build(TWO, "cost").arrival(bits, second, 0)
     assert found == pytest.approx((arrives, latency), rel=1e-12)
@@ -116,27 +113,24 @@ def test_workers_have_tables_in_turn_and_a_file_says_the_same(tmp_path):
     assert trace(**{k: v for k, v in TWO.items() if k != "name"}, compute="2 ns").computing(500.0) == pytest.approx(1e-6)
 
 
-@pytest.mark.parametrize(
-    ("table", "text"),
-    [
-        ({}, "one of rows, of_workers and file is needed, and none was given"),
-        ({"rows": [[0, 0, 1]], "file": "x.csv"}, "rows and file was given"),
-        ({"rows": [[1, 0, 1]]}, "begin at 0 and rise"),
-        ({"rows": [[0, 0, 1], [0, 0, 2]]}, "begin at 0 and rise"),
-        ({"rows": [[0, 0, 1], [float("nan"), 0, 2]]}, "begin at 0 and rise"),
-        ({"rows": [[0, 0]]}, "row 0: 2 numbers were given"),
-        ({"rows": [[0, 0, "5 ms"]]}, "row 0: '5 ms' is no bandwidth"),
-        ({"rows": [[0, "far", 1]]}, "row 0: 'far' is no time"),
-        ({"rows": [[0, -1, 1]]}, "row 0: a latency of -1"),
-        ({"rows": [[0, 0, 1], [3, 0, 1]], "period": 3}, "period 3.0"),
-        ({"rows": [[0, 0, 1]], "compute": -1}, "compute = -1.0 should be 0 or more"),
-        ({"rows": [[0, 0, 1]], "compute": float("inf")}, "compute inf 0"),
-        ({"rows": [[0, 0, 1]], "compute": "nowhere.toml"}, "compute nowhere.toml"),
-        ({"file": "nowhere.csv"}, "file nowhere.csv"),
-        ({"file": "short.csv"}, "bandwidth"),
-        ({"file": "gap.csv"}, "should have rows of the workers 0, 1"),
-    ],
-)
+@pytest.mark.parametrize(("table", "text"), [
+    ({}, "one of rows, of_workers and file is needed, and none was given"),
+    ({"rows": [[0, 0, 1]], "file": "x.csv"}, "rows and file was given"),
+    ({"rows": [[1, 0, 1]]}, "begin at 0 and rise"),
+    ({"rows": [[0, 0, 1], [0, 0, 2]]}, "begin at 0 and rise"),
+    ({"rows": [[0, 0, 1], [float("nan"), 0, 2]]}, "begin at 0 and rise"),
+    ({"rows": [[0, 0]]}, "row 0: 2 numbers were given"),
+    ({"rows": [[0, 0, "5 ms"]]}, "row 0: '5 ms' is no bandwidth"),
+    ({"rows": [[0, "far", 1]]}, "row 0: 'far' is no time"),
+    ({"rows": [[0, -1, 1]]}, "row 0: a latency of -1"),
+    ({"rows": [[0, 0, 1], [3, 0, 1]], "period": 3}, "period 3.0"),
+    ({"rows": [[0, 0, 1]], "compute": -1}, "compute = -1.0 should be 0 or more"),
+    ({"rows": [[0, 0, 1]], "compute": float("inf")}, "compute inf 0"),
+    ({"rows": [[0, 0, 1]], "compute": "nowhere.toml"}, "compute nowhere.toml"),
+    ({"file": "nowhere.csv"}, "file nowhere.csv"),
+    ({"file": "short.csv"}, "bandwidth"),
+    ({"file": "gap.csv"}, "should have rows of the workers 0, 1"),
+])  # fmt: skip
 def test_tables_that_are_none_are_refused(table, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "short.csv").write_text("second,latency\n0,0\n")

@@ -59,15 +59,12 @@ def test_files_of_one_name_in_two_folders_are_two_problems(job, tmp_path):
     assert key_of(runs[0]) != key_of(runs[1])
 
 
-@pytest.mark.parametrize(
-    "asking",
-    [
-        {"objective": {"loss": "logistic", "mu": 0.1, "f_star": "solve"}},
-        {"stop": {"rounds": 3, "suboptimality": 1e-9}},
-        {"claim": [{"id": "1", "says": "near", "value": "suboptimality('wide')", "holds": "< 1"}], "title": "wide"},
-        {"tune": {"parameter": "algorithm.step", "values": ["1/L", "2/L"]}},
-    ],
-)
+@pytest.mark.parametrize("asking", [
+    {"objective": {"loss": "logistic", "mu": 0.1, "f_star": "solve"}},
+    {"stop": {"rounds": 3, "suboptimality": 1e-9}},
+    {"claim": [{"id": "1", "says": "near", "value": "suboptimality('wide')", "holds": "< 1"}], "title": "wide"},
+    {"tune": {"parameter": "algorithm.step", "values": ["1/L", "2/L"]}},
+])  # fmt: skip
 def test_stops_claims_merits_and_the_key_itself_ask_for_f_star(job, asking):
     (run,) = mc.run(job | asking)
     assert run.trace["suboptimality"][-1] > 0

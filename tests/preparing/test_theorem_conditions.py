@@ -49,16 +49,12 @@ def test_a_step_of_a_theorem_about_convex_functions_says_so_where_they_are_not(m
     assert SAID.format(method) in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        job(mu="0.05"),  # (λ/2) of the penalty: the f_i are convex again
-        job(step=", step = 0.1"),
-        job("gd", "identity"),
-        job("marina", "random-k", step=", p = 0.5"),
-    ],
-    ids=["a large mu", "a step of its own", "gd", "marina"],
-)
+@pytest.mark.parametrize("text", [
+    job(mu="0.05"),  # (λ/2) of the penalty: the f_i are convex again
+    job(step=", step = 0.1"),
+    job("gd", "identity"),
+    job("marina", "random-k", step=", p = 0.5"),
+], ids=["a large mu", "a step of its own", "gd", "marina"])  # fmt: skip
 def test_nothing_is_said_where_the_theorem_holds_or_is_not_asked(text, tmp_path):
     assert "condition" not in run(text, tmp_path).attrs
 

@@ -136,43 +136,37 @@ def test_what_decides_rows_decides_their_id(folder):
     assert of(name="fashion-mnist") != of(name="cifar-10")
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "keys", "message"),
-    [
-        ("a.csv", b"user,item\n1,2\n", {"format": "movielens"}, "a.csv:1: the columns should be userId,movieId"),
-        ("a.csv", CSV.encode() + b"2,x,1,3\n", {"format": "movielens"}, "a.csv:9"),
-        ("a.csv", CSV.encode() + b"2,7,nan,3\n", {"format": "movielens"}, "a.csv:9"),
-        ("a.csv", CSV.encode() + b"\n2,7,1\n", {"format": "movielens"}, "a.csv:10: is no rating"),
-        ("a.csv", CSV.encode()[:32], {"format": "movielens"}, "a.csv: holds no ratings"),
-        ("a.csv", b"userId,movieId,rating,timestamp\n1,1,1,1\n1,2,1,2\n", {"format": "movielens"}, "has rated all 2 items"),
-        ("a.txt", b"fine\n\xff\xfe", {"format": "text"}, "a.txt:2: byte 6 of the file is no UTF-8"),
-        ("a.txt", b"too few words", {"format": "text"}, "has 3 words, and a sample takes 31"),
-        ("a.txt.xz", b"no xz", {"format": "text"}, "a.txt.xz"),
-        ("a.txt", b"a b c", {"format": "text", "window": 1, "test": "held-out"}, "no words are held out"),
-        ("test_batch.bin", cifar([1])[:-1], {}, "has 3072 bytes, no whole number of records of 3073"),
-        ("test_batch.bin", cifar([3, 11]), {}, "record 2 has the label 11"),
-        ("test_batch.bin", cifar([3, 1]), {"test": "held-out"}, "leaves nothing out"),
-        ("train-images-idx3-ubyte", idx(IMAGES), {}, "labels of these images should be in train-labels-idx1-ubyte"),
-        ("a.csv", CSV.encode(), {"format": "movielens", "test": "a.csv"}, 'write test = "held-out"'),
-    ],
-)
+@pytest.mark.parametrize(("file", "content", "keys", "message"), [
+    ("a.csv", b"user,item\n1,2\n", {"format": "movielens"}, "a.csv:1: the columns should be userId,movieId"),
+    ("a.csv", CSV.encode() + b"2,x,1,3\n", {"format": "movielens"}, "a.csv:9"),
+    ("a.csv", CSV.encode() + b"2,7,nan,3\n", {"format": "movielens"}, "a.csv:9"),
+    ("a.csv", CSV.encode() + b"\n2,7,1\n", {"format": "movielens"}, "a.csv:10: is no rating"),
+    ("a.csv", CSV.encode()[:32], {"format": "movielens"}, "a.csv: holds no ratings"),
+    ("a.csv", b"userId,movieId,rating,timestamp\n1,1,1,1\n1,2,1,2\n", {"format": "movielens"}, "has rated all 2 items"),
+    ("a.txt", b"fine\n\xff\xfe", {"format": "text"}, "a.txt:2: byte 6 of the file is no UTF-8"),
+    ("a.txt", b"too few words", {"format": "text"}, "has 3 words, and a sample takes 31"),
+    ("a.txt.xz", b"no xz", {"format": "text"}, "a.txt.xz"),
+    ("a.txt", b"a b c", {"format": "text", "window": 1, "test": "held-out"}, "no words are held out"),
+    ("test_batch.bin", cifar([1])[:-1], {}, "has 3072 bytes, no whole number of records of 3073"),
+    ("test_batch.bin", cifar([3, 11]), {}, "record 2 has the label 11"),
+    ("test_batch.bin", cifar([3, 1]), {"test": "held-out"}, "leaves nothing out"),
+    ("train-images-idx3-ubyte", idx(IMAGES), {}, "labels of these images should be in train-labels-idx1-ubyte"),
+    ("a.csv", CSV.encode(), {"format": "movielens", "test": "a.csv"}, 'write test = "held-out"'),
+])  # fmt: skip
 def test_a_wrong_file_is_one_line_with_its_place(folder, file, content, keys, message):
     (folder / file).write_bytes(content)
     with pytest.raises(UserError, match=naming(message)):
         opened("number", path=file, **keys)
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"name": "austen", "window": 0}, "window: 0"),
-        ({"name": "austen", "held_out": 1.0}, "held_out: 1.0"),
-        ({"name": "austen", "negatives": 3}, "negatives"),
-        ({"path": "a", "format": "words"}, "words"),
-        ({"path": "a", "window": 3}, "window"),
-        ({"name": "movielens-small", "negatives": -1}, "negatives: -1"),
-    ],
-)
+@pytest.mark.parametrize(("keys", "message"), [
+    ({"name": "austen", "window": 0}, "window: 0"),
+    ({"name": "austen", "held_out": 1.0}, "held_out: 1.0"),
+    ({"name": "austen", "negatives": 3}, "negatives"),
+    ({"path": "a", "format": "words"}, "words"),
+    ({"path": "a", "window": 3}, "window"),
+    ({"name": "movielens-small", "negatives": -1}, "negatives: -1"),
+])  # fmt: skip
 def test_wrong_keys_are_refused(folder, keys, message):
     with pytest.raises(UserError, match=naming(message)):
         data_table(keys, "data")

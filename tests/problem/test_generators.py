@@ -131,14 +131,11 @@ def test_noise_is_what_a_least_squares_fit_leaves():
     assert np.linalg.norm(a @ np.linalg.lstsq(a, y, rcond=None)[0] - y) <= 1e-12 * np.linalg.norm(y)
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        ("gspar", {"samples": 1}), ("gspar-svm", {"dim": 0}), ("rcv1-like", {"nonzeros": 0.0}), ("url-like", {"noise": -1.0}),
-        ("gisette-like", {"empty": 2.0}), ("least-squares", {"condition": 0.5}), ("least-squares", {"samples": 7}),
-        ("least-squares", {"noise": -1.0}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "wrong"), [
+    ("gspar", {"samples": 1}), ("gspar-svm", {"dim": 0}), ("rcv1-like", {"nonzeros": 0.0}), ("url-like", {"noise": -1.0}),
+    ("gisette-like", {"empty": 2.0}), ("least-squares", {"condition": 0.5}), ("least-squares", {"samples": 7}),
+    ("least-squares", {"noise": -1.0}),
+])  # fmt: skip
 def test_impossible_parameters_are_refused(name, wrong):
     with pytest.raises(UserError, match=next(iter(wrong))):
         generators.build({"name": name, **SMALL[name], **wrong}, "data")

@@ -37,14 +37,11 @@ def test_every_network_is_tried_here():
     assert {name for name, cls in models.items() if issubclass(cls, Network)} == {*CASES, "resnet-18"}
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "outline", "dim"),
-    [
-        ("resnet-18", {}, Outline(9, 3072, 10), 11_173_962),
-        ("lstm", {"hidden": 650}, Outline(9, 31, 0, {"vocabulary": 28869}), 28_949_319),
-        ("ncf", {}, Outline(9, 165_237, 0, {"users": 138_493, "items": 26_744}), 31_832_577),
-    ],
-)
+@pytest.mark.parametrize(("name", "parameters", "outline", "dim"), [
+    ("resnet-18", {}, Outline(9, 3072, 10), 11_173_962),
+    ("lstm", {"hidden": 650}, Outline(9, 31, 0, {"vocabulary": 28869}), 28_949_319),
+    ("ncf", {}, Outline(9, 165_237, 0, {"users": 138_493, "items": 26_744}), 31_832_577),
+])  # fmt: skip
 def test_the_networks_of_the_hard_threshold_paper_have_its_numbers_of_parameters(name, parameters, outline, dim):
     """Table 2."""
     assert models[name](**parameters).within(outline).dim == dim
@@ -213,22 +210,19 @@ def test_without_jax_one_line_names_the_extra(monkeypatch):
     framework.require.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "outline", "message"),
-    [
-        ("gspar-cnn", {"channels": 0}, Outline(9, 16, 3), "channels = 0"), ("gspar-cnn", {"hidden": 0}, Outline(9, 16, 3), "hidden = 0"),
-        ("gspar-cnn", {"chunk": 0}, Outline(9, 16, 3), "chunk = 0"),
-        ("gspar-cnn", {}, Outline(9, 15, 3), "15 features are no square image"),
-        ("gspar-cnn", {}, Outline(9, 16, 3, {"vocabulary": 9}), "needs images"),
-        ("resnet-8", {}, Outline(9, 16, 0), "at least two classes"),
-        ("resnet-8", {"stages": 0}, Outline(9, 16, 3), "stages = 0"),
-        ("lstm", {}, Outline(9, 16, 0), "needs text"),
-        ("lstm", {"dropout": 1.0}, Outline(9, 16, 0, {"vocabulary": 9}), "dropout = 1.0"),
-        ("ncf", {}, Outline(9, 16, 0), "needs ratings"),
-        ("ncf", {"layers": [3, 2]}, Outline(9, 16, 0, {"users": 9, "items": 7}), "first layer even"),
-        ("ncf", {"dropout": -0.1}, Outline(9, 16, 0, {"users": 9, "items": 7}), "dropout = -0.1"),
-    ],
-)
+@pytest.mark.parametrize(("name", "parameters", "outline", "message"), [
+    ("gspar-cnn", {"channels": 0}, Outline(9, 16, 3), "channels = 0"), ("gspar-cnn", {"hidden": 0}, Outline(9, 16, 3), "hidden = 0"),
+    ("gspar-cnn", {"chunk": 0}, Outline(9, 16, 3), "chunk = 0"),
+    ("gspar-cnn", {}, Outline(9, 15, 3), "15 features are no square image"),
+    ("gspar-cnn", {}, Outline(9, 16, 3, {"vocabulary": 9}), "needs images"),
+    ("resnet-8", {}, Outline(9, 16, 0), "at least two classes"),
+    ("resnet-8", {"stages": 0}, Outline(9, 16, 3), "stages = 0"),
+    ("lstm", {}, Outline(9, 16, 0), "needs text"),
+    ("lstm", {"dropout": 1.0}, Outline(9, 16, 0, {"vocabulary": 9}), "dropout = 1.0"),
+    ("ncf", {}, Outline(9, 16, 0), "needs ratings"),
+    ("ncf", {"layers": [3, 2]}, Outline(9, 16, 0, {"users": 9, "items": 7}), "first layer even"),
+    ("ncf", {"dropout": -0.1}, Outline(9, 16, 0, {"users": 9, "items": 7}), "dropout = -0.1"),
+])  # fmt: skip
 def test_data_and_parameters_that_do_not_go_together_are_refused(name, parameters, outline, message):
     with pytest.raises(ValueError, match=message):
         models[name](**parameters).within(outline)

@@ -74,19 +74,16 @@ def test_a_file_without_names_has_its_columns_by_their_places(tmp_path):
     assert (table.features, table.y.tolist()) == (["1", "2"], [1, 3])
 
 
-@pytest.mark.parametrize(
-    ("text", "keys", "said"),
-    [
-        (CSV, ["label=kinds"], "no column called 'kinds'; there are: size, colour, kind"),
-        (CSV + "1,red\n", [], ":5: 2 cells, where the first line has 3"),
-        (CSV + ",red,bad\n", [], "column 'size' has no value in row 4"),
-        (CSV + "NA,red,bad\n", [], "'size' 4 ('NA')"), ("a,b\n1,1\n2,?\n", [], "'b' 2 ('?')"),
-        ("a,b\n", [], "there are no rows below the names"),
-        ("a\n1\n", [], "there is one column"),
-        (CSV, ["test=2"], "test = 2 must be at least 0 and below 1"),
-        (CSV, ["tset=0.1"], "did you mean 'test'?"),
-    ],
-)
+@pytest.mark.parametrize(("text", "keys", "said"), [
+    (CSV, ["label=kinds"], "no column called 'kinds'; there are: size, colour, kind"),
+    (CSV + "1,red\n", [], ":5: 2 cells, where the first line has 3"),
+    (CSV + ",red,bad\n", [], "column 'size' has no value in row 4"),
+    (CSV + "NA,red,bad\n", [], "'size' 4 ('NA')"), ("a,b\n1,1\n2,?\n", [], "'b' 2 ('?')"),
+    ("a,b\n", [], "there are no rows below the names"),
+    ("a\n1\n", [], "there is one column"),
+    (CSV, ["test=2"], "test = 2 must be at least 0 and below 1"),
+    (CSV, ["tset=0.1"], "did you mean 'test'?"),
+])  # fmt: skip
 def test_a_wrong_file_is_refused_in_one_line(tmp_path, capsys, text, keys, said):
     (path := tmp_path / "a.csv").write_text(text)
     refused(["data", "make", path, *keys], capsys, said)

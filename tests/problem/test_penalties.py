@@ -108,14 +108,11 @@ class Mine(Penalty):
 Mine.__module__ = "somebody"
 
 
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        (np.ones(3), r"'mine', gradient: coordinates have shape \(3,\); it should be \(2,\)"),
-        (np.array([np.nan, 1.0]), r"'mine', gradient: coordinate 0 is NaN, where x is finite"),
-        ("much", r"'mine', gradient: .* \(\)"),
-    ],
-)
+@pytest.mark.parametrize(("given", "complaint"), [
+    (np.ones(3), r"'mine', gradient: coordinates have shape \(3,\); it should be \(2,\)"),
+    (np.array([np.nan, 1.0]), r"'mine', gradient: coordinate 0 is NaN, where x is finite"),
+    ("much", r"'mine', gradient: .* \(\)"),
+])  # fmt: skip
 def test_what_is_wrong_in_a_penalty_is_an_error_that_names_it(given, complaint):
     with pytest.raises(UserError, match=f"^{complaint}"):
         checked_penalty(Mine(given)).gradient(np.zeros(2))

@@ -154,38 +154,32 @@ def test_whole_shares_that_add_up_to_all_rows_are_the_sizes(sizes):
     assert [rows.size for rows in shards({"name": "contiguous", "sizes": sizes}, len(sizes), labels)] == sizes
 
 
-@pytest.mark.parametrize(
-    ("spec", "complaint"),
-    [
-        ({"name": "dirichlet", "alpha": 0}, "alpha 0 0"),
-        ({"name": "dirichlet", "alpha": -1.0}, "alpha -1.0 0"),
-        ({"name": "dirichlet", "alpha": float("nan")}, "alpha 0"),
-        ({"name": "dirichlet", "least": 0}, "least 0 1"),
-        ({"name": "dirichlet", "alfa": 1.0}, "alfa alpha"),
-        ({"name": "mix", "share": 1.5}, "share 1.5 0 1"),
-        ({"name": "sorted", "by": 0}, r"by = 0 must be a feature"),
-        ({"name": "sorted", "by": "lable"}, r"by: 'lable' 'label' or a valid integer"),
-        ({"name": "shuffled", "sizes": -0.1}, r"sizes = -0.1 must be from 0 to 100"),
-        ({"name": "shuffled", "sizes": [1.0, 0.0, 1.0]}, "sizes = [1.0, 0.0, 1.0] must be shares above 0"),
-        ({"name": "shuffled", "sizes": [1, 2]}, r"sizes has 2 shares for 3 workers"),
-        ({"alpha": 0.3}, "names no partition; write { name"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "complaint"), [
+    ({"name": "dirichlet", "alpha": 0}, "alpha 0 0"),
+    ({"name": "dirichlet", "alpha": -1.0}, "alpha -1.0 0"),
+    ({"name": "dirichlet", "alpha": float("nan")}, "alpha 0"),
+    ({"name": "dirichlet", "least": 0}, "least 0 1"),
+    ({"name": "dirichlet", "alfa": 1.0}, "alfa alpha"),
+    ({"name": "mix", "share": 1.5}, "share 1.5 0 1"),
+    ({"name": "sorted", "by": 0}, r"by = 0 must be a feature"),
+    ({"name": "sorted", "by": "lable"}, r"by: 'lable' 'label' or a valid integer"),
+    ({"name": "shuffled", "sizes": -0.1}, r"sizes = -0.1 must be from 0 to 100"),
+    ({"name": "shuffled", "sizes": [1.0, 0.0, 1.0]}, "sizes = [1.0, 0.0, 1.0] must be shares above 0"),
+    ({"name": "shuffled", "sizes": [1, 2]}, r"sizes has 2 shares for 3 workers"),
+    ({"alpha": 0.3}, "names no partition; write { name"),
+])  # fmt: skip
 def test_wrong_parameters_are_refused_before_anything_is_read(tmp_path, spec, complaint):
     with pytest.raises(UserError, match=naming(f"workers.partition {complaint}")):
         job(tmp_path, spec)
 
 
-@pytest.mark.parametrize(
-    ("spec", "n", "complaint"),
-    [
-        ({"name": "dirichlet", "least": 101}, 4, r"4 workers of least = 101 each are more than the 400 samples"),
-        ({"name": "dirichlet", "alpha": 1e-3}, 8, r"in 10 draws there was always one of 8 workers with fewer than least = 10 samples"),
-        ({"name": "contiguous", "sizes": [1e-6, 1]}, 2, r"'contiguous' gives worker 0 of 2 no samples, of 400"),
-        ({"name": "contiguous", "sizes": 0.0}, 401, r"401 workers are more than the 400 samples"),
-        ({"name": "mix"}, 401, "401 400"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "n", "complaint"), [
+    ({"name": "dirichlet", "least": 101}, 4, r"4 workers of least = 101 each are more than the 400 samples"),
+    ({"name": "dirichlet", "alpha": 1e-3}, 8, r"in 10 draws there was always one of 8 workers with fewer than least = 10 samples"),
+    ({"name": "contiguous", "sizes": [1e-6, 1]}, 2, r"'contiguous' gives worker 0 of 2 no samples, of 400"),
+    ({"name": "contiguous", "sizes": 0.0}, 401, r"401 workers are more than the 400 samples"),
+    ({"name": "mix"}, 401, "401 400"),
+])  # fmt: skip
 def test_what_these_rows_do_not_allow_is_refused(spec, n, complaint):
     with pytest.raises(UserError, match=naming(f"workers. {complaint}")):
         split(spec, n).deal(LABELS)
@@ -219,27 +213,24 @@ DEAL, ORDER = "deal(self, labels, n, rng)", "order(self, labels, seed)"
 
 
 @pytest.mark.usefixtures("registered_for_one_test_only")
-@pytest.mark.parametrize(
-    ("method", "returned", "complaint"),
-    [
-        (DEAL, "np.array_split(rows[1:], n)", "'mine' leaves out 1 of 60 samples, such as sample 0; every sample goes to one worker"),
-        (DEAL, "[rows] * n", "'mine' assigns twice 60 of 60 samples, such as sample 0"),
-        (DEAL, "np.array_split(rows + 1, n)", "'mine' assigns sample 60; the 60 samples are numbered from 0 to 59"),
-        (DEAL, "[rows, rows[:0], rows[:0]]", "mine 1 3 60"),
-        (DEAL, "np.array_split(rows, n + 1)", "'mine' assigns samples to 4 workers, and there are 3"),
-        (DEAL, "None", "'mine' assigns None; it should be sample numbers"),
-        (DEAL, "[rows[:20] / 1.0, rows[20:40], rows[40:]]", "mine 0 float64"),
-        (DEAL, "[rows[:20, None], rows[20:40], rows[40:]]", "'mine' gives worker 0 an array of int64 (20, 1)"),
-        (DEAL, "[labels > 0] * 3", "'mine' gives worker 0 an array of bool"),
-        (DEAL, "[[[1], [1, 2]], 3, 4]", "'mine' gives worker 0"),
-        (DEAL, "rows[100]", "'mine' fails: IndexError: index 100 is out of bounds"),
-        (DEAL, "rows.reshape(7)", "'mine': cannot reshape"),
-        (ORDER, "rows[2:]", "mine 2 60 0"),
-        (ORDER, "rows // 2", "'mine' 30 of 60 samples"),
-        (ORDER, "rows.reshape(2, 30)", "'mine' puts in order an array of int64 (2, 30)"),
-        ("arrange(self, labels)", "rows", "'mine' fails: it defines neither deal nor order"),
-    ],
-)
+@pytest.mark.parametrize(("method", "returned", "complaint"), [
+    (DEAL, "np.array_split(rows[1:], n)", "'mine' leaves out 1 of 60 samples, such as sample 0; every sample goes to one worker"),
+    (DEAL, "[rows] * n", "'mine' assigns twice 60 of 60 samples, such as sample 0"),
+    (DEAL, "np.array_split(rows + 1, n)", "'mine' assigns sample 60; the 60 samples are numbered from 0 to 59"),
+    (DEAL, "[rows, rows[:0], rows[:0]]", "mine 1 3 60"),
+    (DEAL, "np.array_split(rows, n + 1)", "'mine' assigns samples to 4 workers, and there are 3"),
+    (DEAL, "None", "'mine' assigns None; it should be sample numbers"),
+    (DEAL, "[rows[:20] / 1.0, rows[20:40], rows[40:]]", "mine 0 float64"),
+    (DEAL, "[rows[:20, None], rows[20:40], rows[40:]]", "'mine' gives worker 0 an array of int64 (20, 1)"),
+    (DEAL, "[labels > 0] * 3", "'mine' gives worker 0 an array of bool"),
+    (DEAL, "[[[1], [1, 2]], 3, 4]", "'mine' gives worker 0"),
+    (DEAL, "rows[100]", "'mine' fails: IndexError: index 100 is out of bounds"),
+    (DEAL, "rows.reshape(7)", "'mine': cannot reshape"),
+    (ORDER, "rows[2:]", "mine 2 60 0"),
+    (ORDER, "rows // 2", "'mine' 30 of 60 samples"),
+    (ORDER, "rows.reshape(2, 30)", "'mine' puts in order an array of int64 (2, 30)"),
+    ("arrange(self, labels)", "rows", "'mine' fails: it defines neither deal nor order"),
+])  # fmt: skip
 def test_a_split_of_ones_own_that_loses_or_doubles_rows_is_refused_by_its_name(tmp_path, method, returned, complaint):
     with pytest.raises(UserError, match=naming(f"workers.partition: {complaint}")):
         mc.run(job(tmp_path, "mine", OWN.format(method, returned)), out=tmp_path, quiet=True)

@@ -25,13 +25,10 @@ holds = "in [{ROUNDS}, {ROUNDS}]"
 """
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("jobs/cat/fig1.toml", "cat/fig1"), ("/home/me/jobs/demo.toml", "demo"), ("elsewhere/cat/fig1.toml", "fig1"),
-        ("/jobs/old/jobs/ht/fig1.toml", "ht/fig1"), ("jobs/cat/../ht/fig1.toml", "ht/fig1"), ("jobs/a.b.toml", "a.b"), ("jobs.toml", "jobs"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("file", "name"), [
+    ("jobs/cat/fig1.toml", "cat/fig1"), ("/home/me/jobs/demo.toml", "demo"), ("elsewhere/cat/fig1.toml", "fig1"),
+    ("/jobs/old/jobs/ht/fig1.toml", "ht/fig1"), ("jobs/cat/../ht/fig1.toml", "ht/fig1"), ("jobs/a.b.toml", "a.b"), ("jobs.toml", "jobs"),
+])  # fmt: skip
 def test_a_jobs_name_is_its_path_below_jobs_or_its_stem(file, name):
     assert job_name(file) == name
 

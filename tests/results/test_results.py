@@ -186,23 +186,20 @@ def test_columns_that_follow_from_others(tmp_path):
         run.column("lose")
 
 
-@pytest.mark.parametrize(
-    ("damage", "says"),
-    [
-        (lambda h5: h5.attrs.pop("label"), "its attribute label is missing"),
-        (lambda h5: h5.attrs.__setitem__("status", 3), "its attribute status is no text"),
-        (lambda h5: h5.attrs.__setitem__("settled", "{"), "its attribute settled cannot be read"),
-        (lambda h5: h5["trace"].pop("round"), "it has no column round"),
-        (lambda h5: h5.pop("timing"), "column seconds"),
-        (lambda h5: h5["trace/loss"].resize((7,)), "some columns have 7 records, and some 10"),
-        (lambda h5: h5.__setitem__("trace/group/loss", 3), "cannot be read as HDF5"),
-        (lambda h5: h5.attrs.__setitem__("format", "other/9"), "is no result of format mpi-compress/1 but of other/9"),
-        (lambda h5: h5["trace"].move("own", "owns"), "its dataset /trace/own is missing"),
-        (lambda h5: h5.attrs.__setitem__("L", 2.0), "attribute L written"),
-        (lambda h5: h5.attrs.pop("mu"), "attribute mu missing"),
-        (lambda h5: h5.attrs.__setitem__("checksums", "{}"), "its checksums cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("damage", "says"), [
+    (lambda h5: h5.attrs.pop("label"), "its attribute label is missing"),
+    (lambda h5: h5.attrs.__setitem__("status", 3), "its attribute status is no text"),
+    (lambda h5: h5.attrs.__setitem__("settled", "{"), "its attribute settled cannot be read"),
+    (lambda h5: h5["trace"].pop("round"), "it has no column round"),
+    (lambda h5: h5.pop("timing"), "column seconds"),
+    (lambda h5: h5["trace/loss"].resize((7,)), "some columns have 7 records, and some 10"),
+    (lambda h5: h5.__setitem__("trace/group/loss", 3), "cannot be read as HDF5"),
+    (lambda h5: h5.attrs.__setitem__("format", "other/9"), "is no result of format mpi-compress/1 but of other/9"),
+    (lambda h5: h5["trace"].move("own", "owns"), "its dataset /trace/own is missing"),
+    (lambda h5: h5.attrs.__setitem__("L", 2.0), "attribute L written"),
+    (lambda h5: h5.attrs.pop("mu"), "attribute mu missing"),
+    (lambda h5: h5.attrs.__setitem__("checksums", "{}"), "its checksums cannot be read"),
+])  # fmt: skip
 def test_a_damaged_result_is_one_line(damage, says, tmp_path):
     (run,) = results_with(tmp_path, ["a"], own=lambda i, k: 1.0)
     with h5py.File(run.file, "r+") as h5:
@@ -263,19 +260,16 @@ def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
     assert said[-1].endswith(": 10 records of the columns that both have")
 
 
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        ({"at": {"loss": -5.0}}, "nothing to draw: no run comes down to loss = -5"),
-        ({"y": "never"}, "nothing to draw: no record has round and never"),
-        ({"at": {"loss": 0.5}, "x": "nope"}, "nope"),
-        ({"at": {"loss": -5.0}, "x": "budget"}, "loss -5"),
-        ({"rows": "first"}, "plot.rows: 'first' 'all' or 'last'"),
-        ({"xscale": "symlog"}, "plot.xscale: 'symlog' was given"),
-        ({"at": {}}, "should be one column and its target value"),
-        ({"y": ""}, "should be the name of a column"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "says"), [
+    ({"at": {"loss": -5.0}}, "nothing to draw: no run comes down to loss = -5"),
+    ({"y": "never"}, "nothing to draw: no record has round and never"),
+    ({"at": {"loss": 0.5}, "x": "nope"}, "nope"),
+    ({"at": {"loss": -5.0}, "x": "budget"}, "loss -5"),
+    ({"rows": "first"}, "plot.rows: 'first' 'all' or 'last'"),
+    ({"xscale": "symlog"}, "plot.xscale: 'symlog' was given"),
+    ({"at": {}}, "should be one column and its target value"),
+    ({"y": ""}, "should be the name of a column"),
+])  # fmt: skip
 def test_a_plot_of_nothing_is_refused(asked, says, tmp_path):
     runs = results_with(tmp_path, ["a"], never=lambda i, k: np.nan)
     with pytest.raises(mc.UserError, match=naming(says)):

@@ -14,15 +14,12 @@ def run(partition="", **arrays):
     return mc.Run(Path("a.h5"), attrs, {}, {}, {}, None, split={name: np.array(values) for name, values in arrays.items()})
 
 
-@pytest.mark.parametrize(
-    ("partition", "name"),
-    [
-        ("", "contiguous"), ('partition = "shuffled"', "shuffled"),
-        ('partition = { name = "dirichlet", alpha = 0.3 }', "dirichlet, alpha = 0.3"),
-        (f'partition = {{ name = "contiguous", sizes = {[1] * 8} }}', f"contiguous, sizes = {[1] * 8}"),
-        (f'partition = {{ name = "contiguous", sizes = {[1] * 9} }}', "contiguous, sizes = 9 shares"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("partition", "name"), [
+    ("", "contiguous"), ('partition = "shuffled"', "shuffled"),
+    ('partition = { name = "dirichlet", alpha = 0.3 }', "dirichlet, alpha = 0.3"),
+    (f'partition = {{ name = "contiguous", sizes = {[1] * 8} }}', f"contiguous, sizes = {[1] * 8}"),
+    (f'partition = {{ name = "contiguous", sizes = {[1] * 9} }}', "contiguous, sizes = 9 shares"),
+])  # fmt: skip
 def test_a_partition_is_named_as_the_job_has_it(partition, name):
     assert split.name(run(partition)) == name
 

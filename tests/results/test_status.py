@@ -14,19 +14,16 @@ from mpi_compress.results.writer import Recorder, Row
 LAST = LastRow(4, 0.25, 0.1, 8e3, 9e3, 1.5)
 
 
-@pytest.mark.parametrize(
-    ("status", "printed"),
-    [
-        (Status(State.COMPLETE, "", LAST), "done"),
-        (Status(State.DIVERGED, "loss is infinite", LAST), "diverged: loss is infinite"),
-        (Status(State.QUEUED, "Priority", LAST, "17_3"), "queued (Priority), SLURM 17_3 (round 4, loss 0.25)"),
-        (Status(State.RUNNING, "", LAST, silence=300.0), "running (round 4, loss 0.25), no record for 5 min"),
-        (Status(State.RUNNING, task="17_3", said="starting"), "starting, SLURM 17_3"),
-        (Status(State.STOPPED, "by hand", LAST, silence=300.0), "stopped: by hand (round 4, loss 0.25)"),
-        (Status(State.FAILED, "no memory", log=Path("x.out")), "failed: no memory (all of it: x.out)"),
-        (Status(State.TO_DO), "to do"),
-    ],
-)
+@pytest.mark.parametrize(("status", "printed"), [
+    (Status(State.COMPLETE, "", LAST), "done"),
+    (Status(State.DIVERGED, "loss is infinite", LAST), "diverged: loss is infinite"),
+    (Status(State.QUEUED, "Priority", LAST, "17_3"), "queued (Priority), SLURM 17_3 (round 4, loss 0.25)"),
+    (Status(State.RUNNING, "", LAST, silence=300.0), "running (round 4, loss 0.25), no record for 5 min"),
+    (Status(State.RUNNING, task="17_3", said="starting"), "starting, SLURM 17_3"),
+    (Status(State.STOPPED, "by hand", LAST, silence=300.0), "stopped: by hand (round 4, loss 0.25)"),
+    (Status(State.FAILED, "no memory", log=Path("x.out")), "failed: no memory (all of it: x.out)"),
+    (Status(State.TO_DO), "to do"),
+])  # fmt: skip
 def test_a_plan_prints_state_reason_task_row_and_silence_in_this_order(status, printed):
     assert str(status) == printed
 

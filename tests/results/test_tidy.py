@@ -65,14 +65,11 @@ def test_the_table_is_a_data_frame_where_the_library_is_installed(out, kind):
     assert int(frame["error_norm"].isna().sum() if kind == "pandas" else frame["error_norm"].null_count()) == 8
 
 
-@pytest.mark.parametrize(
-    ("results", "as_", "said"),
-    [
-        ("nothing/**", None, "load: no results .* match 'nothing/"),
-        ([], None, "load: no results were given"),
-        ("nothing/**", "numpy", "load: as_ = 'numpy' was given; it should be one of polars, pandas, dict"),
-    ],
-)
+@pytest.mark.parametrize(("results", "as_", "said"), [
+    ("nothing/**", None, "load: no results .* match 'nothing/"),
+    ([], None, "load: no results were given"),
+    ("nothing/**", "numpy", "load: as_ = 'numpy' was given; it should be one of polars, pandas, dict"),
+])  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(results, as_, said):
     with pytest.raises(mc.UserError, match=said):
         mc.load(results, as_=as_)

@@ -29,17 +29,14 @@ from mpi_compress.saving import checkpoint, frames
 LONG = ("--set", "stop.rounds=1500", "--only", "random 10%")
 
 
-@pytest.mark.parametrize(
-    ("ranks", "number"),
-    [
-        (3, signal.SIGTERM),
-        pytest.param(None, signal.SIGINT, marks=pytest.mark.slow),
-        pytest.param(None, signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(None, signal.SIGUSR1, marks=pytest.mark.slow),
-        pytest.param(3, signal.SIGINT, marks=pytest.mark.slow),
-        pytest.param(3, signal.SIGUSR1, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("ranks", "number"), [
+    (3, signal.SIGTERM),
+    pytest.param(None, signal.SIGINT, marks=pytest.mark.slow),
+    pytest.param(None, signal.SIGTERM, marks=pytest.mark.slow),
+    pytest.param(None, signal.SIGUSR1, marks=pytest.mark.slow),
+    pytest.param(3, signal.SIGINT, marks=pytest.mark.slow),
+    pytest.param(3, signal.SIGUSR1, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_a_signal_saves_and_ends_with_status_75(ranks, number, small_job, tmp_path, capfd):
     launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
     line = [*launcher, BIN / "mpi-compress", "run", small_job, "--out", tmp_path / "a", "--quiet", *LONG]

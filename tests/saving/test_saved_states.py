@@ -120,14 +120,11 @@ def test_states_of_ours_come_back_and_their_first_ones_stay_as_they_were():
         assert dump(first).tobytes() == before
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        ErrorMemory(np.zeros(DIM - 1)), ErrorMemory(np.zeros(DIM, dtype=np.float32)), ErrorMemory(np.zeros((DIM, 1))), ErrorMemory(None),
-        ErrorMemory(np.zeros(DIM), FollowedNorm()), ErrorMemory(np.zeros(DIM), step="1"), ErrorMemory(np.zeros(DIM), step=1j),
-        ErrorMemory(ScaledVector(np.zeros(DIM))), cat.Worker(), None, 3, [np.zeros(DIM)],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("other", [
+    ErrorMemory(np.zeros(DIM - 1)), ErrorMemory(np.zeros(DIM, dtype=np.float32)), ErrorMemory(np.zeros((DIM, 1))), ErrorMemory(None),
+    ErrorMemory(np.zeros(DIM), FollowedNorm()), ErrorMemory(np.zeros(DIM), step="1"), ErrorMemory(np.zeros(DIM), step=1j),
+    ErrorMemory(ScaledVector(np.zeros(DIM))), cat.Worker(), None, 3, [np.zeros(DIM)],
+])  # fmt: skip
 def test_a_state_of_another_kind_or_shape_is_refused(other):
     with pytest.raises(Damaged):
         load(dump(other), ErrorMemory(np.zeros(DIM)), OURS)
