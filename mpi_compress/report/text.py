@@ -124,15 +124,15 @@ def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = No
         lines += [f"\n## {group or 'Further'}\n"] if members else []
         for o in members:
             assert o.job is not None
-            lines.append(f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data.replace(STAND_IN, ' for ')}.\\")
+            about = f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data.replace(STAND_IN, ' for ')}."
             picture = Path(target.stem) / f"{o.key}.png"
             try:
                 drawn = figures.draw(o.runs, o.job.titled_figure)
             except UserError as error:
-                lines.append(str(error))
+                lines.append(f"{about} {error}")
                 continue
             figures.save(drawn, target.parent / picture, dpi=110)
             plt.close("all")
-            lines.append(f"![{o.title}]({picture.as_posix()})")
+            lines.append(f"{about}<br>![{o.title}]({picture.as_posix()})")
     with writing(target, "--gallery"):
         target.write_text("\n".join([*lines, ""]), encoding="utf-8")
