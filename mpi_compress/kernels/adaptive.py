@@ -9,20 +9,8 @@ The encoders return 0 if the room in `digits` does not suffice.
 import numpy as np
 
 from mpi_compress.kernels import kernel
+from mpi_compress.kernels import range_coder as coder
 from mpi_compress.kernels.bits import bit_length
-from mpi_compress.kernels.range_coder import (
-    CORRUPT,
-    FULL,
-    LEAST_CHANCE,
-    ONE,
-    big_endian,
-    end_of,
-    put_bit,
-    put_number,
-    settle,
-    take_bit,
-    take_number,
-)  # fmt: skip
 
 u = np.uint64
 ROOM = 48  # digits that one number can need, and the coder's slack
@@ -38,17 +26,17 @@ def put_size(n, length, depth, tree, bits, chance, seen, digits, low, width, at)
     node = u(1)
     for i in range(depth):
         bit = ((length - u(1)) >> u(depth - 1 - i)) & u(1)
-        low, width, at = put_bit(bit, tree + node, chance, seen, digits, low, width, at)
+        low, width, at = coder.put_bit(bit, tree + node, chance, seen, digits, low, width, at)
         node = u(2) * node + bit
     left = length - u(1)
     node = u(1)
     for _ in range(min(left, u(LEARNED))):
         left -= u(1)
         bit = (n >> left) & u(1)
-        low, width, at = put_bit(bit, bits + u(8) * length + node, chance, seen, digits, low, width, at)
+        low, width, at = coder.put_bit(bit, bits + u(8) * length + node, chance, seen, digits, low, width, at)
         node = u(2) * node + bit
     if left > u(0):
-        low, width, at = put_number(n & ((u(1) << left) - u(1)), left, digits, low, width, at)
+        low, width, at = coder.put_number(n & ((u(1) << left) - u(1)), left, digits, low, width, at)
     return low, width, at
 
 
@@ -57,18 +45,18 @@ def take_size(depth, tree, bits, chance, seen, data, code, width, at):
     """Read n ≥ 1: n, its bit length, and the decoder's state after it."""
     node = u(1)
     for _ in range(depth):
-        bit, code, width, at = take_bit(tree + node, chance, seen, data, code, width, at)
+        bit, code, width, at = coder.take_bit(tree + node, chance, seen, data, code, width, at)
         node = u(2) * node + u(bit)
     length = node - (u(1) << u(depth)) + u(1)
     left = length - u(1)
     n = node = u(1)
     for _ in range(min(left, u(LEARNED))):
         left -= u(1)
-        bit, code, width, at = take_bit(bits + u(8) * length + node, chance, seen, data, code, width, at)
+        bit, code, width, at = coder.take_bit(bits + u(8) * length + node, chance, seen, data, code, width, at)
         node = u(2) * node + u(bit)
     n = node
     if left > u(0):
-        rest, code, width, at = take_number(left, data, code, width, at)
+        rest, code, width, at = coder.take_number(left, data, code, width, at)
         n = n << left | rest
     return n, length, code, width, at
 
@@ -108,7 +96,7 @@ def expected_gaps(count, dim):
 
 @kernel
 def clamped(chance):
-    return min(max(np.int64(chance * ONE), LEAST_CHANCE), ONE - LEAST_CHANCE)
+    return min(max(np.int64(chance * coder.ONE), coder.LEAST_CHANCE), coder.ONE - coder.LEAST_CHANCE)
 
 
 @kernel
@@ -123,7 +111,7 @@ def write_set(indices, dim, digits, out):
     """Write an increasing index set (T,) uint32, 0 < T < dim. Returns its length in bytes."""
     chance, seen, depth, usual = expected_gaps(indices.size, dim)
     context = u(TREE)
-    low, width, at = u(0), u(FULL), u(1)
+    low, width, at = u(0), u(coder.FULL), u(1)
     before = u(0)
     for j in range(indices.size):
         if at + u(ROOM) > u(digits.size):
@@ -133,7 +121,7 @@ def write_set(indices, dim, digits, out):
         length = bit_length(gap)
         low, width, at = put_size(gap, length, depth, context, u(3 * TREE), chance, seen, digits, low, width, at)
         context = gap_context(length, usual)
-    return settle(digits, low, width, at, out)
+    return coder.settle(digits, low, width, at, out)
 
 
 @kernel
@@ -144,16 +132,16 @@ def read_set(data, start, dim, indices):
     """
     chance, seen, depth, usual = expected_gaps(indices.size, dim)
     context = u(TREE)
-    code, width, at = big_endian(data, u(start)), u(FULL), u(start + 8)
+    code, width, at = coder.big_endian(data, u(start)), u(coder.FULL), u(start + 8)
     before = u(0)
     for j in range(indices.size):
         gap, length, code, width, at = take_size(depth, context, u(3 * TREE), chance, seen, data, code, width, at)
         before += gap
         if before > u(dim) or at > u(data.size) + u(8):
-            return np.int64(CORRUPT)
+            return np.int64(coder.CORRUPT)
         indices[j] = np.uint32(before - u(1))
         context = gap_context(length, usual)
-    return end_of(data, code, width, at)
+    return coder.end_of(data, code, width, at)
 
 
 # Integers are coded as zero or not, sign and size, in the context of the sizes of the two before.
@@ -185,10 +173,10 @@ def write_integers(integers, low_bits, length, digits, out):
 
     Returns the length in bytes.
     """
-    chance = np.full(SIZE_BITS + BITS, ONE // 2, dtype=np.int64)
+    chance = np.full(SIZE_BITS + BITS, coder.ONE // 2, dtype=np.int64)
     seen = np.zeros(SIZE_BITS + BITS, dtype=np.int64)
     depth = np.int64(bit_length(u(length - 1)))
-    low, width, at = u(0), u(FULL), u(1)
+    low, width, at = u(0), u(coder.FULL), u(1)
     one, two = u(0), u(0)
     for j in range(integers.size):
         if at + u(ROOM) > u(digits.size):
@@ -196,46 +184,46 @@ def write_integers(integers, low_bits, length, digits, out):
         high = rounded(np.int64(integers[j]), low_bits)
         size = u(abs(high))
         context = min(bit_length(one + two), u(CONTEXTS - 1))
-        low, width, at = put_bit(size != u(0), context, chance, seen, digits, low, width, at)
+        low, width, at = coder.put_bit(size != u(0), context, chance, seen, digits, low, width, at)
         if size != u(0):
-            low, width, at = put_bit(high < 0, u(SIGN), chance, seen, digits, low, width, at)
+            low, width, at = coder.put_bit(high < 0, u(SIGN), chance, seen, digits, low, width, at)
             low, width, at = put_size(
                 size, bit_length(size), depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, digits, low, width, at
             )
         if low_bits > 0:
             low, width, at = put_low(np.int64(integers[j]), high, low_bits, digits, low, width, at)
         one, two = size, one
-    return settle(digits, low, width, at, out)
+    return coder.settle(digits, low, width, at, out)
 
 
 @kernel
 def read_integers(data, start, low_bits, length, integers):
     """Read integers (d,) from data[start] on. Returns where they end, or CORRUPT. `data` uint8 has 8 bytes or more."""
-    chance = np.full(SIZE_BITS + BITS, ONE // 2, dtype=np.int64)
+    chance = np.full(SIZE_BITS + BITS, coder.ONE // 2, dtype=np.int64)
     seen = np.zeros(SIZE_BITS + BITS, dtype=np.int64)
     depth = np.int64(bit_length(u(length - 1)))
-    code, width, at = big_endian(data, u(start)), u(FULL), u(start + 8)
+    code, width, at = coder.big_endian(data, u(start)), u(coder.FULL), u(start + 8)
     one, two = u(0), u(0)
     for j in range(integers.size):
         if at > u(data.size) + u(8):
-            return np.int64(CORRUPT)
+            return np.int64(coder.CORRUPT)
         context = min(bit_length(one + two), u(CONTEXTS - 1))
         value = np.int64(0)
         size = u(0)
-        some, code, width, at = take_bit(context, chance, seen, data, code, width, at)
+        some, code, width, at = coder.take_bit(context, chance, seen, data, code, width, at)
         if some:
-            negative, code, width, at = take_bit(u(SIGN), chance, seen, data, code, width, at)
+            negative, code, width, at = coder.take_bit(u(SIGN), chance, seen, data, code, width, at)
             size, bits, code, width, at = take_size(
                 depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, data, code, width, at
             )
             if bits > u(length):
-                return np.int64(CORRUPT)
+                return np.int64(coder.CORRUPT)
             value = -np.int64(size) if negative else np.int64(size)
         if low_bits > 0:
             value, code, width, at = take_low(value, low_bits, data, code, width, at)
         integers[j] = value
         one, two = size, one
-    return end_of(data, code, width, at)
+    return coder.end_of(data, code, width, at)
 
 
 @kernel
@@ -243,9 +231,9 @@ def put_low(value, high, low_bits, digits, low, width, at):
     """Write the low bits of a value, which `rounded` cut off, as they are."""
     rest = u(value - (high << np.int64(low_bits)) + (np.int64(1) << np.int64(low_bits) >> np.int64(1)))
     if low_bits > 32:
-        low, width, at = put_number(rest >> u(32), u(low_bits - 32), digits, low, width, at)
-        return put_number(rest & u(0xFFFFFFFF), u(32), digits, low, width, at)
-    return put_number(rest, u(low_bits), digits, low, width, at)
+        low, width, at = coder.put_number(rest >> u(32), u(low_bits - 32), digits, low, width, at)
+        return coder.put_number(rest & u(0xFFFFFFFF), u(32), digits, low, width, at)
+    return coder.put_number(rest, u(low_bits), digits, low, width, at)
 
 
 @kernel
@@ -255,8 +243,8 @@ def take_low(high, low_bits, data, code, width, at):
     left = low_bits
     if left > 32:
         left = 32
-        rest, code, width, at = take_number(u(low_bits - 32), data, code, width, at)
+        rest, code, width, at = coder.take_number(u(low_bits - 32), data, code, width, at)
         rest <<= u(32)
-    low, code, width, at = take_number(u(left), data, code, width, at)
+    low, code, width, at = coder.take_number(u(left), data, code, width, at)
     value = (high << np.int64(low_bits)) + np.int64(rest | low) - (np.int64(1) << np.int64(low_bits) >> np.int64(1))
     return value, code, width, at
