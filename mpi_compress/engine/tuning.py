@@ -16,22 +16,11 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.engine.executing import How
 from mpi_compress.engine.watching import Watch
+from mpi_compress.job import trials
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop
-from mpi_compress.job.trials import (
-    NEVER,
-    WHOLE,
-    Rank,
-    answer,
-    folder_of_trials,
-    rank_of,
-    stages_of,
-    trials,
-    trials_of,
-    tune_of,
-    wanted,
-)
+from mpi_compress.job.trials import Rank, tune_of
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.preparing.problems import Problem
@@ -60,11 +49,11 @@ def tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How, play: Play) -
     return wins
 
 
-def _found_in_words(label: str, trials: int, tuned: Mapping[str, Any]) -> str:
+def _found_in_words(label: str, count: int, tuned: Mapping[str, Any]) -> str:
     """What a method's trials found, in a line."""
     value = re.sub(r"(?<=\d) theory", " × theory", in_words(tuned["value"]))
     note = caveat(tuned)
-    return f"{label}: {count_text(trials, 'trial')}, best {value}" + f", {note}; {BEYOND}" * bool(note)
+    return f"{label}: {count_text(count, 'trial')}, best {value}" + f", {note}; {BEYOND}" * bool(note)
 
 
 @dataclass(frozen=True)
@@ -88,7 +77,7 @@ class _Trying:
         for i, each in texts.items():
             for text in each:
                 askers.setdefault(text, []).append(by[i])
-        job = replace(self.job, name=folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
+        job = replace(self.job, name=trials.folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
         found = dict(zip(those, self.play(job, self.out, self.how, partial(_refuse, askers)), strict=False))
         return {i: [found[text] for text in each] for i, each in texts.items()} if self.how.ranks.is_root else {}
 
@@ -138,7 +127,7 @@ def _by_target(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
             for place, share in [*places]:
                 if not searches[i].can_be_prepared(place, trying.how, problems):
                     places.remove((place, share))
-                    searches[i].played[place, share] = NEVER
+                    searches[i].played[place, share] = trials.NEVER
         found = trying.results({i: searches[i].trials(places) for i, places in asked.items()}, specs)
         for i, runs in found.items():
             searches[i].note(asked[i], runs)
@@ -158,11 +147,11 @@ class _Search:
 
     def wanted(self) -> list[tuple[int, float]]:
         """What is to run next, by place and share; places without a value are noted as such."""
-        while places := wanted(self.count, self.is_ordered, self.played):
+        while places := trials.wanted(self.count, self.is_ordered, self.played):
             none = [place for place in places if self.table.beyond(place[0]) is None]
             if not none:
                 break
-            self.played.update(dict.fromkeys(none, NEVER))
+            self.played.update(dict.fromkeys(none, trials.NEVER))
         return places
 
     def can_be_prepared(self, place: int, how: How, problems: dict[str, Problem]) -> bool:
@@ -170,22 +159,22 @@ class _Search:
         if 0 <= place < self.count:
             return True
         try:
-            prepare(self.trials([(place, WHOLE)])[0], how.ranks, problems, True, how.force)
+            prepare(self.trials([(place, trials.WHOLE)])[0], how.ranks, problems, True, how.force)
         except UserError:
             return False
         return True
 
     def trials(self, places: Sequence[tuple[int, float]]) -> list[RunSpec]:
-        return [trial for place, share in places for trial in trials_of(self.spec, self.table.beyond(place), share)]
+        return [trial for place, share in places for trial in trials.trials_of(self.spec, self.table.beyond(place), share)]
 
     def note(self, places: Sequence[tuple[int, float]], runs: Sequence[Run]) -> None:
         """Take note of the trials' results, those of each place together."""
         each, problems = len(runs) // len(places) if places else 0, len(self.table.settings)
         for number, place in enumerate(places):
             outcomes = [self._outcome(run) for run in runs[number * each : (number + 1) * each]]
-            self.played[place] = rank = rank_of([took for took, _ in outcomes], [merit for _, merit in outcomes], problems)
+            self.played[place] = rank = trials.rank_of([took for took, _ in outcomes], [merit for _, merit in outcomes], problems)
             if self.table.on is not None and not rank.missed:  # what it paid is the same in longer trials
-                self.played |= {(place[0], stage.share): rank for stage in stages_of(self.count) if stage.share > place[1]}
+                self.played |= {(place[0], stage.share): rank for stage in trials.stages_of(self.count) if stage.share > place[1]}
 
     def _outcome(self, run: Run) -> tuple[float, float]:
         """What a trial paid to the target, infinite if it was missed; and how near it came, infinite if it ended badly."""
@@ -202,7 +191,7 @@ class _Search:
     def found(self) -> Mapping[str, Any]:
         """The value that won, what was tried, and whether a better one may lie beyond."""
         table, target = self.table, self.table.target
-        won = answer(self.count, self.is_ordered, self.played)
+        won = trials.answer(self.count, self.is_ordered, self.played)
         if won is None or target is None:
             below = ", and no higher than it starts" if table.descends else ""
             raise UserError(f"{self.spec.where}tune: no value of {table.known_as} gives a run that ends at a finite loss{below}")
@@ -227,8 +216,8 @@ def _by_merit(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
     """Find for each run the value with the least merit after the trials' own budget."""
     if not specs:
         return {}
-    found = trying.results({i: trials(spec) for i, spec in specs.items()}, specs)
-    return {i: trying.how.ranks.on_root(partial(_best, spec, trials(spec), found.get(i, []))) for i, spec in specs.items()}
+    found = trying.results({i: trials.trials(spec) for i, spec in specs.items()}, specs)
+    return {i: trying.how.ranks.on_root(partial(_best, spec, trials.trials(spec), found.get(i, []))) for i, spec in specs.items()}
 
 
 def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapping[str, Any]:
