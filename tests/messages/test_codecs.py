@@ -13,20 +13,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 from bits_table import entropy, of_sets
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.messages import kinds
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.kinds import (
-    Dense,
-    Drawn,
-    Hybrid,
-    Lattice,
-    Levels,
-    SignSparse,
-    Sparse,
-    SparseRows,
-    Ternary,
-    index_bits,
-    lattice_bits,
-)
+from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, SparseRows, Ternary
 
 INDEX_CODECS = ("fixed", "bitmap", "rice", "elias-delta", "elias-omega", "entropy")
 HALVES = (16, "bf16")
@@ -320,7 +309,7 @@ def test_every_lattice_message_keeps_to_lemma_2_1(d, share, sent, stochastic):
     rng = np.random.default_rng(3)
     radius = 7.3
     sigma = share * radius
-    bound = lattice_bits(d, sigma, radius, stochastic) + 64 + 32 + 64 * sent
+    bound = kinds.lattice_bits(d, sigma, radius, stochastic) + 64 + 32 + 64 * sent
     codec = codecs["lattice"]()
     for v in worst_vectors(d, rng):
         c = lattice(v * radius * (1 - 1e-15), sigma, radius, sent, stochastic)
@@ -383,9 +372,9 @@ def test_quick_auto_is_the_shortest_of_the_plain_ones():
 
 def test_paper_bits_follow_the_codecs_settings():
     c = Sparse(1000, np.arange(5, dtype=np.uint32), np.ones(5))
-    assert codecs["fixed"](float=32).paper_bits(c) == 5 * (32 + index_bits(1000))
+    assert codecs["fixed"](float=32).paper_bits(c) == 5 * (32 + kinds.index_bits(1000))
     for half in HALVES:
-        assert codecs["fixed"](float=half).paper_bits(c) == 5 * (16 + index_bits(1000))
+        assert codecs["fixed"](float=half).paper_bits(c) == 5 * (16 + kinds.index_bits(1000))
         assert codecs["ternary"](float=half).paper_bits(Ternary(np.ones(9, dtype=np.int8), 1.0)) == 16 + 9 * log2(3)
         assert codecs["dense"](float=half).encode(Dense(np.ones(7))).size == 14
         for name in ("fixed", "bitmap"):

@@ -8,21 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_compress.algorithms.estimators.sgd import SentVariance
-from mpi_compress.messages.kinds import (
-    Dense,
-    Drawn,
-    Hybrid,
-    Lattice,
-    Levels,
-    Projections,
-    SignSparse,
-    Sparse,
-    Ternary,
-    WithScalar,
-    WithSize,
-    side_of,
-    uniform_indices,
-)  # fmt: skip
+from mpi_compress.messages import kinds
+from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, Projections, SignSparse, Sparse, Ternary
 
 I = np.array([1, 4], dtype=np.uint32)
 J = np.array([0, 5], dtype=np.uint32)
@@ -83,7 +70,7 @@ def test_lattice_bits_are_those_of_lemma_2_1_and_none_where_sigma_reaches_the_ra
 def test_drawn_indices_are_the_sums_of_geometric_gaps_to_the_last_number(kappa, dim):
     for seed in range(20):
         ours, rng = (np.random.Generator(np.random.Philox(key=seed)) for _ in range(2))
-        found = uniform_indices(dim, kappa, ours)
+        found = kinds.uniform_indices(dim, kappa, ours)
         many = int(kappa * dim + 6 * (kappa * dim) ** 0.5) + 16
         sums = np.cumsum(rng.geometric(kappa, many)) - 1
         while sums[-1] < dim:
@@ -201,7 +188,7 @@ BY_HAND = {
     "BlockSigns": (lambda c, bits, b: c.dim + ceil(c.dim / c.block) * b),
     "Dithered": (lambda c, bits, b: b + c.dim * (1 + ceil(log2(c.most + 1)))),
     "Sketch": (lambda c, bits, b: c.table.shape[0] * c.table.shape[1] * b),
-    "Eigenpairs": (lambda c, bits, b: c.values.size * (1 + side_of(c.dim)) * b),
+    "Eigenpairs": (lambda c, bits, b: c.values.size * (1 + kinds.side_of(c.dim)) * b),
     "Blocks": (lambda c, bits, b: sum(by_hand(part, bits > 0, b) for part in c.parts)),
     "Chained": (lambda c, bits, b: by_hand(c.placed, bits > 0, 0) + by_hand(c.values, bits > 0, b)),
 }
@@ -230,10 +217,10 @@ def test_the_paper_bits_of_each_kind_are_those_by_hand_with_and_without_indices(
 def test_a_scalar_beside_a_vector_is_a_float_and_a_size_an_index_among_all_of_them():
     few = Sparse(1000, np.arange(7, dtype=np.uint32), np.ones(7))
     for b in (32, 64):
-        assert WithScalar(0.5, few).paper_bits(b) == 7 * (10 + b) + b
-        assert WithScalar(0.5, few).paper_bits(b, False) == 7 * b + b
-        assert WithSize(2, 5, few).paper_bits(b) == 7 * (10 + b) + 3
-        assert WithSize(2, 5, few).paper_bits(b, False) == 7 * b + 3
+        assert kinds.WithScalar(0.5, few).paper_bits(b) == 7 * (10 + b) + b
+        assert kinds.WithScalar(0.5, few).paper_bits(b, False) == 7 * b + b
+        assert kinds.WithSize(2, 5, few).paper_bits(b) == 7 * (10 + b) + 3
+        assert kinds.WithSize(2, 5, few).paper_bits(b, False) == 7 * b + 3
 
 
 def test_projections_are_a_float_each_and_samples_their_bytes():
