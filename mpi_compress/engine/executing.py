@@ -111,7 +111,7 @@ def execute(
         keeper = run.keeper(recorder, progress)
         try:
             if how.guards:
-                how.ranks.first_on_each_host(partial(_rehearse, p, run.sample, how))
+                how.ranks.compiling_once(partial(_rehearse, p, run.sample, how))
             how.laps.end("rehearse")
             s = Subject(p.algorithm, parts_of(p, p.algorithm))
             algorithm = watched(p.algorithm) if how.guards else p.algorithm

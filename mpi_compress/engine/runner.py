@@ -33,7 +33,6 @@ from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.kernels import get_ready
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing import compiling
 from mpi_compress.preparing.alone import with_suboptimality
@@ -167,8 +166,6 @@ def _prepare_all(job: Job, specs: Mapping[int, RunSpec], how: How, refuse: Calla
     """The runs as they are ready. The error of one that is not says how to run the others of its job."""
     problems: dict[str, Problem] = {}
     prepared = {}
-    if specs and not how.ranks.is_root:
-        get_ready()  # while rank 0 looks at the problem
     for i, spec in specs.items():
         try:
             prepared[i] = prepare(spec, how.ranks, problems, how.quiet, how.force)

@@ -16,6 +16,7 @@ from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.host import end_with_the_launcher, refuse_little_shared_memory
+from mpi_compress.kernels import compiled_elsewhere
 from mpi_compress.messages.link import Message
 from mpi_compress.messages.tree import Tree
 
@@ -45,8 +46,8 @@ class Ranks:
         """Do `work` on every rank. If it raises UserErrors, the first such rank's is raised on all ranks."""
         work()
 
-    def first_on_each_host(self, work: Callable[[], None]) -> None:
-        """Do `work` on one rank of each host, then on the others."""
+    def compiling_once(self, work: Callable[[], None]) -> None:
+        """Do `work` on every rank. What has to be compiled for it, one rank of each host compiles, and the others wait for that."""
         work()
 
     def that_see(self, file: Path) -> Sequence[int]:
@@ -119,11 +120,12 @@ class MPIRanks(Ranks):
             raise SharedUserError(*result.args)
         return result
 
-    def first_on_each_host(self, work: Callable[[], None]) -> None:
+    def compiling_once(self, work: Callable[[], None]) -> None:
         if self._host.rank == 0:
             work()
-        self._host.barrier()
-        if self._host.rank != 0:
+            self._host.barrier()
+            return
+        with compiled_elsewhere(self._host.barrier):
             work()
 
     def that_see(self, file: Path) -> Sequence[int]:

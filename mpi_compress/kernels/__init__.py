@@ -67,6 +67,7 @@ class Deferred:
 _waiting: list[Deferred] = []
 _registrations: list[Callable[[], Any]] = []  # which make code known to Numba that kernels call
 _making = RLock()
+_to_wait: list[Callable[[], None]] = []  # calls that wait until another process has compiled what this one would compile
 
 
 def get_ready() -> None:
@@ -160,9 +161,24 @@ def _loaded(cache: Any, signature: Any, context: Any) -> Any:
     rtsys.initialize(context)
     with cache._guard_against_spurious_io_errors():
         found = cache._load_overload(signature, context)
+        if found is None and _to_wait:
+            _to_wait.pop()()
+            found = cache._load_overload(signature, context)
     if found is None:
         _make_all()
     return found
+
+
+@contextmanager
+def compiled_elsewhere(wait: Callable[[], None]) -> Iterator[None]:
+    """Within this block another process compiles the same kernels. Before the first one that is not in the cache, or else at the
+    end, `wait` is called once: it returns when the other process is done."""
+    _to_wait.append(wait)
+    try:
+        yield
+    finally:
+        if _to_wait:
+            _to_wait.pop()()
 
 
 kernel = _decorator(error_model="numpy", fastmath=False)

@@ -20,6 +20,7 @@ from mpi_compress.core.registry import is_ours, registries
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.kinds import Dense, Vector
@@ -79,6 +80,8 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     if not force:
         shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
         refuse(shape, solve=not data.is_large or not eigenvalues_file(data).exists())
+    if not ranks.is_root:
+        get_ready()  # while rank 0 solves the problem
     return ranks.on_root(partial(problem_of, spec, data, quiet))
 
 

@@ -123,7 +123,7 @@ def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, rank
     if not ranks.on_root(lambda: is_sound(file)):
         recipe = Recipe(table.title, table.normalize, table.dtype, table.known_dim, table.rows, split, table.positive, labels)
         if table.generator is None:
-            ranks.first_on_each_host(libsvm.rehearse)
+            ranks.compiling_once(libsvm.rehearse)
         _build(file, recipe, ranks, partial(_parsed, table, folder))
     return ranks.on_root(lambda: described(file, table.title))
 
