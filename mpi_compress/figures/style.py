@@ -4,7 +4,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from matplotlib import rc_params_from_file
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Namer, name_in_paper, name_of, stem
@@ -18,17 +21,8 @@ COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the heig
 PAGE_WIDTH, PANEL = 6.9, 1.65  # inches: the width of a paper's page, and the height of one of three panels in a row
 NARROWEST = 1.9  # inches: a panel; where a figure has no room for more, it has fewer panels in a row
 
-STYLE: Any = {
-    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
-    "legend.title_fontsize": 7, "legend.framealpha": 0.85, "legend.handlelength": 2.6, "lines.linewidth": 1.1,
-    "lines.markersize": 3.0, "lines.markeredgewidth": 0.0, "axes.grid": True, "axes.linewidth": 0.6, "grid.linewidth": 0.4,
-    "grid.alpha": 0.4, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "xtick.minor.width": 0.4, "ytick.minor.width": 0.4,
-    "figure.constrained_layout.use": True,
-}  # fmt: skip
-_PAPER: Any = {
-    **STYLE, "font.family": "STIXGeneral", "mathtext.fontset": "stix", "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9,
-    "xtick.labelsize": 8, "ytick.labelsize": 8, "legend.fontsize": 8, "legend.title_fontsize": 8,
-}  # fmt: skip
+_FILES = (Path(__file__).with_name(f"{name}.mplstyle") for name in ("screen", "paper"))
+STYLE, _OF_PAPERS = (rc_params_from_file(file, use_default_template=False) for file in _FILES)
 
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}  # pt: TeX's point
 _LEAST, _MOST = 1.5, 20.0  # inches
@@ -44,7 +38,7 @@ class Style:
     suffix: str  # the file's
 
 
-STYLES = {"screen": Style(STYLE, True, name_of, ".png"), "paper": Style(_PAPER, False, name_in_paper, ".pdf")}
+STYLES = {"screen": Style(STYLE, True, name_of, ".png"), "paper": Style({**STYLE, **_OF_PAPERS}, False, name_in_paper, ".pdf")}
 
 
 def style_of(name: str) -> Style:
