@@ -17,11 +17,11 @@ from mpi_compress.core.terminal import say
 from mpi_compress.evidence.comparison import ENDINGS, LESS_NEEDED, amount, endings
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.problem.datasets.said import line_of
-from mpi_compress.results import bounds, split
+from mpi_compress.results import bounds
 from mpi_compress.results.columns import INFIMUM, LEFT_OUT, named
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import status_of_run
-from mpi_compress.results.summary import why_ended
+from mpi_compress.results.summary import split, why_ended
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import difference, settings_of, varying
 from mpi_compress.results.tuning import caveat, in_words
@@ -82,7 +82,7 @@ def summary(run: Run) -> Iterator[str]:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
     yield f"  {run.label}: {status_of_run(run).state}" + (f" ({why})" if (why := why_ended(run)) else "")
     yield from _aligned(_problem(run), _settings(run))
-    yield from split.summary(run)
+    yield from split(run)
     if not run.rows:
         yield "  no records yet"
         return

@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.style import COLUMN, HEIGHT, STYLE
-from mpi_compress.results import bounds, split
+from mpi_compress.results import bounds
 from mpi_compress.results.reader import Run
+from mpi_compress.results.summary import partition_of
 
 _NAMED = 10  # labels that a legend names; more have a scale of colours
 _LINE = 0.16  # inches of a line of text
@@ -27,7 +28,7 @@ def draw_split(run: Run) -> Figure:
         figure, ax = plt.subplots(figsize=(COLUMN, HEIGHT))
         for k, bottom in enumerate((np.cumsum(counts, axis=1) - counts).T):
             ax.bar(np.arange(rows.size), counts[:, k], 0.85 if rows.size <= 50 else 1.0, bottom, color=colours[k])
-        ax.set(title=f"{run.attrs['data']}, {split.name(run)}", xlabel="worker", ylabel="rows", xlim=(-0.6, rows.size - 0.4))
+        ax.set(title=f"{run.attrs['data']}, {partition_of(run)}", xlabel="worker", ylabel="rows", xlim=(-0.6, rows.size - 0.4))
         ax.grid(visible=False, axis="x")
         ax.set_axisbelow(True)
         ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))

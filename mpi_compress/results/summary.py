@@ -1,11 +1,13 @@
-"""A result in one line, and as a table of HTML for notebooks."""
+"""A result in one line, as a table of HTML for notebooks, and what its split gave each worker, as text."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mpi_compress.core import tables
 from mpi_compress.results.columns import LEVELS, Result
 
 _SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "cost_up")
+_WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
 
 
 def line(run: Result) -> str:
@@ -60,3 +62,39 @@ def _last(run: Result) -> Iterator[tuple[str, str]]:
             if name in run.trace:
                 yield name, f"{run.trace[name][-1]:,d}" if run.trace[name].dtype.kind == "i" else f"{run.trace[name][-1]:.6g}"
         yield "seconds", f"{run.timing['seconds'][-1]:.3g}"
+
+
+def partition_of(run: Result) -> str:
+    """The partition as the job has it, such as "dirichlet, alpha = 0.3"."""
+    given: Any = run.written.get("workers", {}).get("partition", "contiguous")
+    if isinstance(given, str):
+        return given
+    settings = {key: value for key, value in given.items() if key != "name"}
+    if isinstance(sizes := settings.get("sizes"), list) and len(sizes) > _WORKERS:
+        settings["sizes"] = f"{len(sizes)} shares"
+    return ", ".join([str(given.get("name")), *(f"{key} = {value}" for key, value in settings.items())])
+
+
+def split(run: Result) -> Iterator[str]:
+    """A table of rows and label counts, a line a worker; nothing for one worker, or for a result that does not say."""
+    rows = run.split.get("rows")
+    if rows is None or rows.size < 2:
+        return
+    labels, counts = run.split.get("labels", rows[:0]), run.split.get("counts", rows[:, None])
+    yield f"  partition {partition_of(run)}: {_from_to(rows)} samples a worker" + (", of each label:" if labels.size else "")
+    lines = [["worker", "samples"], *([str(i), str(m)] for i, m in enumerate(rows))]
+    if labels.size:
+        lines[0] += [*(f"{label:g}" for label in labels[:_LABELS]), "others"]
+        for line, own in zip(lines[1:], counts, strict=True):
+            line += [*map(str, own[:_LABELS]), str(own[_LABELS:].sum())]
+    if 0 < labels.size <= _LABELS:
+        lines = [line[:-1] for line in lines]
+    shown = _WORKERS if len(rows) <= _WORKERS else _WORKERS - 2
+    yield from tables.plain(lines[0], lines[1 : shown + 1], "r", indent=" " * 12)
+    if len(rows) > shown:
+        yield f"            … and {len(rows) - shown} workers more, of {_from_to(rows[shown:])} samples"
+
+
+def _from_to(rows: Any) -> str:
+    low, high = min(rows), max(rows)
+    return f"{low}" if low == high else f"{low} to {high}"

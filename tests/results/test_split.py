@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.results import split
+from mpi_compress.results.summary import partition_of, split
 
 
 def run(partition="", **arrays):
@@ -21,11 +21,11 @@ def run(partition="", **arrays):
     (f'partition = {{ name = "contiguous", sizes = {[1] * 9} }}', "contiguous, sizes = 9 shares"),
 ])  # fmt: skip
 def test_a_partition_is_named_as_the_job_has_it(partition, name):
-    assert split.name(run(partition)) == name
+    assert partition_of(run(partition)) == name
 
 
 def lines(rows, labels=(), counts=()):
-    return [" ".join(line.split()) for line in split.summary(run(rows=rows, labels=labels, counts=counts or np.empty((len(rows), 0))))]
+    return [" ".join(line.split()) for line in split(run(rows=rows, labels=labels, counts=counts or np.empty((len(rows), 0))))]
 
 
 def test_eight_workers_are_shown_and_of_nine_the_first_six():
@@ -49,4 +49,4 @@ def test_ten_labels_have_a_column_each_and_of_eleven_the_last_is_among_the_other
 
 def test_nothing_is_said_of_one_worker_or_of_a_result_that_does_not_know():
     assert lines([5]) == []
-    assert [*split.summary(run())] == []
+    assert [*split(run())] == []

@@ -172,7 +172,6 @@ class Drawn(SharedSeed):
 
     @cached_property
     def indices(self) -> Indices:
-        """(T,) increasing."""
         return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=self.seed)))
 
     def write(self, form: FloatFormat) -> Bytes:
@@ -238,7 +237,6 @@ class Permuted(OneOfParts):
 
     @cached_property
     def indices(self) -> Indices:
-        """(T,) increasing."""
         return permuted_indices(self.dim, self.seed, self.part, self.parts)
 
 
@@ -266,7 +264,6 @@ class Cyclic(OneOfParts):
 
     @cached_property
     def indices(self) -> Indices:
-        """(T,) increasing."""
         return cyclic_indices(self.dim, self.seed, self.part, self.parts, self.copies)
 
 
