@@ -10,31 +10,13 @@ import pytest
 from helpers import slurm_here
 from helpers.layouts import assert_equal
 from helpers.running import BIN, PATIENT, below_data, gone_on, nothing_left
+from helpers.slurm_here import slow_part, wait_until
 
 import mpi_compress as mc
 from mpi_compress.core.blame import SWITCH
 from mpi_compress.results.locks import is_being_written
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(slurm_here.missing()), reason=slurm_here.missing())]
-
-PARTS = """
-import time
-from dataclasses import dataclass
-import mpi_compress as mc
-from mpi_compress.messages.compressors.top_k import TopK
-
-@mc.compressors.register("slow")
-@dataclass(frozen=True)
-class Slow(mc.Compressor):
-    seconds: float = 0.0
-    fails_in: int = -1
-
-    def compress(self, v, t):
-        time.sleep(self.seconds)
-        if t.k == self.fails_in and t.who == 2:
-            raise RuntimeError("broken on purpose")
-        return TopK(3).compress(v, t)
-"""
 
 JOB = """
 title = "on a cluster"
@@ -70,7 +52,7 @@ def slurm(tmp_path_factory):
 def job(tmp_path, monkeypatch):
     """A job file in the current folder; `write` changes its text."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "slow_part.py").write_text(PARTS)
+    (tmp_path / "slow_part.py").write_text(slow_part())
     file = Path("cluster.toml")
     file.write_text(JOB)
     return file
@@ -92,14 +74,6 @@ def states(slurm, job) -> list[str]:
     return [
         re.split(r"GiB  ", line)[-1] for line in below_data(told(slurm, "plan", job))
     ]
-
-
-def wait_until(condition, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        logs = "\n".join(f.read_text() for f in Path("results").rglob("slurm-*.out"))
-        assert time.monotonic() < deadline, f"not within {seconds} s; the tasks' output:\n{logs}"
-        time.sleep(0.5)
 
 
 def went_on() -> int:
@@ -137,7 +111,7 @@ def test_a_run_on_two_nodes_has_the_numbers_of_one_process(slurm, job, tmp_path)
 
 def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_bytes(slurm, job, tmp_path):
     whole = reference(job, tmp_path / "one")["ef, 1"]
-    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.9"))
+    (tmp_path / "slow_part.py").write_text(slow_part(0.9))
     told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
     wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), PATIENT)
     wait_until(lambda: queue_is_empty(slurm), 3 * PATIENT)
@@ -152,7 +126,7 @@ def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_p
     """Under srun. Under mpiexec the end reaches its helpers as well, which end the ranks: there the last checkpoint is left."""
     job.write_text(job.read_text() + "[checkpoint]\nevery = 5\n")
     whole = reference(job, tmp_path / "one")["ef, 2"]
-    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.3"))
+    (tmp_path / "slow_part.py").write_text(slow_part(0.3))
     for times, launcher in enumerate(("srun", "mpiexec")):
         told(slurm, "submit", job, "--only", "ef, 2", "--launcher", launcher)
         wait_until(lambda times=times: went_on() == times, PATIENT)
@@ -173,7 +147,7 @@ def test_what_is_preempted_is_saved_and_goes_on_to_the_same_bytes(slurm, job, tm
     """Under the name that SLURM would take for patterns, and with the job file gone meanwhile."""
     job = job.rename("50%u, it's.toml")
     whole = reference(job, tmp_path / "one")["ef, 1"]
-    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.2"))
+    (tmp_path / "slow_part.py").write_text(slow_part(0.2))
     told(slurm, "submit", job, "--only", "ef, 1", "--launcher", "srun", "--time", "10", "--sbatch=--exclusive")
     (tmp_path / "slow_part.py").unlink()
     job.unlink()

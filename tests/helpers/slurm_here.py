@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,6 +55,30 @@ TmpFS={folder}/tmp-%n
 PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP PriorityTier=10 PreemptMode=REQUEUE GraceTime=60
 PartitionName=urgent Nodes=ALL MaxTime=60 State=UP PriorityTier=20 PreemptMode=OFF
 """
+
+_SLOW = """
+import time
+from dataclasses import dataclass
+import mpi_compress as mc
+from mpi_compress.messages.compressors.top_k import TopK
+
+@mc.compressors.register("slow")
+@dataclass(frozen=True)
+class Slow(mc.Compressor):
+    seconds: float = {seconds}
+    fails_in: int = -1
+
+    def compress(self, v, t):
+        time.sleep(self.seconds)
+        if t.k == self.fails_in and t.who == 2:
+            raise RuntimeError("broken on purpose")
+        return TopK(3).compress(v, t)
+"""
+
+
+def slow_part(seconds: float = 0.0) -> str:
+    """The source of a compressor, `slow`, that takes so many seconds, and can be told to fail in a round."""
+    return _SLOW.format(seconds=seconds)
 
 
 def missing() -> str:
@@ -125,3 +149,11 @@ def _free_port() -> int:
 def _idle(variables: dict[str, str]) -> int:
     said = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], env=variables, capture_output=True, text=True).stdout
     return sum(int(word) for word in said.split())
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 300.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        logs = "\n".join(f.read_text() for f in Path("results").rglob("slurm-*.out"))
+        assert time.monotonic() < deadline, f"not within {seconds} s; the tasks' output:\n{logs}"
+        time.sleep(0.5)
