@@ -12,7 +12,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core import arrays
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.plugins import source_of
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
@@ -96,12 +96,7 @@ def values_of(metrics: list[Metric], problem: ProblemView, x: Vector) -> dict[st
 
     def of(metric: Metric) -> float:
         where = f"log.metrics: '{metric.name}'"
-        try:
-            return _value(where, lambda: metric.value(x.copy(), problem), x)
-        except UserError:
-            raise
-        except ValueError as error:
-            raise UserError(f"{where}: {error}") from None
+        return checked_at(where, lambda: _value(where, lambda: metric.value(x.copy(), problem), x))
 
     return {metric.column: of(metric) for metric in metrics}
 

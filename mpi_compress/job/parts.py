@@ -156,10 +156,7 @@ def metrics_of(log: LogTable, where: str) -> list[Metric]:
 def partition_of(workers: WorkersTable, where: str) -> Partition:
     """The partition, its parameters checked for so many workers."""
     part = partitions.build(workers.partition, where)
-    try:
-        part.check(workers.count)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
+    checked_at(where, lambda: part.check(workers.count))
     return part
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
-from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.core.tables import plain
@@ -82,10 +82,7 @@ class Coder:
             CorruptMessage: as `decode`; out is as it was.
         """
         link = self._link(_size(out.size))
-        try:
-            message = arrays.raw(data)
-        except ValueError as error:
-            raise UserError(f"decode: {error}") from None
+        message = checked_at("decode", lambda: arrays.raw(data))
         if not message.size:
             raise CorruptMessage("there are no bytes")
         content = link.unpack(Message(message))
@@ -122,10 +119,7 @@ class Coder:
     def _link(self, dim: int) -> Link:
         """The link for vectors (dim,); one that checks every message where a part is the user's."""
         if (link := self._links.get(dim)) is None:
-            try:
-                self.compressor.check(dim)
-            except ValueError as error:
-                raise UserError(f"{self.compressor.name}: {error}") from None
+            checked_at(self.compressor.name, lambda: self.compressor.check(dim))
             trusted = is_ours(self.compressor) and is_ours(self.codec)
             link = (Link if trusted else GuardedLink)(self.compressor, self.codec, dim)
             self._links.clear()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.progress import count_text, time_text
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
 from mpi_compress.evidence.outcomes import has_full, loaded
@@ -120,10 +120,8 @@ def measures_seconds(job: Job) -> bool:
 
 def _needs(file: Path, job: Job) -> float:
     """Bytes that a job needs in one process, as far as known before its data are read; UserError if a set is not here."""
-    try:
+    with placed(f"{file}: "):
         shapes = [(spec, shape_of(spec)) for spec in job.runs]
-    except UserError as error:
-        raise UserError(f"{file}: {error}") from None
     return memory_needs.PROCESS + max(memory_needs.needs(spec, shape, 1)[0] if shape else 0.0 for spec, shape in shapes)
 
 
