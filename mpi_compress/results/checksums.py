@@ -61,16 +61,13 @@ def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray[Any]], 
         ValueError, LookupError, TypeError, AttributeError: the text is damaged.
     """
     stored = json.loads(checksums)
-    for name, expected in stored["datasets"].items():
-        if name not in datasets:
-            return f"its dataset /{name} is missing"
-        if of_array(datasets[name]) != expected:
-            return f"its dataset /{name} is not as it was written"
-    for name, expected in stored["attributes"].items():
-        if name not in attributes:
-            return f"its attribute {name} is missing"
-        if _of_attribute(attributes[name]) != expected:
-            return f"its attribute {name} is not as it was written"
+    kinds = (("datasets", "dataset /", datasets, of_array), ("attributes", "attribute ", attributes, _of_attribute))
+    for kind, what, held, checksum in kinds:
+        for name, expected in stored[kind].items():
+            if name not in held:
+                return f"its {what}{name} is missing"
+            if checksum(held[name]) != expected:
+                return f"its {what}{name} is not as it was written"
     return ""
 
 

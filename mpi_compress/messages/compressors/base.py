@@ -161,9 +161,9 @@ class Sized(Compressor):
 
     size_field: ClassVar[str]  # the name of the field that is s
 
-    @abstractmethod
     def sizes(self, dim: int) -> Sequence[int]:
-        """The sizes to choose from for vectors (dim,), at most 255; the first ones have the fewest bits."""
+        """The sizes to choose from for vectors (dim,), at most 255, the first ones with the fewest bits: 1, 2, 4, … and d."""
+        return [*(1 << i for i in range((dim - 1).bit_length())), dim]
 
     def at_size(self, size: int) -> "Sized":
         """This compressor with that size."""
@@ -172,11 +172,6 @@ class Sized(Compressor):
     @abstractmethod
     def payload(self, dim: int, fpp: int) -> float:
         """The paper bits of its messages of vectors (dim,)."""
-
-
-def powers_up_to(most: int) -> list[int]:
-    """1, 2, 4, … and `most`."""
-    return [*(1 << i for i in range((most - 1).bit_length())), most]
 
 
 compressors: Registry[Compressor] = Registry("compressor", Compressor)

@@ -5,7 +5,7 @@ import numpy as np
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Sized, compressors, powers_up_to
+from mpi_compress.messages.compressors.base import Sized, compressors
 from mpi_compress.messages.kinds import BlockSigns, Compressed, Known, Vector
 
 
@@ -38,7 +38,7 @@ class BlockSign(Sized):
         return {"block": self._block(dim)}
 
     def sizes(self, dim: int) -> Sequence[int]:
-        return powers_up_to(dim)[::-1]
+        return super().sizes(dim)[::-1]
 
     def payload(self, dim: int, fpp: int) -> float:
         return dim + fpp * -(-dim // self._block(dim))

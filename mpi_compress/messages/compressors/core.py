@@ -1,9 +1,7 @@
-from collections.abc import Sequence
-
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.compressors.base import Count, Sized, compressors, count_of, powers_up_to
+from mpi_compress.messages.compressors.base import Count, Sized, compressors, count_of
 from mpi_compress.messages.kinds import Compressed, Known, Projections, Vector
 from mpi_compress.messages.kinds.sketch import gaussians
 
@@ -33,9 +31,6 @@ class Core(Sized):
 
     def check(self, dim: int) -> None:
         count_of(self.m, dim)
-
-    def sizes(self, dim: int) -> Sequence[int]:
-        return powers_up_to(dim)
 
     def payload(self, dim: int, fpp: int) -> float:
         return fpp * count_of(self.m, dim)

@@ -1,10 +1,8 @@
-from collections.abc import Sequence
-
 import numpy as np
 
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.compressors.base import Count, Sized, compressors, count_of, powers_up_to
+from mpi_compress.messages.compressors.base import Count, Sized, compressors, count_of
 from mpi_compress.messages.kinds import Compressed, Known, Sketch, Vector
 from mpi_compress.messages.kinds.sketch import hashes
 
@@ -41,9 +39,6 @@ class CountSketch(Sized):
 
     def check(self, dim: int) -> None:
         self._columns(dim)
-
-    def sizes(self, dim: int) -> Sequence[int]:
-        return powers_up_to(dim)
 
     def payload(self, dim: int, fpp: int) -> float:
         return fpp * self.rows * self._columns(dim)
