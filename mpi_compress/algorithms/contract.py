@@ -25,7 +25,7 @@ from mpi_compress.algorithms.hooks import Foretold, Linked, Log
 from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.rest import packed, rest_of
 from mpi_compress.algorithms.sampling import Batches, Sampling
-from mpi_compress.algorithms.steps import OF_COMPRESSORS, THEORY, formulas_in, formulas_of, names_of, step_at, values_of
+from mpi_compress.algorithms.steps import OF_COMPRESSORS, formulas_in, formulas_of, names_of, step_at, theorems_of, values_of
 from mpi_compress.core.expressions import names_in
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
@@ -79,6 +79,7 @@ class Method(Linked, Foretold, ABC):
     needs: ClassVar[Sequence[Need]] = ()  # of the problem, the links and the setting: `needs.check_needs`
     shares: ClassVar[Sequence[str]] = ()  # parameters that must be above 0 and at most 1
     theory: ClassVar[str] = ""  # its theoretical step size as a formula; the formulas of its parameters may name it `theory`
+    tight: ClassVar[str] = ""  # the step size of a tight analysis, likewise, which steps may name `tight`
     theory_is_convex: ClassVar[bool] = False  # True: that theorem is about convex f_i
     shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
     answers_each: ClassVar[bool] = False  # True: its master has a message of its own for each worker, as `AnswersEach` says
@@ -117,7 +118,7 @@ class Method(Linked, Foretold, ABC):
         """This method with what follows from the setting and from its parameters; nothing is checked yet."""
         bound = self.bound_to(setting=setting, up=setting.up, down=setting.down)
         numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
-        values = values_of(self, numbers, self.theory)
+        values = values_of(self, numbers, theorems_of(self))
         return bound.bound_to(**values, numbers={**{k: v for k, v in values.items() if isinstance(v, float)}, **numbers})
 
     def check(self) -> None:
@@ -125,7 +126,7 @@ class Method(Linked, Foretold, ABC):
 
     def names(self) -> set[str]:
         """The quantities that its formulas name."""
-        return set().union(*(names_of(getattr(self, key), self.theory) for key in formulas_of(type(self))))
+        return set().union(*(names_of(getattr(self, key), theorems_of(self)) for key in formulas_of(type(self))))
 
     def knows(self) -> Mapping[str, float]:
         """Quantities that formulas may name beside those of the setting: the minibatch, δ and ω of the compressors, if named."""
@@ -138,8 +139,8 @@ class Method(Linked, Foretold, ABC):
     @property
     def takes_theorem_step(self) -> bool:
         """True if its step, as it was given, is the theorem's or a multiple of it."""
-        formulas = {str(formula) for formula in formulas_in(self.step)} if self.theory else set()
-        return self.theory in formulas or any(THEORY in names_in(formula) for formula in formulas)
+        theorems = theorems_of(self)
+        return any(str(formula) in theorems.values() or names_in(formula) & theorems.keys() for formula in formulas_in(self.step))
 
     def logged(self) -> Log:
         """What a bound method logs: its `log`, or `logs` by `worker_logs`."""

@@ -1,7 +1,7 @@
 """Methods that are products of parts with files of their own: each states its parts, its theoretical step size, and its paper."""
 
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.error_memory import ERRORS
@@ -138,6 +138,26 @@ class WeightedEF21(EF21):
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, HOMOGENEOUS_UP)
     theory = "1/(L + L_mean*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     step: Step = theory  # γ, the step size
+
+
+@algorithms.register("ef21-norm")
+class NormalisedEF21(EF21):
+    """‖EF21‖: Khirirat, Sadiev, Riabinin, Gorbunov, Richtárik (2024): EF21 with steps of a length that is known beforehand.
+
+    worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
+    everyone         g ← g + (1/n) Σ c_i;  x ← x − γ g/‖g‖
+
+    γ = γ₀/√(K + 1), K the number of rounds, for any γ₀ > 0: no L is needed, nor that there is one. The default is γ₀ = 1. It is
+    `ef21` with the server `lmo`; the paper's text was not at hand.
+    """
+
+    parts = "lmo", "mean"
+    paper = "‖EF21‖"
+    proximal = False
+    theory = tight = ""
+    step: Step = "1/sqrt(rounds + 1)"  # γ, the length of a step
+    beta: Decay = field(default=0.0, init=False)  # of lmo: no momentum
+    norm: Literal["euclidean"] = field(default="euclidean", init=False)
 
 
 @algorithms.register("marina-p")

@@ -92,7 +92,7 @@ class Bindable(Refuses):
 
     def names(self) -> set[str]:
         """The quantities that its formulas name."""
-        return set().union(*(names_of(getattr(self, key), "") for key in formulas_of(self.__class__)))
+        return set().union(*(names_of(getattr(self, key), {}) for key in formulas_of(self.__class__)))
 
     def check(self) -> None:
         """Raise ValueError where a parameter does not go with the method."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
+from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
 from mpi_compress.algorithms.sampling import rounds_of_epoch
@@ -152,8 +153,8 @@ Step = Annotated[float | str | list[Any] | dict[str, Any], Checked(_checked)]
 """A step size: a number or formula, pairs [[round, value], …], { form = "1/t" | "1/sqrt(t)", a = …, b = … }, or
 { form = "warm-up", a = …, from = …, over = …, falls = […], by = … }."""
 
-THEORY = "theory"
-"""In formulas: the step of the method's theorem."""
+THEORY, TIGHT = "theory", "tight"
+"""In formulas: the step of the method's theorem, and that of a tight analysis."""
 
 _δ = "the δ of a contraction", "such as top-k"
 _ω = "the ω of a bounded variance without bias", "such as natural or random-k"
@@ -176,45 +177,50 @@ def _formulas(cls: Any) -> dict[Field[Any], bool]:
     return {f: kinds[hints[f.name]] for f in fields(cls) if hints[f.name] in kinds}
 
 
-def names_of(value: Any, theory: str) -> set[str]:
-    """The quantities that a parameter's formulas name, those of the theoretical step size in place of its name."""
+def theorems_of(method: Any) -> Mapping[str, str]:
+    """The formulas of the step sizes that theorems give a method, by their names in formulas."""
+    return {name: getattr(method, name) for name in (THEORY, TIGHT) if getattr(method, name)}
+
+
+def names_of(value: Any, theorems: Mapping[str, str]) -> set[str]:
+    """The quantities that a parameter's formulas name, those of a theoretical step size in place of its name."""
     named = {name for formula in formulas_in(value) for name in names_in(formula)}
-    return named - {THEORY} | names_in(theory) if THEORY in named and theory else named
+    return named.union(*(names_in(theorems[name]) for name in named & theorems.keys())) - theorems.keys()
 
 
-def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theory: str) -> Schedule:
+def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theorems: Mapping[str, str]) -> Schedule:
     """The value of a parameter that is a number, a formula or a schedule.
 
     Args:
         key: the parameter, for errors.
         numbers: what formulas may name.
-        theory: the theoretical step size as a formula; "": the method states none.
+        theorems: the formulas of the step sizes that the method states, by THEORY and TIGHT.
 
     Raises:
         NotMet: a compressor or a method that does not state what the formula names.
         ValueError: a formula without a value.
     """
-    named, known = names_of(value, theory), {*numbers, *COMPUTED_WHERE_NAMED}
+    named, known = names_of(value, theorems), {*numbers, *COMPUTED_WHERE_NAMED}
     for name in named - known:
         if get_close_matches(name, COMPUTED_WHERE_NAMED):
             raise ValueError(nearest(name, known, "quantity"))
     for name in named & OF_COMPRESSORS.keys() - numbers.keys():
         way, (what, such) = OF_COMPRESSORS[name]
         raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none; one with it is required, {such}")
-    if THEORY in names_of(value, ""):
-        if not theory:
-            raise NotMet(f"{key} = '{value}' names the step of a theorem, and this method states none")
-        numbers = {**numbers, THEORY: evaluate(theory, numbers)}
+    if named & {THEORY, TIGHT}:
+        tight = ", or no tight one: ef and ef21 do" if TIGHT in named else ""
+        raise NotMet(f"{key} = '{value}' names the step of a theorem, and this method states none{tight}")
+    numbers = {**numbers, **{name: evaluate(theorems[name], numbers) for name in names_of(value, {}) & theorems.keys()}}
     return bind(value, numbers) if is_step else evaluate(value, numbers)
 
 
-def values_of(part: Any, numbers: Mapping[str, float], theory: str = "") -> dict[str, Schedule]:
+def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, str] = MappingProxyType({})) -> dict[str, Schedule]:
     """The values of a part's formulas, as `settled` raises and takes them. A parameter may name others, a step all of them."""
     given = {f.name: (getattr(part, f.name), is_step) for f, is_step in _formulas(part.__class__).items()}
     formulas = {key: (value, is_step) for key, (value, is_step) in given.items() if value is not None}
-    named = {key: names_of(value, theory) for key, (value, _) in formulas.items()}
+    named = {key: names_of(value, theorems) for key, (value, _) in formulas.items()}
     values: dict[str, Schedule] = {}
     for key in sorted(formulas, key=lambda key: (formulas[key][1], bool(named[key] & formulas.keys()))):
         known = {**{name: value for name, value in values.items() if isinstance(value, float)}, **numbers}
-        values[key] = settled(key, *formulas[key], known, theory)
+        values[key] = settled(key, *formulas[key], known, theorems)
     return values

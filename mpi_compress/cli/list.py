@@ -38,7 +38,7 @@ from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.penalties import penalties
 from mpi_compress.results.columns import listing as columns
 
-_MANY = 50
+_MANY = 60  # names of a kind, in the list of all
 
 
 def act(options: Namespace) -> int:
@@ -140,6 +140,8 @@ def _described(key: str, part: Any) -> Iterator[str]:
     if theory := getattr(part, "theory", ""):
         convex = ", for convex f_i" if getattr(part, "theory_is_convex", False) else ""
         yield f"    in formulas, theory is {theory}{convex}"
+    if tight := getattr(part, "tight", ""):
+        yield f"    and tight is {tight}"
     known, hints = meanings(part), get_type_hints(part)
     for field in sorted(fields(part), key=lambda field: field.kw_only is True):
         if field.init:

@@ -183,7 +183,7 @@ def made_up_problem(given: Method, n: int) -> Problem:
     a, y = rng.standard_normal((n * _ROWS, _DIM)) / np.sqrt(_DIM), rng.choice([-1.0, 1.0], n * _ROWS)
     L = 0.25 * float(np.linalg.norm(a, 2) ** 2) / _ROWS + _MU  # not below that of any f_i
     numbers = dict.fromkeys(("L", "L_max", "L_mean", "L_rms", "L_pm", "L_row", "g0"), L)
-    numbers |= {"mu": _MU, "n": float(n), "d": float(_DIM), "N": float(n * _ROWS), "kappa": L / _MU}
+    numbers |= {"mu": _MU, "n": float(n), "d": float(_DIM), "N": float(n * _ROWS), "kappa": L / _MU, "rounds": 9.0}
     apart = _MU if given.regularizer == "master" else 0.0
     whole, x_star = partial(Objective, loss=loss, weight=1.0 / len(y), mu=_MU), np.zeros(_DIM)
     kind, why = Objective if is_ours(given) else GuardedObjective, ""

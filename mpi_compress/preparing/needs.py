@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mpi_compress.algorithms import Method, Setting, algorithms
-from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of
+from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, theorems_of
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at
 from mpi_compress.core.registry import is_ours, with_inner
@@ -169,6 +169,7 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     whole = None if isinstance(problem.loss, Model) else partial(problem.objective, n=1, mu=problem.mu)
     n, participants = spec.workers.count, spec.workers.participants
     lies = (spec.lies.robust, spec.lies.byzantine)
+    numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
     given = numbers, problem.x_star, applied, participants, whole, *lies, shapes, spec.clipping is not None
     return Setting(n, problem.dim, up, down, spec.cost, apart, *given)
 
@@ -178,7 +179,7 @@ def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
     algorithm = spec.algorithm
     for key in formulas_of(type(algorithm)):
         for formula in formulas_in(getattr(algorithm, key)):
-            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, algorithm.theory))
+            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, theorems_of(algorithm)))
     try:
         method = checked_at("algorithm", partial(algorithm.bind, setting))
     except NotMet as error:

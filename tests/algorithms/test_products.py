@@ -23,6 +23,7 @@ from mpi_compress.core.expressions import evaluate
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}
 HEAVY, NESTEROV, ADAM = {"name": "heavy-ball", "beta": 0.8}, {"name": "nesterov", "momentum": 0.6}, {"name": "adam", "beta2": 0.9}
+DITHERED = {"name": "correlated-dithering", "levels": 3, "n": 4}
 SQUEEZE, MARINA_P = "double-squeeze", {"name": "marina-p", "p": 0.4}
 γ, ROUNDS = 0.1, 40
 
@@ -97,7 +98,7 @@ EXACTLY = {  # estimators whose messages lose nothing here: each is then gradien
     "3pc": ({"zeta": 0.0}, EXACT), "adacgd": ({"zeta": 0.0, "levels": [12]}, {"name": "top-k"}), "cat": ({"budget": 12}, {"name": "top-k"}),
     "clag": ({"zeta": 0.0}, ALL), "dasha": ({}, EXACT), "dasha-mvr": (WHOLE, EXACT), "dasha-page": ({"p": 0.5, **WHOLE}, EXACT),
     "dasha-pp": ({}, EXACT), "diana": ({"alpha": 0.4}, EXACT), "diana-plus": ({"alpha": 0.4}, EXACT), "econtrol": ({}, ALL), "ef": ({"reset": 3}, ALL), "ef-bv": ({}, ALL), "ef-gdstar": ({}, ALL),
-    "ef21": ({}, ALL), "ef21-w": ({}, ALL), "ef21-sgdm": ({"eta": 1.0}, ALL), "gd": ({}, EXACT), "kimad": ({"deadline": "9 s"}, {"name": "top-k"}), "lag": ({"zeta": 0.0}, EXACT),
+    "ef21": ({}, ALL), "ef21-w": ({}, ALL), "ef21-sgdm": ({"eta": 1.0}, ALL), "gd": ({}, EXACT), "kimad": ({"deadline": "9 s"}, {"name": "top-k"}), "lag": ({"zeta": 0.0}, EXACT), "laq": ({"zeta": 0.0}, EXACT),
     "marina": ({"p": 0.5}, EXACT), "marina-pp": ({"p": 0.5}, EXACT), "page": ({"p": 0.5, **WHOLE}, EXACT),
     "rand-diana": ({"p": 0.5}, EXACT), "sgd": (WHOLE, EXACT),
 }  # fmt: skip
@@ -117,7 +118,7 @@ def test_without_loss_every_estimator_is_gradient_descent_with_that_server_and_d
 
 def test_every_estimator_is_among_those_without_loss():
     estimators = {name for name, cls in algorithms.items() if issubclass(cls, Estimator) and cls.parts == ("step", "mean")}
-    assert set(EXACTLY) == estimators - {"local-sgd", "power-sgd", "svrg"}  # a round of theirs is not one step
+    assert set(EXACTLY) == estimators - {"local-sgd", "power-sgd", "sparse-loco", "svrg"} - {"cafe"}  # not one step; workers use the mean
 
 
 @pytest.mark.parametrize("server", ["step", "heavy ball, nesterov", "adam", "nesterov"])
@@ -132,7 +133,34 @@ def test_local_steps_with_a_server_are_diloco_and_fedadam(server):
     np.testing.assert_allclose(xs, plain.by_mean(f, start(p), plain.local(f, γ, 3), made[server], ROUNDS), rtol=1e-12, atol=1e-12)
 
 
+HEARD = {
+    "cafe": ({"name": "cafe"}, TOP, lambda f: plain.cafe(f, top), 1),
+    "sparse-loco": ({"name": "sparse-loco", "local_steps": 3, "server_step": 0.7}, TOP, lambda f: plain.sparse_loco(f, top, γ, 3, 0.95), 0.7 / γ),
+    "marina": ({"name": "marina", "p": 0.3}, DITHERED, lambda f: plain.marina(f, draws.correlated(3, 4), draws.coins(0.3, ROUNDS)), 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("server", ["step", "heavy ball", "nesterov"])
+@pytest.mark.parametrize("name", HEARD)
+def test_what_workers_share_is_in_a_plain_loop_too(name, server):
+    """CAFe's mean, SparseLoCo's local steps, and the order in which correlated dithering has the workers; the last number scales γ."""
+    p = problem(samples=24, dim=12, mu=0.1)
+    f, (algorithm, up, direction, scale) = shards(p), HEARD[name]
+    made = {"step": plain.step, "heavy ball": lambda γ: plain.heavy_ball(γ, 0.8), "nesterov": lambda γ: plain.nesterov(γ, 0.6)}[server]
+    xs = played(p, algorithm, up, SERVERS[server][0])
+    np.testing.assert_allclose(xs, plain.by_mean(f, start(p), direction(f), made(γ * scale), ROUNDS), rtol=1e-12, atol=1e-12)
+
+
+def test_sparse_loco_of_one_step_whose_errors_stay_is_error_feedback_and_cafe_of_one_worker_is_ef21():
+    several, one = (problem(samples=24, dim=12, mu=0.1, count=n) for n in (4, 1))
+    for p, a, b in ((several, {"name": "sparse-loco", "local_steps": 1, "beta": 1.0}, "ef"), (one, {"name": "cafe"}, "ef21")):
+        np.testing.assert_allclose(played(p, a, TOP), played(p, {"name": b}, TOP), rtol=1e-12, atol=1e-12)
+    exact = played(p, {"name": "cafe"}, EXACT)
+    np.testing.assert_allclose(exact, plain.by_mean(shards(p), start(p), plain.gd(shards(p), lambda v, i, k: v), plain.step(γ), ROUNDS), atol=1e-12)
+
+
 SAME = {
+    "ef21-norm": ({"name": "ef21-norm"}, {"name": "ef21", "server": {"name": "lmo", "norm": "euclidean", "beta": 0.0}}, TOP, {}, {}),
     "nesterov": ({"name": "nesterov", "momentum": 0.6}, {"name": "gd", "server": NESTEROV}, RANDOM, {}, {}),
     "adam": ({"name": "adam", "beta2": 0.9}, {"name": "ef", "server": ADAM}, TOP, {}, {}),
     "momentum": ({"name": "ef", "momentum": 0.8}, {"name": "ef", "server": {**HEAVY, "form": "printed"}}, TOP, {}, {}),
@@ -253,6 +281,8 @@ REFUSED = [
     ({"algorithm": {"name": "gd"}, "up": {"compressor": TOP, "budget": "cat"}}, 'budget = "cat" sets k itself'),
     ({"algorithm": {"name": "ef21-w", "step": 0.1}, "up": {"compressor": {"name": "hard-threshold", "threshold": 0.1}}}, "ef21-w needs a compressor with C(tv) = t C(v)"),
     ({"algorithm": {"name": "svrg", "step": 0.1}, "down": {"by": "ef21-p"}}, "the workers of svrg use the mean that they hear"),
+    ({"algorithm": {"name": "cafe", "step": 0.1}, "up": {"compressor": TOP}, "down": {"by": "double-squeeze"}}, "the workers of cafe use the mean that they hear"),
+    ({"algorithm": {"name": "gd", "step": "tight"}}, "'tight' theorem ef and ef21 do"),
     ({"algorithm": {"name": "gd", "step": 0.1, "average": "uniform"}, "down": {"by": "ef21-p"}}, "leave average out"),
     ({"algorithm": {"name": "ef", "step": 0.1, "server": {"name": "heavy-ball", "beta": 1.0}}, "up": {"compressor": TOP}}, "server.beta: 1.0 0 1"),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers.plain_ef import top
+from helpers.plain_literature import uniform
 from helpers.plays import bound, gradients, optimum, play, problem, start
 
 TOP, IDENTITY = {"name": "top-k", "k": 4}, {"name": "identity"}
@@ -29,6 +30,7 @@ CASES = {
     "3pc": ({"name": "3pc"}, TOP, 0.0, [top(4)]),
     "clag": ({"name": "clag", "zeta": 4.0}, TOP, 4.0, [top(4)]),
     "lag": ({"name": "lag", "zeta": 2.0}, IDENTITY, 2.0, [lambda v: v]),
+    "laq": ({"name": "laq", "zeta": 4.0}, {"name": "uniform", "levels": 7}, 4.0, [uniform(7)]),
     "adacgd": ({"name": "adacgd", "zeta": 0.7}, {"name": "top-k"}, 0.7, [top(k) for k in (1, 2, 4, 8, 16, 30)]),
     "adacgd, levels": ({"name": "adacgd", "zeta": 0.7, "levels": [2, "50%"]}, {"name": "top-k"}, 0.7, [top(k) for k in (2, 15)]),
     "adacgd, coarse": ({"name": "adacgd", "zeta": 0.05, "levels": [1, 3]}, {"name": "top-k"}, 0.05, [top(k) for k in (1, 3)]),
@@ -42,7 +44,7 @@ def test_iterates_are_those_of_a_plain_loop(case):
     done = play(p, {**algorithm, "step": "0.3/L"}, up, 40)
     x, silent = plain(p, 0.3 / p.numbers["L"], ζ, 40, maps)
     assert np.abs(done.x - x).max() < 1e-10
-    assert silent.any() == (case in ("clag", "lag"))
+    assert silent.any() == (case in ("clag", "lag", "laq"))
     assert not silent.all()
     lengths = np.diff(done.trace["elements_up"])[1:]
     assert len(set(lengths.tolist())) > 1 or case in ("3pc", "adacgd, coarse")

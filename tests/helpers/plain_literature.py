@@ -80,6 +80,24 @@ def cyclic(d, part, parts, copies, k, seed=0, role=WORKER):
     return np.flatnonzero(table[:, int(rng.permutation(parts)[part])])
 
 
+def correlated(s, n, seed=0, role=WORKER):
+    """Dithering with s levels of the 2-norm by n workers, one of whose thresholds lies in each nth of [0, 1)."""
+
+    def compress(v, i, k):
+        common = np.random.Generator(np.random.Philox(key=int(stream(seed, ALIKE, int(role), k).integers(2**32))))
+        order, start = common.permutation(n), common.integers(n, size=v.size)
+        threshold = ((order[i] + start) % n + stream(seed, role, i, k).random(v.size)) / n
+        level = np.sqrt(np.sum(v**2)) / s
+        low = np.floor(v / level)
+        return level * np.where(v / level - low > threshold, low + 1, low)
+
+    return compress
+
+
+def uniform(s):
+    return lambda v: np.round(v * s / np.abs(v).max()) * np.abs(v).max() / s
+
+
 def zeros(f, x):
     return np.zeros((f.n, x.size))
 

@@ -105,7 +105,30 @@ def ef(f, C):
     return direction
 
 
-def local(f, γ, τ):
+def cafe(f, C):
+    g = np.zeros(f.parts[0][0].shape[1])
+
+    def direction(ws, k):
+        g[:] = g + np.mean([C(f.gradient(i, ws[i]) - g, i, k) for i in range(f.n)], axis=0)
+        return g.copy()
+
+    return direction
+
+
+def sparse_loco(f, C, γ, τ, β):
+    """In units of x: moved by `step(η)`."""
+    e, far = np.zeros((f.n, f.parts[0][0].shape[1])), local(f, γ, τ, mean=False)
+
+    def direction(ws, k):
+        p = β * e + far(ws, k)
+        sent = np.array([C(p[i], i, k) for i in range(f.n)])
+        e[:] = p - sent
+        return sent.mean(axis=0)
+
+    return direction
+
+
+def local(f, γ, τ, mean=True):
     def direction(ws, k):
         moved = []
         for i in range(f.n):
@@ -113,7 +136,7 @@ def local(f, γ, τ):
             for _ in range(τ):
                 y = y - γ * f.gradient(i, y)
             moved.append(ws[i] - y)
-        return np.mean(moved, axis=0)
+        return np.mean(moved, axis=0) if mean else np.array(moved)
 
     return direction
 

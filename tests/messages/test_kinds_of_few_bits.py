@@ -110,6 +110,29 @@ def test_dithering_sends_levels_of_the_p_norm(p, levels):
     assert np.sum(part * (1 - part)) * sent.scale**2 <= C.omega(50) * np.sum(v**2)
 
 
+def errors_of_means(name, vs, rounds=400, **more):
+    """(1/n) Σ C_i(v_i) − v̄ in several rounds, each of its d coordinates."""
+    C = compressors[name](levels=2, p=inf, **more)
+    sent = [[received(C, v, at(k, i)).dense() for i, v in enumerate(vs)] for k in range(rounds)]
+    return np.mean(sent, axis=1) - np.mean(vs, axis=0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_workers_that_share_their_dither_average_equal_vectors_to_within_an_nth_of_a_level(n):
+    v = np.random.default_rng(2).uniform(-1, 1, 30)
+    off = errors_of_means("correlated-dithering", np.tile(v, (n, 1)), 20, n=n)
+    assert 0 < np.abs(off).max() < np.abs(v).max() / 2 / n
+
+
+def test_workers_that_share_their_dither_are_never_worse_than_those_that_do_not():
+    """Their errors do not correlate positively, whatever the vectors: v, −v and others."""
+    rng = np.random.default_rng(3)
+    for a in (rng.uniform(-1, 1, (4, 60)), np.outer([1.0, -1, 1, -1], rng.uniform(-1, 1, 60))):
+        shared, own = (np.sum(errors_of_means(*of, **n) ** 2, axis=1) for of, n in ((("correlated-dithering", a), {"n": 4}), (("dithering", a), {})))
+        assert shared.mean() < own.mean() + 5 * np.hypot(shared.std(), own.std()) / shared.size**0.5
+        assert shared.mean() < (0.95 if a[0, 0] != -a[1, 0] else 1.05) * own.mean()
+
+
 @pytest.mark.parametrize(("d", "n"), [(12, 4), (13, 4), (5, 1), (4, 12), (5, 13)])
 def test_perm_k_deals_all_coordinates_to_the_workers_of_a_round(d, n):
     C, a = compressors["perm-k"]().among(n), np.random.default_rng(1).standard_normal(d)

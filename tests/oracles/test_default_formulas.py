@@ -38,7 +38,7 @@ def settled(algorithm, up=EXACT, n=4, d=12, N=24, mu=MU, L=L, **setting):
     """An algorithm in a setting of these numbers, whatever the problem."""
     gradient = np.eye(1, d)[0] * G0
     f = SimpleNamespace(value_and_gradient=lambda x: (0.0, gradient))
-    numbers = {"L": L, "L_max": L_MAX, "L_mean": L_MEAN, "L_rms": L_RMS, "L_pm": L_RMS, "L_row": L_ROW, "mu": mu, "n": n, "d": d, "N": N, "kappa": L / mu if mu else np.inf}
+    numbers = {"rounds": 99, "L": L, "L_max": L_MAX, "L_mean": L_MEAN, "L_rms": L_RMS, "L_pm": L_RMS, "L_row": L_ROW, "mu": mu, "n": n, "d": d, "N": N, "kappa": L / mu if mu else np.inf}
     p = SimpleNamespace(count=n, dim=d, apart=0.0, numbers={key: float(value) for key, value in numbers.items()}, fs={0: f})
     return bound(p, algorithm, up, **setting)
 
@@ -67,6 +67,11 @@ CASES = [
     # error feedback
     ("ef", {}, top(3), {}, {"step": 1 / L}),
     ("ef", {"step": "theory"}, top(3), {}, {"step": 1 / (4 * L_MAX)}),
+    ("ef", {"step": "tight"}, top(3), {}, {"step": 2 / (L_MEAN + MU) * (1 - S) / (1 + S)}),
+    ("ef21", {"step": "0.5 tight"}, top(9), {}, {"step": 1 / (L_MEAN + MU) / 3}),
+    ("ef21-norm", {}, top(3), {}, {"step": 0.1}),
+    ("cafe", {}, top(3), {}, {"step": 1 / L}),
+    ("sparse-loco", {"local_steps": 5}, top(3), {}, {"step": 1 / (8 * L_MAX * 4)}),
     ("double-squeeze", {}, top(3), {}, {"step": 1 / (4 * L)}),
     ("ef21", {}, top(3), {}, {"step": 1 / (L + L_RMS * S / (1 - S))}),
     ("ef21", {}, top(9), {}, {"step": 1 / (L + L_RMS)}),
@@ -88,6 +93,7 @@ CASES = [
     ("clag", {}, top(3), {}, {"step": 1 / (L + L_RMS * S / (1 - S)), "zeta": 0.75 / (1 - S)}),
     ("clag", {}, top(9), {}, {"step": 1 / (L + L_RMS), "zeta": 1 / 2}),
     ("lag", {}, EXACT, {}, {"step": 1 / (L + L_RMS), "zeta": 1.0}),
+    ("laq", {}, {"name": "uniform", "levels": 1}, {"d": 5}, {"step": 1 / (L + L_RMS * sqrt(1 / 2) / (1 - sqrt(1 / 2))), "zeta": 0.5 / (1 - sqrt(1 / 2))}),
     ("adacgd", {"levels": [1, 9]}, TOP, {}, {"step": 1 / (L + L_RMS * sqrt(1 / (1 / 2))), "zeta": 1.0}),
     ("adacgd", {"levels": [1, 3]}, TOP, {}, {"step": 1 / (L + L_RMS * S / (1 - S))}),
     # unbiased compressors
@@ -205,7 +211,7 @@ def test_a_pass_of_svrg_and_of_a_warm_up_is_a_worker_s_largest_shard_over_its_mi
 
 @pytest.mark.parametrize(
     ("step", "theorem"),
-    [("theory", True), ("1/(4*L_max)", True), ("2 theory", True), ([[0, "theory"], [5, "0.1/L"]], True), ([[0, 0.1], [5, "theory/2"]], True),
+    [("theory", True), ("1/(4*L_max)", True), ("2 theory", True), ("tight", True), ([[0, "theory"], [5, "0.1/L"]], True), ([[0, 0.1], [5, "theory/2"]], True),
      ("0.1/L", False), (0.1, False), ([[0, 0.1], [5, "0.1/L"]], False)],
 )  # fmt: skip
 def test_a_step_is_the_theorem_s_where_one_of_its_rounds_has_it_or_a_multiple(step, theorem):

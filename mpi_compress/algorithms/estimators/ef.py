@@ -9,6 +9,7 @@ from mpi_compress.algorithms.needs import HEARS_MEAN, NOTHING_CLIPPED, OPTIMUM, 
 from mpi_compress.algorithms.parts import Direction, Server
 from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
 from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
+from mpi_compress.algorithms.tight import STEP as TIGHT
 from mpi_compress.algorithms.vocabulary import Estimator, Link, Message, Objective, Round, Setting, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.core.registry import fact
@@ -163,6 +164,9 @@ class EF(ErrorFeedback):
     `feedback` = false drops e_i after every round (its size is logged still), `reset` = r after every r-th. `budget` = "cat", here
     or in [up], tunes C to each p/γ as CAT does to a gradient.
 
+    γ = 1/(4L_max) is `theory` (HT Theorems 4 and 5). For µ > 0, whole gradients and no momentum, the worst case is least with
+    `tight`, 2/(L̄ + µ) · (1 − √(1−δ))/(1 + √(1−δ)), L̄ = (1/n) Σ L_i: Berg Thomsen, Taylor, Dieuleveut (NeurIPS 2025, ICML 2026).
+
     Without momentum, if some of the workers take part, the others keep their e_i, and Δ̄ is the mean of what was sent (Fed-EF: Li
     and Li, ICML 2023).
     """
@@ -171,6 +175,7 @@ class EF(ErrorFeedback):
     partial_mean = "over participants"
     scaled = True
     log = ERRORS
+    tight = TIGHT
     feedback: bool = True  # false: the error e is dropped after every round
     reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
     momentum: Decay = 0.0  # λ, the momentum; 0: none

@@ -6,6 +6,7 @@ import numpy as np
 
 from mpi_compress.algorithms.needs import ADDS_UP, Need
 from mpi_compress.algorithms.sampling import Sampling, sampled_delta
+from mpi_compress.algorithms.tight import STEP as TIGHT
 from mpi_compress.algorithms.vocabulary import Estimator, Expression, First, Message, Objective, Round, Step, Vector, algorithms
 
 
@@ -27,6 +28,7 @@ class EF21(Estimator):
     (Fatkhullin et al. 2021).
 
     C is contractive with δ. Theorem 1: γ ≤ 1/(L + L̃ √(β/θ)) with θ = 1 − √(1−δ), β = (1−δ)/θ, L̃ = √((1/n) Σ L_i²): the default.
+    For µ > 0 `tight` is the step of the least worst case (`ef`).
     The proximal form takes 2L̃ in place of L̃, which convex r allow; `prox` is this factor, derived here and not checked against the
     paper.
 
@@ -44,6 +46,7 @@ class EF21(Estimator):
     partial_mean = "over all"
     proximal = True
     theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
+    tight = TIGHT
     step: Step = theory  # γ, the step size
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients

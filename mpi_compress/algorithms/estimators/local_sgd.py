@@ -1,9 +1,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from mpi_compress.algorithms.error_memory import ERRORS
+from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Sampling, Step, algorithms
-from mpi_compress.core.fields import AtLeastOne, Positive
+from mpi_compress.core.fields import AtLeastOne, Positive, Share
 
 
 @algorithms.register("local-sgd")
@@ -42,3 +44,41 @@ class LocalSGD(Estimator):
     def pace(self, k: int) -> float:
         """−η: what is sent points downhill."""
         return -self.server_step
+
+
+@algorithms.register("sparse-loco")
+class SparseLoCo(ErrorFeedback):
+    """SparseLoCo: Sarfi, Thérien, Lidin, Belilovsky (2025): local steps with error feedback. All e_i start at 0.
+
+    worker sends     y ← x;  y ← y − γ g_i(y), τ times;  p ← β e_i + x − y;  Δ_i ← γ C(p/γ);  e_i ← p − Δ_i
+    everyone         x ← x − η (1/n) Σ Δ_i
+
+    The errors, which decay, take the place of the outer momentum of DiLoCo. The paper's local steps are AdamW's, and its C keeps
+    the largest of each 4096 coordinates in 2 bits: `blocks` of top-k, and `chain`. Its updates are those of a public page of
+    formulas. With β = 1 and τ = 1 it is `ef`. No theorem was at hand; the default γ is that of `local-sgd`.
+    """
+
+    paper = "SparseLoCo"
+    partial_mean = "over participants"
+    needs = (WHOLE_GRADIENTS,)
+    log = ERRORS
+    is_in_units_of_x = True
+    theory = ""
+    step: Step = LocalSGD.theory  # γ, the step size of local steps
+    local_steps: AtLeastOne = 10  # τ, the local steps of a round
+    server_step: Positive = 1.0  # η, the step size of the mean
+    beta: Share = 0.95  # β, the share of an error that stays
+
+    def knows(self) -> Mapping[str, float]:
+        return {**super().knows(), "local_steps": float(self.local_steps)}
+
+    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
+        γ, τ, y = self.gamma(t.k), self.local_steps, x.copy()
+        worker.e *= self.beta
+        for j in range(τ):
+            g = f.gradient(y, self.rows(f, t, t.k * τ + j))
+            worker.e += g
+            y -= γ * g
+
+    def pace(self, k: int) -> float:
+        return self.server_step * self.gamma(k)

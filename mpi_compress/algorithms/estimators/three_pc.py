@@ -92,6 +92,19 @@ class LAG(ThreePC):
     zeta: Expression = 1.0  # ζ, the trigger: the larger it is, the more workers are silent; with 0 it is gradient descent
 
 
+@algorithms.register("laq")
+class LAQ(ThreePC):
+    """LAQ, lazily aggregated quantised gradients (Sun, Chen, Giannakis, Yang, NeurIPS 2019), by the trigger that 3pc has for LAG.
+
+    It is `clag` with LAQ's quantiser, each coordinate to the nearest of 2s + 1 levels of its largest magnitude (`uniform`). LAQ's
+    own trigger compares with the last moves of x and adds the errors of quantising, which the theorem of 3pc has no need of.
+    """
+
+    paper = "LAQ, with 3PC's trigger"
+    links = {"up": {"compressor": {"name": "uniform", "levels": 7}}}  # noqa: RUF012
+    zeta: Expression = "(1 - delta)/(1 - sqrt(1 - delta))"  # ζ, the trigger: the larger it is, the more workers are silent
+
+
 @algorithms.register("adacgd")
 class AdaCGD(ThreePC):
     """Adaptive compressed gradient descent: Makarenko, Gasanov, Islamov, Sadiev, Richtárik (2022), as a three-point compressor.
