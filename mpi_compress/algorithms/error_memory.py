@@ -67,11 +67,8 @@ class ErrorMemory:
 
     @classmethod
     def begun(cls, f: Objective, compressor: Compressor, batch: int | None, stays: bool) -> "ErrorMemory":
-        """e_i = 0.
-
-        The norm of the error is followed, not measured, if minibatches are sparse and no other coordinates than theirs can come to
-        be sent: the threshold is the same in all rounds, and the step and the errors stay (`stays`).
-        """
+        """e_i = 0. The norm of the error is followed, not measured, if minibatches are sparse and no other coordinates than theirs
+        can come to be sent: the threshold is the same in all rounds, and the step and the errors stay (`stays`)."""
         same_level = compressor.follows == "" and compressor.least_sent > 0 and stays
         follows = same_level and batch is not None and f.gradients_are_sparse
         return cls(np.zeros(f.dim), FollowedNorm() if follows else None)

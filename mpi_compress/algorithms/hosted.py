@@ -44,10 +44,8 @@ class HostedWorkers:
         return participants(self.streams, setting.n, setting.r, k)
 
     def messages(self, node: Any, k: int) -> list[Message]:
-        """Their messages of round k; one that cannot be encoded is empty and says why.
-
-        Every worker that takes part runs the algorithm's own lines, and the others are silent.
-        """
+        """Their messages of round k; one that cannot be encoded is empty and says why. Every worker that takes part runs the
+        algorithm's own lines, and the others are silent."""
         sends, fs, awake = self.algorithm.worker_sends, self.objectives, self.awake(node, k)
         with self.standing.at(getattr(node, "x", None)):
             return [

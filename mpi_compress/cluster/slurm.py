@@ -79,11 +79,9 @@ class Queue:
 
 
 def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
-    """Hand an array of a script to SLURM, with `options` of sbatch besides the script's, and set the number of its job.
-
-    If SLURM gives no number, its queue is searched for the array: an answer that comes too late may have queued it. UserError: it
-    is refused; NotKnown: SLURM does not say whether it has queued it.
-    """
+    """Hand an array of a script to SLURM, with `options` of sbatch besides the script's, and set the number of its job. If SLURM
+    gives no number, its queue is searched for the array: an answer that comes too late may have queued it. UserError: it is
+    refused; NotKnown: SLURM does not say whether it has queued it."""
     folder = file.parents[2].absolute()
     apart = output_apart(folder)
     line = ["sbatch", "--parsable", *options, *[f"--output={OUTPUT}"] * apart, str(file.absolute()), str(array.first)]

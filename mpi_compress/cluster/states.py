@@ -34,10 +34,8 @@ def statuses(job: Job, out: Path, shapes: Shapes | None = None) -> Iterator[Stat
 
 
 def to_submit(job: Job, out: Path, dry_run: bool, fresh: bool = False) -> dict[int, Status]:
-    """The status of each run, by its number, that is neither done, unless `fresh`, nor under way nor in SLURM's queue.
-
-    A run whose result cannot be read is not done. If SLURM does not answer, a dry run takes the queue to be empty; else: UserError.
-    """
+    """The status of each run, by its number, that is neither done, unless `fresh`, nor under way nor in SLURM's queue. A run whose
+    result cannot be read is not done. If SLURM does not answer, a dry run takes the queue to be empty; else: UserError."""
     found = {spec.index: status for spec, status in zip(job.runs, statuses(job, out), strict=True)}
     silent = [status for status in found.values() if status.state is State.UNKNOWN]
     if silent and not dry_run:

@@ -35,11 +35,9 @@ def rank() -> int:
 
 
 def run_to_the_end(main: Callable[[], int]) -> int:
-    """Run `main` and return the exit status; an error that ends it is reported once, a user's error in one line.
-
-    A rank that fails alone reports it and aborts the others. Ranks that fail together take turns: the first one's abort silences
-    the rest. On a slow host that takes longer than a turn, so that on Linux the rest also see that one has reported.
-    """
+    """Run `main` and return the exit status; an error that ends it is reported once, a user's error in one line. A rank that fails
+    alone reports it and aborts the others. Ranks that fail together take turns: the first one's abort silences the rest. On a slow
+    host that takes longer than a turn, so that on Linux the rest also see that one has reported."""
     try:
         status = main()
         sys.stdout.flush()  # here and not at Python's exit, where no error is caught
@@ -102,10 +100,8 @@ def _end_all_ranks(status: int, text: str) -> int:
 
 
 def _is_first() -> bool:
-    """True if no rank that this host's launcher has started has asked before, as far as the system can tell.
-
-    The first one takes a name that goes when its process ends.
-    """
+    """True if no rank that this host's launcher has started has asked before, as far as the system can tell. The first one takes a
+    name that goes when its process ends."""
     if sys.platform != "linux":
         return True
     _names.append(socket.socket(socket.AF_UNIX))

@@ -27,11 +27,9 @@ class DomainError(ValueError):
 
 
 def evaluate(text: str | float, names: Mapping[str, float]) -> float:
-    """The value of a formula in + - * / ** ( ), numbers, `names`, and sqrt log log2 exp min max abs.
-
-    A number before a name multiplies it: "1e-4 L" is 1e-4 · L. ValueError if it cannot be read, or names something unknown, or its
-    value is not a finite number.
-    """
+    """The value of a formula in + - * / ** ( ), numbers, `names`, and sqrt log log2 exp min max abs. A number before a name
+    multiplies it: "1e-4 L" is 1e-4 · L. ValueError if it cannot be read, or names something unknown, or its value is not a finite
+    number."""
     if not isinstance(text, str):
         return float(text)
     try:

@@ -23,10 +23,8 @@ def shipped_jobs() -> Mapping[str, Path]:
 
 
 def named(name: str) -> str:
-    """The file or folder that is meant by a name, which may lack .toml, and jobs/ in front.
-
-    One in the current folder wins, then one in its folder `jobs`, then the package's; without any, it is the name itself.
-    """
+    """The file or folder that is meant by a name, which may lack .toml, and jobs/ in front. One in the current folder wins, then
+    one in its folder `jobs`, then the package's; without any, it is the name itself."""
     path = Path(name)
     if path.is_absolute() or os.path.exists(path) or ".." in path.parts:
         return name

@@ -33,11 +33,9 @@ class Interrupts:
 
     @contextmanager
     def caught(self, signals: Sequence[signal.Signals] = SIGNALS) -> Iterator["Interrupts"]:
-        """Take SIGINT, SIGTERM, SIGUSR1 and SIGHUP as requests to end; SIGHUP, of a terminal that closes, not under nohup.
-
-        After a request SIGTERM stays ignored: srun sends it to the ranks that end last, and a saved run must not end by a signal.
-        In a thread that is not the main one there are no signals to take.
-        """
+        """Take SIGINT, SIGTERM, SIGUSR1 and SIGHUP as requests to end; SIGHUP, of a terminal that closes, not under nohup. After a
+        request SIGTERM stays ignored: srun sends it to the ranks that end last, and a saved run must not end by a signal. In a
+        thread that is not the main one there are no signals to take."""
         if threading.current_thread() is not threading.main_thread():
             signals = ()
         wanted = [number for number in signals if number != _HANGUP or signal.getsignal(number) is not signal.SIG_IGN]

@@ -48,11 +48,9 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
 
 
 def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequence[str] = (), aligned: str = "l") -> list[str]:
-    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours.
-
-    What all cells of a column begin with goes first; then columns whose heads are `less_needed` are left out, those of equal cells
-    first; then texts are shortened, and never a number.
-    """
+    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. What all cells of a column
+    begin with goes first; then columns whose heads are `less_needed` are left out, those of equal cells first; then texts are
+    shortened, and never a number."""
     letter_of = aligned.ljust(len(heads), aligned[-1])
     columns: list[_Column] = [*zip(letter_of, zip(heads, *rows, strict=True), strict=False)]
     if (letters := room(stream)) is not None and _size(columns) > letters:
@@ -114,9 +112,7 @@ def _not_as_option(line: str) -> str:
 
 def _in_latex(text: str) -> str:
     """A text in one line with what has a meaning in LaTeX escaped; signs, f(x), f*, x*, raised and lowered numbers are in math.
-
-    Math beside math is one formula, and so is a raised number with its base.
-    """
+    Math beside math is one formula, and so is a raised number with its base."""
     parts = _IN_MATH.split(" ".join(text.split()))
     found = [_in_math(part) if i % 2 else "".join(_LATEX.get(letter, letter) for letter in part) for i, part in enumerate(parts)]
     with_base = re.sub(r"(?<![\w.,])(\d+)\$\^", r"$\1^", "".join(found))

@@ -34,10 +34,8 @@ def is_watched(stream: TextIO) -> bool:
 
 @cache
 def launchers_terminal() -> Path | None:
-    """The terminal of the mpiexec that started this process, if mpiexec passes standard error on to it.
-
-    It is found on Linux alone, and on mpiexec's own host.
-    """
+    """The terminal of the mpiexec that started this process, if mpiexec passes standard error on to it. It is found on Linux alone,
+    and on mpiexec's own host."""
     try:
         if not stat.S_ISFIFO(os.fstat(sys.stderr.fileno()).st_mode):
             return None
@@ -78,10 +76,8 @@ def coloured(text: str, colour: str, stream: TextIO) -> str:
 
 
 def wrapped(text: str, letters: int | None) -> str:
-    """Lines broken between words, never within one, to at most so many letters.
-
-    A line goes on below the text behind its first gap of two blanks, as in a table, or indented by two more.
-    """
+    """Lines broken between words, never within one, to at most so many letters. A line goes on below the text behind its first gap
+    of two blanks, as in a table, or indented by two more."""
     if letters is None:
         return text
     lines = []

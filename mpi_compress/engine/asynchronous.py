@@ -48,11 +48,9 @@ class Shared:
 def run(
     algorithm: SharedMemoryMethod, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
 ) -> tuple[Ending, Vector]:
-    """Update until the observer ends the run; its verdict, and the last iterate (d,).
-
-    All ranks wait while a row is logged, and at no other time. Round k ends when all workers together have made k·n updates,
-    whichever of them made more; some ranks may be one update ahead.
-    """
+    """Update until the observer ends the run; its verdict, and the last iterate (d,). All ranks wait while a row is logged, and at
+    no other time. Round k ends when all workers together have made k·n updates, whichever of them made more; some ranks may be one
+    update ahead."""
     exchange, objectives, stop = observer.exchange, observer.objectives, observer.stop
     n = exchange.n
     shared = Shared.within(exchange.memory(2 * x0.size + 3 * n), n)

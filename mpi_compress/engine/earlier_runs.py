@@ -26,10 +26,8 @@ from mpi_compress.saving.checkpoint import remove_checkpoint
 
 
 def done(files: list[Path], specs: list[RunSpec], out: Path, watch: Watch, quiet: bool) -> list[bool]:
-    """Which runs have a result, their own or one that another job has of the same run, which is linked. At rank 0.
-
-    A result of another exchange counts as none, since allgather has no messages down to count.
-    """
+    """Which runs have a result, their own or one that another job has of the same run, which is linked. At rank 0. A result of
+    another exchange counts as none, since allgather has no messages down to count."""
     others = cache(lambda: _by_run_id(out))
     return [_is_done(file, spec, others, watch, quiet) for file, spec in zip(files, specs, strict=True)]
 

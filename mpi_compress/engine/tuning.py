@@ -221,10 +221,8 @@ def _by_merit(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
 
 
 def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapping[str, Any]:
-    """The best value of a parameter, with the merit of every value; that of a run that diverged is infinite. At rank 0 only.
-
-    Runs that reached a level of [stop] are better than others; the best of them took the fewest rounds.
-    """
+    """The best value of a parameter, with the merit of every value; that of a run that diverged is infinite. At rank 0 only. Runs
+    that reached a level of [stop] are better than others; the best of them took the fewest rounds."""
     tune = tune_of(spec)
     each = [_merit_of(spec, trial, run) for trial, run in zip(tried, found, strict=True)]
     seeds = len(each) // len(tune.grid)

@@ -177,10 +177,8 @@ def _counted(runs: Sequence[Run]) -> list[str]:
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
     """What each method took to reach the targets, by a column such as `wire_bits_up`; UserError if no run has one of the columns.
-
     Methods are sorted by their number of workers, and then by what they took to the first target; those that do not reach it come
-    last, the nearest first.
-    """
+    last, the nearest first."""
     for column in (by, *(target.column for target in targets)):
         if runs and not any(run.has(column) for run in runs):
             if column in ("test_loss", "test_accuracy"):
@@ -197,10 +195,8 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
 
 
 def names_apart(runs: Sequence[Run], several_seeds: bool = False) -> list[str]:
-    """A name for each run: its label, and where others have the same one, its job, or the settings that differ.
-
-    Where some of them stand for `several_seeds`, a seed is no name.
-    """
+    """A name for each run: its label, and where others have the same one, its job, or the settings that differ. Where some of them
+    stand for `several_seeds`, a seed is no name."""
     names = [name_of(run) for run in runs]
     for name in [name for name, count in Counter(names).items() if count > 1]:
         those = [i for i, each in enumerate(names) if each == name]

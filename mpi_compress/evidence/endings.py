@@ -62,9 +62,7 @@ def comes_nearer(tails: Sequence[Tail], target: Target) -> bool | None:
 
 def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     """How runs that miss a target ended: "in 704 kbit (0.0012, still falling)", "(floors at 1.2e-05)", "(diverged in round 7)".
-
-    What they had `spent` as they ended says nothing of those that come no nearer.
-    """
+    What they had `spent` as they ended says nothing of those that come no nearer."""
     if len(diverged := [run for run in runs if run.status == "diverged"]) == len(runs):
         return f"(diverged in round {diverged[0].trace['round'][-1]})"
     ends = [run.column(target.column)[-1] for run in runs]

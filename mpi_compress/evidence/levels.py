@@ -15,11 +15,9 @@ _WIDE = 3.0  # decades, from which on fixed targets are powers of ten
 
 
 def levels(each: Sequence[NDArray], rising: bool, falls: bool, most: int) -> list[float]:
-    """At most about `most` of the values by which runs went past all they had before, from the easiest to the hardest.
-
-    They are rounded to four digits, to the side on which the run has reached them. Where there are more, those are taken that lie
-    evenly on the column's axis; for one that does not fall to 0, also those that lie evenly among the values.
-    """
+    """At most about `most` of the values by which runs went past all they had before, from the easiest to the hardest. They are
+    rounded to four digits, to the side on which the run has reached them. Where there are more, those are taken that lie evenly on
+    the column's axis; for one that does not fall to 0, also those that lie evenly among the values."""
     found = np.unique(np.concatenate([_records(values, rising) for values in each]))
     if found.size > most:
         along = np.log(found) if falls and found[0] > 0 else found / 2  # so that no difference overflows

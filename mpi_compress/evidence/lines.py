@@ -95,11 +95,9 @@ def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
 
 
 def rows_of_seeds(runs: Sequence[Run]) -> list[NDArray[np.intp]]:
-    """The rows of several seeds by round, equally many of each.
-
-    They are those of the rounds that each of them has, or has completed its run before: such a run stays where it ended, so that
-    the median reaches a level of [stop] where the median of what the seeds took does.
-    """
+    """The rows of several seeds by round, equally many of each. They are those of the rounds that each of them has, or has
+    completed its run before: such a run stays where it ended, so that the median reaches a level of [stop] where the median of what
+    the seeds took does."""
     every = [run.column("round") for run in runs]
     rounds = reduce(np.union1d, every)
     over = [rounds > (own[-1] if run.status == "complete" else np.inf) for run, own in zip(runs, every, strict=True)]

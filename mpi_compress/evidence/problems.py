@@ -123,10 +123,8 @@ class Fewest:
 
 
 def fewest(found: Sequence[Outcome]) -> list[Fewest]:
-    """A row for each problem and target of jobs with `to` in [figure], by bits up and by bits up and down.
-
-    Runs of one problem in several jobs stand together.
-    """
+    """A row for each problem and target of jobs with `to` in [figure], by bits up and by bits up and down. Runs of one problem in
+    several jobs stand together."""
     groups: dict[str, tuple[list[Run], Target, str]] = {}
     for o in found:
         if o.job is None or o.job.figure.to is None:

@@ -42,10 +42,8 @@ class Verdict:
 
     @property
     def outcome(self) -> Word:
-        """Whether the median over seeds meets the claim; undecided where its interval, or a grid of trials, leaves both possible.
-
-        A value that is no number tests nothing, and neither does a run that was cut off where its further rounds would decide.
-        """
+        """Whether the median over seeds meets the claim; undecided where its interval, or a grid of trials, leaves both possible. A
+        value that is no number tests nothing, and neither does a run that was cut off where its further rounds would decide."""
         if not self.values:
             return "not run"
         if self.untested or math.isnan(self.median):
@@ -245,10 +243,8 @@ def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
 
 
 def check_records(job: Job, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
-    """For each number of each record of these runs whether they need no more, and a line that says so.
-
-    Of several seeds the median counts; it is infinite where half of them do not reach the record's target.
-    """
+    """For each number of each record of these runs whether they need no more, and a line that says so. Of several seeds the median
+    counts; it is infinite where half of them do not reach the record's target."""
     for record in job.records:
         those = [run for run in runs if run.label == record.run]
         for column, claimed in record.claimed.items() if those else ():

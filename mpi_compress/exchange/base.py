@@ -30,10 +30,8 @@ def group_levels(hosts: int, height: int) -> range:
 
 
 def heads(hosts: int, height: int) -> list[int]:
-    """The rank, by position among those that host workers, that each of them sends its sums to; −1: the master.
-
-    The first rank of a group gets what the others of it have, or the first ones of its smaller groups.
-    """
+    """The rank, by position among those that host workers, that each of them sends its sums to; −1: the master. The first rank of a
+    group gets what the others of it have, or the first ones of its smaller groups."""
 
     def head(p: int) -> int:
         firsts = ((((p + 1 << k) - 1) // hosts * hosts) >> k for k in group_levels(hosts, height))
@@ -77,10 +75,8 @@ class Exchange:
         self.counts_down = counts_down  # False with allgather: nothing is sent down
 
     def gather(self, ups: list[Message]) -> list[Message]:
-        """Every worker's message in worker order, on ranks that compute the master's part; [] elsewhere.
-
-        With a tree on ranks: the messages of the workers hosted here, which stay.
-        """
+        """Every worker's message in worker order, on ranks that compute the master's part; [] elsewhere. With a tree on ranks: the
+        messages of the workers hosted here, which stay."""
         return ups
 
     def rise(self, gathered: Sequence[Message], added: Callable[[Pieces, range], Pieces]) -> Pieces:
@@ -107,19 +103,15 @@ class Exchange:
         return [downs[i] for i in self.mine]
 
     def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
-        """Give every worker's report to `into` on rank 0, one by one in worker order; a list from another rank arrives joined.
-
-        A report is valid until the next one is asked for. One of two dimensions has those of several workers as its rows.
-        """
+        """Give every worker's report to `into` on rank 0, one by one in worker order; a list from another rank arrives joined. A
+        report is valid until the next one is asked for. One of two dimensions has those of several workers as its rows."""
         assert into is not None
         for report in reports:
             into.add(report)
 
     def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
-        """The frames of this rank's workers; rank 0 has one for every worker, in order.
-
-        Rank 0 sends them while it iterates, so it must iterate to the end.
-        """
+        """The frames of this rank's workers; rank 0 has one for every worker, in order. Rank 0 sends them while it iterates, so it
+        must iterate to the end."""
         return frames
 
     def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:

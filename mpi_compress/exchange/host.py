@@ -52,10 +52,8 @@ class Room:
 
 
 def nap(waited: float) -> float:
-    """For how long a rank leaves the core to others between two looks. The longer it has waited, the longer; all in seconds.
-
-    A rank that wakes gets its core back at once; one that yields its turn would wait for the end of the other's.
-    """
+    """For how long a rank leaves the core to others between two looks. The longer it has waited, the longer; all in seconds. A rank
+    that wakes gets its core back at once; one that yields its turn would wait for the end of the other's."""
     return min(max(_SHARE * waited, _SHORTEST_NAP), _LONGEST_NAP)
 
 

@@ -60,9 +60,8 @@ class Ranks:
 
     def exchange(self, n: int, kind: str, master: str, patience: float = 0.0, fold: str = "order") -> Exchange:
         """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too, `fold` how messages are added up.
-
-        Ranks that wait for longer than `patience` seconds for one that does not answer raise NotAnswering; 0: they wait for ever.
-        """
+        Ranks that wait for longer than `patience` seconds for one that does not answer raise NotAnswering; 0: they wait for
+        ever."""
         return _folding(Exchange(n, counts_down=kind != "allgather"), fold)
 
     def seconds_a_message(self) -> float:

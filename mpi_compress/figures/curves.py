@@ -37,10 +37,8 @@ def draw_on(
     ax: Axes, runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
     name: Namer = name_of, longest: int = LONGEST,
 ) -> bool:  # fmt: skip
-    """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look.
-
-    True if a curve is noise, which is drawn as its running median in a band.
-    """
+    """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look. True if a curve
+    is noise, which is drawn as its running median in a band."""
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
@@ -194,10 +192,8 @@ def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str
 
 
 def draw_ends(ax: Axes, ends: Sequence[tuple[tuple[float, float], float, str]]) -> None:
-    """Draw where curves leave the plot, as sending the data does in one round: a line down to a triangle at the bottom.
-
-    Of each curve `ends` has its last point (x, y) above the bottom, the x at which it is below, and its colour.
-    """
+    """Draw where curves leave the plot, as sending the data does in one round: a line down to a triangle at the bottom. Of each
+    curve `ends` has its last point (x, y) above the bottom, the x at which it is below, and its colour."""
     bottom = ax.get_ylim()[0]
     for (before, y), x, colour in ends:
         if before > 0 or ax.get_xscale() != "log":
@@ -228,11 +224,9 @@ def _tick_at(ax: Axes, edge: float, first: float) -> None:
 
 
 def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
-    """The running median of a curve that is noise, in its band; None for one that is not.
-
-    It begins at the curve's first row. Windows are even along the axis as it is drawn. The band holds the middle four fifths of a
-    window's rows; over several seeds it goes from the median of their least to the median of their most.
-    """
+    """The running median of a curve that is noise, in its band; None for one that is not. It begins at the curve's first row.
+    Windows are even along the axis as it is drawn. The band holds the middle four fifths of a window's rows; over several seeds it
+    goes from the median of their least to the median of their most."""
     assert line.x is not None
     along, height = _on_axis(line.x, xscale), _on_axis(line.y, yscale)
     if line.y.size < _ROWS or np.any(np.diff(along) < 0) or not is_noise(height):

@@ -68,10 +68,8 @@ def look_of(number: int) -> dict[str, Any]:
 
 
 def looks(names: Sequence[str], dashed: bool = True) -> dict[str, dict[str, Any]]:
-    """The look of each name: a colour for a method and dashes for its parameters, where several methods have several of them.
-
-    Where dashes stand for something else, not `dashed`, each name has a colour of its own.
-    """
+    """The look of each name: a colour for a method and dashes for its parameters, where several methods have several of them. Where
+    dashes stand for something else, not `dashed`, each name has a colour of its own."""
     parts = [(method := stem(name), name[len(method) :]) for name in names]
     methods, values = ([*dict.fromkeys(column)] for column in zip(*parts, strict=True)) if parts else ([], [])
     if not (dashed and 1 < len(methods) < len(names) and len(methods) <= len(COLOURS) and len(values) <= len(_DASHES)):

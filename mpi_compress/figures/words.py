@@ -40,10 +40,8 @@ def width(text: str, size: float) -> float:
 
 
 def wrapped(text: str, room: float, size: float) -> str:
-    """A text in lines that are not wider than `room` in inches, broken between words, or in a word that has no room by itself.
-
-    A difference such as f(x) − f* is one word, and so is what stands between two dollar signs.
-    """
+    """A text in lines that are not wider than `room` in inches, broken between words, or in a word that has no room by itself. A
+    difference such as f(x) − f* is one word, and so is what stands between two dollar signs."""
     return "\n".join(line for given in text.splitlines() for line in _lines(_words(given), room, size))
 
 

@@ -63,10 +63,8 @@ class Job:
         return replace(self.figure, title="\n".join([self.figure.title or self.title, *(f"on {s}" for s in self.stand_ins)]))
 
     def only(self, label: Choice = None, index: int | None = None) -> "Job":
-        """The same job with the runs of one label or several, or one run; UserError if there is no such run.
-
-        A label may be a pattern, ``"top-*"``.
-        """
+        """The same job with the runs of one label or several, or one run; UserError if there is no such run. A label may be a
+        pattern, ``"top-*"``."""
         labels = [r.label for r in self.runs]
         for pattern in each_of(label):
             if not any(is_chosen(known, pattern) for known in labels):
@@ -264,11 +262,9 @@ def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
 
 
 def freeze(file: Path, job: Job, folder: Path) -> None:
-    """Copy a job's file and the modules of its plugins into a folder, for `load_job(…, frozen=folder)`.
-
-    Data and other files that a job names are not copied: their content is in the ids of its runs, and a task whose run has another
-    id than what was submitted refuses to run it.
-    """
+    """Copy a job's file and the modules of its plugins into a folder, for `load_job(…, frozen=folder)`. Data and other files that a
+    job names are not copied: their content is in the ids of its runs, and a task whose run has another id than what was submitted
+    refuses to run it."""
     shutil.copyfile(file, folder / FROZEN_JOB)
     for name in dict.fromkeys(name for spec in job.runs for name in spec.written.get("plugins", [])):
         freeze_plugin(name, folder)

@@ -115,10 +115,8 @@ def _best(played: Played) -> int | None:
 
 
 def _is_no_better(place: int, best: int, played: Played) -> bool:
-    """True if a value is known to be no better than the best one.
-
-    It ran whole, or a shorter trial has ended badly, or has reached the target: what it paid is the same in the whole run.
-    """
+    """True if a value is known to be no better than the best one. It ran whole, or a shorter trial has ended badly, or has reached
+    the target: what it paid is the same in the whole run."""
     own, bar = {share: rank for (there, share), rank in played.items() if there == place}, played[best, WHOLE]
     return WHOLE in own or any(rank.is_hopeless or (not rank.missed and rank.took >= bar.took > 0) for rank in own.values())
 

@@ -165,10 +165,8 @@ class TuneTable:
         return self.to is not None if self.descent is None else self.descent
 
     def beyond(self, place: int) -> Any:
-        """The value at a place of the grid from the least to the largest, also before 0 and after its last one.
-
-        Those go on by the factor of the two at that end. None: there is none, as below 0 or among values without an order.
-        """
+        """The value at a place of the grid from the least to the largest, also before 0 and after its last one. Those go on by the
+        factor of the two at that end. None: there is none, as below 0 or among values without an order."""
         found = sizes(self.grid)
         if not found:
             return self.grid[place] if 0 <= place < len(self.grid) else None

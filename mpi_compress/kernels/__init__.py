@@ -90,9 +90,7 @@ def _make_all() -> None:
 @contextmanager
 def _fewer_searches() -> Iterator[None]:
     """Leave out what takes a quarter of Numba's start: the search for cycles among its objects, which stay, and coverage's import.
-
-    Numba reports to coverage what it compiles, where that measures.
-    """
+    Numba reports to coverage what it compiles, where that measures."""
     collects, unused = gc.isenabled(), "coverage" not in sys.modules
     gc.disable()
     if unused:
@@ -107,11 +105,8 @@ def _fewer_searches() -> Iterator[None]:
 
 
 def _import_arraymath() -> None:
-    """Import Numba's functions on arrays without scipy.linalg.
-
-    They import it only to see whether it is there, which it is, and that takes as long as half of Numba. Code that calls BLAS
-    imports it when it is compiled.
-    """
+    """Import Numba's functions on arrays without scipy.linalg. They import it only to see whether it is there, which it is, and
+    that takes as long as half of Numba. Code that calls BLAS imports it when it is compiled."""
     linalg: Any = import_module("numba.np.linalg")
     check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     try:
@@ -152,10 +147,8 @@ def _compiled(function: Callable, options: dict[str, Any]) -> Any:
 
 
 def _loaded(cache: Any, signature: Any, context: Any) -> Any:
-    """A kernel from Numba's cache; if it is not there, None, and all that compiling it needs is ready.
-
-    Numba makes its types and functions ready first, which takes longer than to load a kernel, and which compiling alone needs.
-    """
+    """A kernel from Numba's cache; if it is not there, None, and all that compiling it needs is ready. Numba makes its types and
+    functions ready first, which takes longer than to load a kernel, and which compiling alone needs."""
     from numba.core.runtime import rtsys
 
     rtsys.initialize(context)
@@ -211,10 +204,8 @@ def overload(called: Callable, **options: Any) -> Callable:
 
 @contextmanager
 def compilations(begun: Callable[[str], None], ended: Callable[[], None]) -> Iterator[None]:
-    """Call these before, with its name, and after each kernel that is compiled, for Numba's cache lacks it.
-
-    Those that it calls are within it.
-    """
+    """Call these before, with its name, and after each kernel that is compiled, for Numba's cache lacks it. Those that it calls are
+    within it."""
     listening: list[tuple[Any, Any]] = []
 
     def listen() -> None:

@@ -169,10 +169,8 @@ def longest(integers, low_bits):
 
 @kernel
 def write_integers(integers, low_bits, length, digits, out):
-    """Write integers (d,), whose high parts have at most `length` ≤ 32 bits, and their low bits as they are.
-
-    Returns the length in bytes.
-    """
+    """Write integers (d,), whose high parts have at most `length` ≤ 32 bits, and their low bits as they are. Returns the length in
+    bytes."""
     chance = np.full(SIZE_BITS + BITS, coder.ONE // 2, dtype=np.int64)
     seen = np.zeros(SIZE_BITS + BITS, dtype=np.int64)
     depth = np.int64(bit_length(u(length - 1)))

@@ -21,10 +21,8 @@ def predictions(pairs, scales, factors, biases, out):
 
 @kernel
 def add_gradient(pairs, scales, slopes, factors, of_factors, of_biases, longest=None):
-    """Adds Σ_r slopes_r ∇(prediction of pair r) to of_factors (features, rank) and of_biases (features,) or (0,).
-
-    With `longest` each term of the sum is clipped to that norm.
-    """
+    """Adds Σ_r slopes_r ∇(prediction of pair r) to of_factors (features, rank) and of_biases (features,) or (0,). With `longest`
+    each term of the sum is clipped to that norm."""
     for r in range(np.uint64(slopes.size)):
         i, j = pairs[r, 0], pairs[r, 1]
         slope = slopes[r]

@@ -218,10 +218,8 @@ def take_pairs(data, at, width, precision, dim, indices, values):
 
 @kernel
 def put_rows(indices, values, ends, width, precision):
-    """The messages of m = ends.size sparse vectors, written as by `put_pairs`, one after the other.
-
-    Returns them in an array that is 8 bytes longer, where each ends, and whether no finite value overflows.
-    """
+    """The messages of m = ends.size sparse vectors, written as by `put_pairs`, one after the other. Returns them in an array that
+    is 8 bytes longer, where each ends, and whether no finite value overflows."""
     stops = np.empty(ends.size, dtype=np.int64)
     start = stop = 0
     for i in range(ends.size):

@@ -17,10 +17,8 @@ def lock(locks, i, tries):
 
 @kernel
 def read_locked(locks, shared, at, tries, out):
-    """out[j] ← shared[j] from j = at on, each under its lock, up to the first lock that `tries` tries do not take.
-
-    Returns that j, shared.size after the last one, and how many tries failed.
-    """
+    """out[j] ← shared[j] from j = at on, each under its lock, up to the first lock that `tries` tries do not take. Returns that j,
+    shared.size after the last one, and how many tries failed."""
     failed = 0
     for j in range(at, shared.size):
         i = np.uint64(j)

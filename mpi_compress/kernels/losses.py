@@ -129,10 +129,8 @@ def loss_and_slope(loss, y, m):
 
 @kernel
 def losses_and_slopes(loss, labels, margins, values, slopes):
-    """values (N,), slopes (N,): ℓ and ∂ℓ/∂m of every sample, to the bits of `loss_and_slope`.
-
-    The logistic loss is computed for several samples at once; those with a margin beyond the LIMIT are computed again, alone.
-    """
+    """values (N,), slopes (N,): ℓ and ∂ℓ/∂m of every sample, to the bits of `loss_and_slope`. The logistic loss is computed for
+    several samples at once; those with a margin beyond the LIMIT are computed again, alone."""
     at_once = loss == LOGISTIC or loss == LOGISTIC_BASE2
     alone = values.size
     if at_once:

@@ -52,11 +52,9 @@ def sparse_add(start, stop, indices, values, scale, out):
 
 @in_kernels
 def row_dot(matrix, i, x):
-    """a_i · x. Only the node that hosts a row computes it, so a dense row's additions may be reassociated.
-
-    A sparse row's are spread over four sums by hand, in the order that `kernels.shards` states: the compiler would gather by vector
-    instructions, which takes twice as long.
-    """
+    """a_i · x. Only the node that hosts a row computes it, so a dense row's additions may be reassociated. A sparse row's are
+    spread over four sums by hand, in the order that `kernels.shards` states: the compiler would gather by vector instructions,
+    which takes twice as long."""
     if len(matrix) == 3:
         return lambda matrix, i, x: sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x)
 

@@ -55,11 +55,9 @@ def largest_of_rows(vs: NDArray[np.float64], rows: NDArray[np.int64], k: int) ->
 
 @kernel
 def take_few_largest(v, out, values):
-    """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index, and the values (k,) there; 1 ≤ k < d.
-
-    For small k: one pass. The k-th largest of the blocks' peaks is no larger than the k-th largest of all: few blocks are looked
-    at again. There the k best so far are kept in order, the best first; what comes later must be larger to come before.
-    """
+    """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index, and the values (k,) there; 1 ≤ k < d. For
+    small k: one pass. The k-th largest of the blocks' peaks is no larger than the k-th largest of all: few blocks are looked at
+    again. There the k best so far are kept in order, the best first; what comes later must be larger to come before."""
     bits = v.view(np.int64)
     u = np.uint64
     k = out.size

@@ -175,10 +175,8 @@ def add_block(matrix, i, scales, out):
 
 @kernel
 def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient, longest):
-    """gradient (d,) += Σ weight·∂ℓ a_j over rows start … stop − 1; returns Σ ℓ(y_j, a_j·x).
-
-    The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
-    """
+    """gradient (d,) += Σ weight·∂ℓ a_j over rows start … stop − 1; returns Σ ℓ(y_j, a_j·x). The losses are summed with compensation
+    (Neumaier), so that the value is right to a few ulp for any number of rows."""
     most = min(rows_of_a_block(matrix, x.size), max(stop - start, _ONE))
     margins, of_rows, slopes = np.empty(most), np.empty(most), np.empty(most)
     total, lost = 0.0, 0.0
@@ -201,11 +199,9 @@ def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient, longest):
 
 @kernel
 def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients, longest=None):
-    """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d).
-
-    The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
-    With `longest` each ∂ℓ a_j is clipped to that norm, as the row is read; the values (nnz,) of sparse rows must be all there.
-    """
+    """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d). The
+    i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once. With `longest` each ∂ℓ a_j is clipped to that
+    norm, as the row is read; the values (nnz,) of sparse rows must be all there."""
     squares = sum_of_squares(x) if mu != 0.0 else 0.0
     for shard in range(values.size):
         gradient = gradients[shard]

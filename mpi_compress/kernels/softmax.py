@@ -73,10 +73,8 @@ def _softmax(scores):
 
 @kernel
 def loss_and_gradient(matrix, labels, X, bias, gradient, of_bias, longest=None):
-    """Σ_i −log softmax(a_i X + bias)[y_i]; its gradient is added to gradient (d, c) and of_bias (c,). A bias of (0,) is none.
-
-    With `longest` the gradient of each row, a_i ⊗ (p − e_y), is clipped to that norm.
-    """
+    """Σ_i −log softmax(a_i X + bias)[y_i]; its gradient is added to gradient (d, c) and of_bias (c,). A bias of (0,) is none. With
+    `longest` the gradient of each row, a_i ⊗ (p − e_y), is clipped to that norm."""
     p = np.empty(X.shape[1])
     total = lost = 0.0
     for i in range(np.uint64(labels.size)):

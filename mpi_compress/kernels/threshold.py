@@ -69,9 +69,7 @@ def repeated(builder, scalar, kind):
 @kernel
 def reaching(v, threshold, indices, values):
     """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there, written to the front of two arrays (d,).
-
-    Returns their number. Blocks with such coordinates are listed first, without a branch that processors could mispredict.
-    """
+    Returns their number. Blocks with such coordinates are listed first, without a branch that processors could mispredict."""
     u = np.uint64
     n = u(0)
     in_blocks = u(v.size) - u(v.size) % u(_BLOCK)

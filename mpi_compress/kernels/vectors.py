@@ -212,9 +212,7 @@ def replace(typing_context, array, index, expected, new):
 @kernel
 def add_shared(indices, values, scale, out):
     """out[indices] += scale · values in memory that several processes share, each coordinate atomically: no addition is lost.
-
-    Returns how often another process changed a coordinate first.
-    """
+    Returns how often another process changed a coordinate first."""
     retries = 0
     for j in range(indices.size):
         i = np.uint64(indices[j])

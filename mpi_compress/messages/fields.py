@@ -235,10 +235,8 @@ def coded(write: Callable[[Any, Any], int], room: int, ahead: int = 0) -> Bytes:
 
 
 def write_integers(integers: NDArray[Any], longest: int | None = None, ahead: int = 0) -> Bytes:
-    """After `ahead` free bytes one for the bit length n of the largest magnitude, then the integers (d,), unless all are 0.
-
-    The n − 31 lowest bits, where n is more, are sent as they are. `longest` is n, where it is known.
-    """
+    """After `ahead` free bytes one for the bit length n of the largest magnitude, then the integers (d,), unless all are 0. The n −
+    31 lowest bits, where n is more, are sent as they are. `longest` is n, where it is known."""
     n = adaptive.longest(integers, 0) if longest is None else longest
     if n == 0:
         return np.zeros(ahead + 1, dtype=np.uint8)

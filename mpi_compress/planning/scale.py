@@ -93,10 +93,8 @@ class Scale:
 
     def _climbed(self, n: int, hosts: int, beside: bool, down: float) -> tuple[int, float, float]:
         """How many ranks of the tree send to one at most, seconds of folding, and those of the exchange, the answer included.
-
         Groups of ranks are alike, so that one of each size stands for all. A rank begins to receive when the slowest of those that
-        send to it is done. A group is (i, g), the g-th of the i-th level; of level −1 the g-th rank alone.
-        """
+        send to it is done. A group is (i, g), the g-th of the i-th level; of level −1 the g-th rank alone."""
         tree, costs, levels = Tree(n), self.costs, group_levels(hosts, Tree(n).height)
 
         def within(i: int, g: int) -> list[tuple[int, int]]:

@@ -124,9 +124,8 @@ def steepest_change(f: Objective, x: Vector) -> float:
 
 def largest_eigenvalue(rows: Rows) -> float:
     """λmax(AᵀA) by Lanczos's method to machine precision, without forming AᵀA unless it is 2 × 2; 0 or ∞ if it is 0 or overflows.
-
-    It is computed as λmax(AAᵀ), on the columns that the rows hold, where A has at least 65,536 columns and 8 times as many as rows.
-    """
+    It is computed as λmax(AAᵀ), on the columns that the rows hold, where A has at least 65,536 columns and 8 times as many as
+    rows."""
     wide = rows.dim >= max(_WIDE, _FEW * len(rows))
     rows = rows.on_own_columns()[1] if wide else rows
     size = len(rows) if wide else rows.dim

@@ -74,10 +74,8 @@ class TargetTable:
 
 
 def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome]) -> TargetTable | None:
-    """The table of runs, each with the key of its job; None where no run comes nearer to any target.
-
-    The figures of the jobs `of` say what comes first: what they count, or their x where that grows in every run.
-    """
+    """The table of runs, each with the key of its job; None where no run comes nearer to any target. The figures of the jobs `of`
+    say what comes first: what they count, or their x where that grows in every run."""
     jobs, figures = {run.file: job for run, job in runs if run.rows}, [o.job.figure for o in of if o.job is not None]
     those = [run for run, _ in runs if run.file in jobs]
     first = [name for name in (figure.by if figure.to else figure.x for figure in figures) if grows(name)]

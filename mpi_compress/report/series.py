@@ -31,10 +31,8 @@ BITS_COUNTED = "bits_counted"  # the x of a run drawn by each way of counting it
 
 
 def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
-    """What a figure can show, first what its job asks for, each column of a trace thinned to so many `points`.
-
-    A panel shows series `of` another view, whose place in the list is `source`.
-    """
+    """What a figure can show, first what its job asks for, each column of a trace thinned to so many `points`. A panel shows series
+    `of` another view, whose place in the list is `source`."""
     groups = by_seed(runs)
     own_ends = {"names": _cost_names(runs), "ceilings": ceilings(runs)}
     tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
@@ -179,10 +177,8 @@ def _cost_names(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _smooth(columns: Mapping[str, NDArray], ranges: Mapping[str, NDArray], drawn: Sequence[Axes]) -> dict[str, Any]:
-    """The running median of each drawn y that is noise, from a line's columns, and their `ranges` over seeds such as "loss.low".
-
-    By y: `x`, the columns that grow, at the middle of each window; `y`, and the band's `low` and `high`.
-    """
+    """The running median of each drawn y that is noise, from a line's columns, and their `ranges` over seeds such as "loss.low". By
+    y: `x`, the columns that grow, at the middle of each window; `y`, and the band's `low` and `high`."""
     found: dict[str, Any] = {}
     for x, y, xscale, yscale in drawn:
         if x not in columns or y not in columns or y in found:
@@ -201,10 +197,8 @@ def _shortened(arrays: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _following(columns: Columns) -> dict[str, dict[str, Any]]:
-    """The columns that are a·c + b for an earlier column c, such as constants and the bits of messages of one size.
-
-    They follow from c as it is written: f − f* does not follow from f, whose digits end before those of the difference.
-    """
+    """The columns that are a·c + b for an earlier column c, such as constants and the bits of messages of one size. They follow
+    from c as it is written: f − f* does not follow from f, whose digits end before those of the difference."""
     found: dict[str, dict[str, Any]] = {}
     bases: Columns = {}
     for name, values in columns.items():
@@ -225,9 +219,7 @@ def _following(columns: Columns) -> dict[str, dict[str, Any]]:
 
 def _ends(groups: Sequence[Sequence[Run]], asked: set[str], at: Mapping[str, float] | None) -> list[dict[str, Any]]:
     """One point for each label: the last row, or the first that has come down to a level; `varies` names what changes on the way.
-
-    Points of one `stem` are a grid's: on a line, at an x that does not vary; where x does, a point is a level to compare with.
-    """
+    Points of one `stem` are a grid's: on a line, at an x that does not vary; where x does, a point is a level to compare with."""
     found = []
     for group in groups:
         each = [columns_of(run, asked | {"step", "kappa", "rate"}) for run in group]

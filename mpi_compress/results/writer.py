@@ -227,10 +227,8 @@ class Recorder:
 
 
 def _rows_before(mark: Mark, part: Path) -> Iterator[tuple[str, NDArray]]:
-    """The rows before a mark in blocks, by "group/column"; LostRows if they cannot be read.
-
-    A damaged file makes HDF5 raise errors of many types, so all count.
-    """
+    """The rows before a mark in blocks, by "group/column"; LostRows if they cannot be read. A damaged file makes HDF5 raise errors
+    of many types, so all count."""
     if crashes(part):
         raise LostRows("HDF5 fails to read it")
     try:

@@ -196,11 +196,8 @@ class _Reader:
 
     @cached_property
     def _kinds(self) -> Mapping[str, type]:
-        """The dataclasses that the states of a user's algorithm may hold, by name.
-
-        They are those of its first states, those that their fields name, all of the modules that define one of them, the kinds of
-        compressed vectors, and `ScaledVector`.
-        """
+        """The dataclasses that the states of a user's algorithm may hold, by name. They are those of its first states, those that
+        their fields name, all of the modules that define one of them, the kinds of compressed vectors, and `ScaledVector`."""
         found: set[type] = {ScaledVector, *_subclasses(Compressed)}
         own = {self._expected.algorithm, *(type(each) for each in held_in(self._first) if is_dataclass(each))}
         for cls in [*own]:

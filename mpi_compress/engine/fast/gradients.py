@@ -47,11 +47,8 @@ class GradientsTogether:
         return cls(fs, whole) if together else None
 
     def evaluate(self, point: Point, charged: bool) -> bool:
-        """Let all objectives keep their values and gradients at a point.
-
-        Where one of them was not asked for what it was given at the last point, workers do not look at the same points, and each
-        evaluates alone from now on.
-        """
+        """Let all objectives keep their values and gradients at a point. Where one of them was not asked for what it was given at
+        the last point, workers do not look at the same points, and each evaluates alone from now on."""
         if any(f.has_unused for f in self.objectives):
             for f in self.objectives:
                 f.neighbours = None

@@ -124,10 +124,8 @@ class BulkCodec(ABC):
 
     @abstractmethod
     def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
-        """The messages, as `encode` writes them, one after the other, and where each ends; None: a finite value overflows.
-
-        The bytes are 8 more than the messages take, because `decode_all` reads whole words.
-        """
+        """The messages, as `encode` writes them, one after the other, and where each ends; None: a finite value overflows. The
+        bytes are 8 more than the messages take, because `decode_all` reads whole words."""
 
     @abstractmethod
     def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:

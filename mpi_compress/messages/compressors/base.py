@@ -40,10 +40,8 @@ class Compressor(Part, ABC):
 
     @abstractmethod
     def compress(self, v: Vector, t: Round, *state: Any, **named: Any) -> Compressed:  # a subclass has state, or it has none
-        """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`.
-
-        A compressor that remembers something from one message to the next defines `start`, and `compress(v, t, state)`.
-        """
+        """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`. A compressor that
+        remembers something from one message to the next defines `start`, and `compress(v, t, state)`."""
 
     def start(self, dim: int) -> Any:
         """What a node's compressor remembers before its first message: arrays, lists, a dict or a dataclass of them.
@@ -61,11 +59,9 @@ class Compressor(Part, ABC):
         return self.applied(c.dense(), t)
 
     def known(self, dim: int) -> Mapping[str, Any]:
-        """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits.
-
-        Its keys are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic`
-        for Lattice.
-        """
+        """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits. Its keys
+        are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic` for
+        Lattice."""
         return {}
 
     def check(self, dim: int) -> None:

@@ -23,10 +23,8 @@ def cache_folder() -> Path:
 
 def replace(file: Path, fill: Callable[[Path], object]) -> None:
     """Write `file` whole or not at all: `fill(part)` writes beside it, then the part takes its name; UserError if it cannot.
-
-    Several threads, processes and hosts may do so at once: each has a part of its own, and the last one to finish stays.
-    A file in the cache can be read and written by those who can read and write its folder, so that users can share a cache.
-    """
+    Several threads, processes and hosts may do so at once: each has a part of its own, and the last one to finish stays. A file in
+    the cache can be read and written by those who can read and write its folder, so that users can share a cache."""
     file = file.resolve() if file.is_symlink() else file
     if file.exists() and not file.is_file():
         raise UserError(f"{file}: is no plain file, and is not replaced by one")

@@ -229,9 +229,7 @@ def described(file: Path, title: str) -> DataSet:
 @lru_cache(maxsize=8)
 def outcome(data: DataSet, n: int) -> Mapping[str, NDArray]:
     """The `rows` (n,) of each worker; and, unless labels take too many values, these as `labels` (K,) and `counts` (n, K) of them.
-
-    Labels of classes are those of the file; those of two classes are −1 and +1.
-    """
+    Labels of classes are those of the file; those of two classes are −1 and +1."""
     cuts = data.cuts(n)
     found = []
     with _opened(data.file) as h5:

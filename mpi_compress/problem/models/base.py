@@ -84,10 +84,8 @@ class Model(Part, ABC):
         """
 
     def clipped_loss_and_gradient(self, x: Vector, rows: Rows, longest: float) -> tuple[float, Vector]:
-        """The mean loss of rows at x (d,), and the mean (d,) of their gradients, each clipped to the norm `longest`.
-
-        Row by row; a model that can do it in one pass says so here.
-        """
+        """The mean loss of rows at x (d,), and the mean (d,) of their gradients, each clipped to the norm `longest`. Row by row; a
+        model that can do it in one pass says so here."""
         losses, gradient = [], np.zeros(x.size)
         for j in range(len(rows)):
             value, g = self.loss_and_gradient(x, rows.cut(j, j + 1), None)

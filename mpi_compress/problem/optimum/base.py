@@ -53,12 +53,8 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
 
 
 def lowest_seen(f: Objective, x0: Vector, apart: Penalty | None = None) -> Optimum:
-    """The lowest f that a long run sees, where no solver is known: an upper bound on f*, and nothing more.
-
-    Takes 5000 steps of L-BFGS from x0 (d,), or of FISTA where a penalty that is not smooth is added to f.
-
-    The accuracy is NaN: f* may be lower.
-    """
+    """The lowest f that a long run sees, where no solver is known: an upper bound on f*, and nothing more. Takes 5000 steps of
+    L-BFGS from x0 (d,), or of FISTA where a penalty that is not smooth is added to f. The accuracy is NaN: f* may be lower."""
     first = norm(f.value_and_gradient(x0)[1])
     x = _by_lbfgs(f, x0) if apart is None else _by_fista(f, x0, apart)
     value, g = f.value_and_gradient(x)

@@ -73,10 +73,8 @@ def _descend(newton: "_Newton", x: Vector, tolerance: float, first: float, tell:
 
 
 def _on_samples(newton: "_Newton") -> Vector:
-    """A point (d,) near x*, for the price of a few gradients: the minimiser on one row of 64, and from there that on one of 8.
-
-    The factor of the last sample's H is `newton`'s first one.
-    """
+    """A point (d,) near x*, for the price of a few gradients: the minimiser on one row of 64, and from there that on one of 8. The
+    factor of the last sample's H is `newton`'s first one."""
     f = newton.f
     x = np.zeros(f.dim)
     for every in _SAMPLES:
@@ -123,11 +121,9 @@ def _search(
 
 
 class _Newton:
-    """Newton's steps −H⁻¹g on f: H is factored where d is small, and else met in products by conjugate gradients.
-
-    A factor that is kept serves the steps from later points, too, until it is forgotten: with many rows, H takes as long as twenty
-    gradients. The first one may be that of a sample of the rows.
-    """
+    """Newton's steps −H⁻¹g on f: H is factored where d is small, and else met in products by conjugate gradients. A factor that is
+    kept serves the steps from later points, too, until it is forgotten: with many rows, H takes as long as twenty gradients. The
+    first one may be that of a sample of the rows."""
 
     def __init__(self, f: Objective, keeps: bool = False):
         self.f, self.keeps = f, keeps

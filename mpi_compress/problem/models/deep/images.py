@@ -59,11 +59,9 @@ def normalised(h: Array, scale: Array, shift: Array, real: Array) -> Array:
 
 
 def pooled(h: Array) -> Array:
-    """The maxima of squares of 2 × 2; an odd last line is left out.
-
-    Two numbers are compared at a time, since the derivative of a maximum over an axis looks for the entries that equal it. Where
-    XLA computes the entries a second time and rounds them otherwise, none does, and the derivative is NaN.
-    """
+    """The maxima of squares of 2 × 2; an odd last line is left out. Two numbers are compared at a time, since the derivative of a
+    maximum over an axis looks for the entries that equal it. Where XLA computes the entries a second time and rounds them
+    otherwise, none does, and the derivative is NaN."""
     _, height, width, _ = h.shape
     even = h[:, : height // 2 * 2, : width // 2 * 2]
     lines = jnp.maximum(even[:, ::2], even[:, 1::2])
