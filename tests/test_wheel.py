@@ -49,6 +49,12 @@ def test_a_wheel_installs_and_runs_in_a_clean_environment(tmp_path):
     documentation = Path(typed(bin_ / "mpi-compress", "--help").partition("Documentation: ")[2].partition(",")[0])
     assert documentation.is_relative_to(tmp_path)
     assert documentation.read_text() == (ROOT / "docs" / "tutorial.md").read_text()
+    typed(bin_ / "mpi-compress", "new", "--package", "my-parts")
+    for line in (["wheel", "--no-deps", "--wheel-dir", tmp_path], ["install", "pytest"]):
+        subprocess.run([bin_ / "python", "-m", "pip", *line, *QUIET, tmp_path / "my-parts"], check=True)
+    typed(bin_ / "mpi-compress", "run", "my-parts/job.toml", "--quiet", "--set", "stop.rounds=4")
+    assert "from my-parts 0.1.0: algorithms/normalised-ef21, compressors/near-largest\n" in typed(bin_ / "mpi-compress", "list")
+    typed(bin_ / "python", "-m", "pytest", "-q", "my-parts/tests")
 
 
 @pytest.mark.slow

@@ -16,7 +16,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.installed import broken, declared, package, package_of
 from mpi_compress.core.plugins import parts_of_plugins
+from mpi_compress.core.progress import print_line
+from mpi_compress.core.registry import bring_in
 from mpi_compress.core.shipped import shipped_jobs
 from mpi_compress.core.terminal import say
 from mpi_compress.job.claim_functions import listing as functions_of_claims
@@ -42,6 +45,7 @@ _MANY = 60  # names of a kind, in the list of all
 
 
 def act(options: Namespace) -> int:
+    packages = dict.fromkeys(package(entry) for entry in declared() if bring_in(entry))
     jobs = [what for what in options.what if what.endswith(".toml")]
     of_jobs = [line for job in jobs for line in _of_plugins(job)]
     names = [what for what in options.what if what not in jobs]
@@ -50,7 +54,17 @@ def act(options: Namespace) -> int:
         say(*lines, *of_jobs)
     else:
         _print_names(_parts())
+        for each in packages:
+            say(f"from {each}: {', '.join(_of_package(each))}")
+    for line in broken.values():
+        print_line(f"mpi-compress: {line}")
     return 0
+
+
+def _of_package(package: str) -> Iterator[str]:
+    """KIND/NAME of the parts that an installed package has brought in."""
+    for kind, members in _parts().items():
+        yield from (f"{kind}/{name}" for name, part in members.items() if package_of(part.__module__) == package)
 
 
 def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
@@ -134,7 +148,8 @@ def _described(key: str, part: Any) -> Iterator[str]:
         return
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
-    yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
+    whose = f" (from {found})" if (found := package_of(part.__module__)) else ""
+    yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "") + whose
     if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:
         yield f"    x moves by the server {parts[0]}, workers hear by {parts[1]}"
     if theory := getattr(part, "theory", ""):

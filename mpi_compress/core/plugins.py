@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
+from mpi_compress.core import installed
 from mpi_compress.core.blame import is_users_file, moved, place_in_part
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, is_ours, registries
@@ -218,7 +219,8 @@ def _link_beside(source: Path, copy: Path) -> None:
 
 
 def source_of(part: Any) -> str:
-    """The code of the modules of a user's part as they were imported; "" for a part of this package.
+    """The code of the modules of a user's part as they were imported, after the name and version of the installed package that
+    declares them; "" for a part of this package.
 
     A part that is defined in a session has no file: a random text distinguishes it from all others.
     """
@@ -230,7 +232,8 @@ def source_of(part: Any) -> str:
         if module is None or not Path(getattr(module, "__file__", None) or "?").is_file():
             _sources[cls] = uuid4().hex
         else:
-            _sources[cls] = "".join(_code(ast.parse(_imported.setdefault(_file(m), _source(m)))) for m in _with_helpers(module))
+            codes = (_code(ast.parse(_imported.setdefault(_file(m), _source(m)))) for m in _with_helpers(module))
+            _sources[cls] = "".join([installed.package_of(cls.__module__), *codes])
     return _sources[cls]
 
 

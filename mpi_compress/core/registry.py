@@ -13,13 +13,17 @@ from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from inspect import get_annotations, isabstract
 from types import ModuleType
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
 from mpi_compress.core.blame import is_ours as is_ours
 from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
+from mpi_compress.core.installed import broken, declared, imports, package_of
 from mpi_compress.core.own_classes import refuse_near_misses, refuse_wrong_facts
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
@@ -120,8 +124,9 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         Args:
             others: the modules of other jobs' plugins, whose parts do not take the place of this package's.
         """
-        session = {name: cls for (m, name), cls in self._of_modules.items() if m not in others and not is_ours(cls)}
-        self._parts |= self._shipped | session
+        own = {key: cls for key, cls in self._of_modules.items() if key[0] not in others and not is_ours(cls)}
+        installed = {name: cls for (module, name), cls in own.items() if package_of(module)}
+        self._parts |= installed | self._shipped | {name: cls for (module, name), cls in own.items() if not package_of(module)}
         for each in parts:
             self._parts |= each
 
@@ -137,10 +142,19 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """True if a part has the name of another one, of this package."""
         return isinstance(part, self.base) and not is_ours(part) and getattr(part, "name", None) in self._shipped
 
+    def knows(self, name: str) -> bool:
+        """True if a part has this name, of an installed package, too, which is imported then."""
+        entries = [] if name in self._parts else sorted(declared(), key=lambda entry: entry.name != name)
+        return name in self._parts or any(bring_in(entry) and name in self._parts for entry in entries)
+
+    def lacks(self, name: Any) -> str:
+        """The error for a name that no part has: the nearest right one, and packages that might have it and are broken."""
+        return "; ".join([nearest(str(name), self, self.kind), *broken.values()])
+
     def __getitem__(self, name: str) -> type[P]:
         """The part's class; KeyError with the nearest right name."""
-        if name not in self._parts:
-            raise KeyError(nearest(str(name), self, self.kind))
+        if not self.knows(name):
+            raise KeyError(self.lacks(name))
         return self._parts[name]
 
     def __contains__(self, name: object) -> bool:
@@ -165,8 +179,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         table = {"name": spec} if isinstance(spec, str) else spec
         if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
             raise UserError(f"{where}: {spec!r} names no {self.kind}; write {{ name = … }} with one of: {', '.join(self)}")
-        if table["name"] not in self._parts:
-            raise UserError(f"{where}: {nearest(table['name'], self, self.kind)}")
+        if not self.knows(table["name"]):
+            raise UserError(f"{where}: {self.lacks(table['name'])}")
         return checked(self._parts[table["name"]], {k: v for k, v in table.items() if k != "name"}, where)
 
 
@@ -184,6 +198,15 @@ class PartsModule(ModuleType, Mapping[str, type[Part]]):
 
     def __len__(self) -> int:
         return len(_registry_of(self))
+
+
+def bring_in(entry: "EntryPoint") -> bool:
+    """Import a module of an installed package, whose parts take no name that another part has; False if it cannot be imported."""
+    before = [dict(registry) for registry in registries]
+    imported = imports(entry)
+    for registry, parts in zip(registries, before, strict=True):
+        registry._parts |= parts
+    return imported
 
 
 def _registry_of(module: Any) -> Registry[Any]:

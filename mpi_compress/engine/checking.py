@@ -27,7 +27,7 @@ _COORDINATES = 4_000_000  # of all workers, up to which a method's rounds are co
 
 def findings_by_name(name: str, parameters: Mapping[str, Any]) -> dict[str, list[Finding]]:
     """What checks find of every part of a name, by its kind; UserError if there is none."""
-    known = [registry for registry in registries if name in registry]
+    known = [r for r in registries if name in r] or [r for r in registries if r.knows(name)]
     if not known:
         here = nearest(name, {each for registry in registries for each in registry}, "part")
         raise UserError(f"{here}; --job JOB knows those of its plugins, too")

@@ -8,6 +8,7 @@ from typing import Any
 from mpi_compress.algorithms import Estimator, Method, algorithms
 from mpi_compress.algorithms.product import known_as
 from mpi_compress.core.errors import UserError, checked_at, nearest
+from mpi_compress.core.installed import broken
 from mpi_compress.core.registry import checked, parameters
 from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.stops import stops
@@ -163,10 +164,10 @@ def partition_of(workers: WorkersTable, where: str) -> Partition:
 def stop_of(table: Mapping[str, Any], where: str) -> Stop:
     """[stop], whose keys may be names of stops of one's own, each with the table of its parameters."""
     known = parameters(Stop)
-    own = {key: value for key, value in table.items() if key in stops and key not in known}
+    own = {key: value for key, value in table.items() if key not in known and stops.knows(key)}
     for key in table:
         if key not in (*known, *own):
-            raise UserError(f"{where}: {nearest(key, [*known, *stops], 'key')}")
+            raise UserError(f"{where}: {'; '.join([nearest(key, [*known, *stops], 'key'), *broken.values()])}")
     for key, value in own.items():
         if not isinstance(value, Mapping):
             raise UserError(f"{where}.{key}: {value!r} was given; it should be a table of its parameters, or {{}}")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import tomli_w
 
 from mpi_compress.algorithms import Method
-from mpi_compress.core.errors import UserError, nearest, placed
+from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.plugins import prefer, source_of
 from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
 from mpi_compress.job import parts
@@ -284,8 +284,8 @@ def data_table(table: dict[str, Any], where: str) -> DataTable:
     if name is None:
         refuse_unknown(table, common, where)
         return checked(DataTable, table, where)
-    if not isinstance(name, str) or name not in registry:
-        raise UserError(f"{where}.{kind}: {nearest(str(name), registry, kind)}")
+    if not isinstance(name, str) or not registry.knows(name):
+        raise UserError(f"{where}.{kind}: {registry.lacks(name)}")
     own = parameters(registry[name])
     refuse_unknown(table, [*common, *own], where)
     values = {k: v for k, v in table.items() if k in own}

@@ -15,6 +15,7 @@ from mpi_compress.algorithms import Method
 from mpi_compress.algorithms.steps import formulas_of
 from mpi_compress.algorithms.tuning.sizes import follows_link
 from mpi_compress.core.errors import checked_at, placed
+from mpi_compress.core.installed import package_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours, registries
 from mpi_compress.exchange import Exchange
@@ -183,7 +184,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         **({"condition": said} if (said := condition_not_met(p.spec, p.problem)) else {}),
         "settled": json.dumps({k: v for k in formulas_of(type(p.algorithm)) if isinstance(v := getattr(p.algorithm, k), float)}),
         **({"links": p.spec.cost.shown, "follows_link": follows_link(p.algorithm)} if isinstance(p.spec.cost, Clocked) else {}),
-        "versions": _versions(),
+        "versions": json.dumps(_versions() | _packages(p.spec)),
         **p.problem.loss.provenance,
         "mpi_library": ranks.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
@@ -193,9 +194,15 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
 
 
 @cache
-def _versions() -> str:
+def _versions() -> dict[str, str]:
     packages = ("mpi-compress", "numpy", "scipy", "numba", "h5py", "mpi4py")
-    return json.dumps({"python": platform.python_version(), **{name: metadata.version(name) for name in packages}})
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}
+
+
+def _packages(spec: RunSpec) -> dict[str, str]:
+    """The versions of the installed packages that the user's own parts are from, by name."""
+    used = [*spec.own, *([spec.data.build_generator()] if spec.data.generator else [])]
+    return dict(found.split(" ", 1) for part in used if not is_ours(part) and (found := package_of(type(part).__module__)))
 
 
 @cache

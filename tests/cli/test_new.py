@@ -1,5 +1,9 @@
 """What `new` writes can be run, compared and plotted as it stands."""
 
+import tomllib
+
+from helpers.refusals import refused
+
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 
@@ -15,3 +19,12 @@ def test_what_new_writes_runs_as_it_stands(tmp_path, monkeypatch, capsys):
     assert "not reached" not in out
     assert len(mc.load_job("job.toml").runs) == 3
     assert main(["check-part", "near-largest", "--job", "job.toml"]) == 0
+
+
+def test_a_package_that_new_writes_has_the_parts_that_it_declares(tmp_path, capsys):
+    assert main(["new", "--package", "my-parts", str(tmp_path)]) == 0
+    assert main(["new", "--package", "my-parts", str(tmp_path)]) == 2
+    declared = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["entry-points"]["mpi_compress.plugins"]
+    for part, module in declared.items():
+        assert f'register("{part}")' in tmp_path.joinpath(*module.split(".")).with_suffix(".py").read_text()
+    refused(["new", "--package", "json"], capsys, "json my-parts")
