@@ -33,7 +33,7 @@ def act(options: Namespace) -> int:
 
         gc.enable()
         ranks = Ranks() if options.one_process else launched()
-        archived = _unpacked(options, ranks) if options.job.endswith(".zip") else None
+        archived = _unpacked(options, ranks) if ".zip" in options.job else None
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
         if archived is not None:
@@ -54,13 +54,18 @@ def act(options: Namespace) -> int:
     return 0 if ranks.on_root(lambda: _compare(job, archived, Path(options.out))) else 1
 
 
-def _unpacked(options: Namespace, ranks: "Ranks") -> Path:
-    """Unpack an archive beside it, and let the options name its job and a folder for new results; the archived results."""
+def _unpacked(options: Namespace, ranks: "Ranks") -> Path | None:
+    """Unpack an archive beside it, and let the options name its job and a folder for new results; the archived results. None if the
+    job is in no archive."""
     from mpi_compress.report.archive import unpack
+    from mpi_compress.results.zipped import inside
 
-    file = Path(options.job)
+    if (found := inside(options.job)) is None and not options.job.endswith(".zip"):
+        return None
+    file, name = found or (Path(options.job), "")
     folder = file.with_suffix("")
-    options.job, options.out = ranks.on_root(lambda: str(unpack(file, folder))), str(folder / "played")
+    name = name.removeprefix("jobs/").removesuffix(".toml")
+    options.job, options.out = ranks.on_root(lambda: str(unpack(file, folder, name))), str(folder / "played")
     return folder / "results"
 
 

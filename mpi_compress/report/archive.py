@@ -1,45 +1,53 @@
-"""A figure as one file: its job, plugins and results in a zip, which is rerun and compared."""
+"""A figure, or many, as one file: jobs, plugins and results in a zip, which is rerun and compared."""
 
 import hashlib
 import json
 import re
 import shutil
-import struct
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from mpi_compress.core.errors import UserError, system_text
+from mpi_compress.core.errors import UserError, nearest, system_text
 from mpi_compress.core.plugins import sources
 from mpi_compress.core.progress import count_text
 from mpi_compress.core.tables import markdown
 from mpi_compress.job.loading import Job
 from mpi_compress.problem.datasets.cache import hash_of
+from mpi_compress.report.citation import About
 from mpi_compress.results.files import result_file
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.tidy import BIT_FOR_BIT, difference
+from mpi_compress.results.zipped import LARGEST, NO_ZIP, SUMS
 
-SUMS = "SHA256SUMS"
-_MEMBER = re.compile(r"README\.md|(?!.*\.\./)(jobs/.+\.(toml|py)|results/.+\.h5)")
-_MOST, _LARGEST, _LARGEST_TEXT = 10_000, 2**32, 2**24  # files; bytes of all together, and of one that is no result
-_NO_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, ValueError, RuntimeError)
+_MEMBER = re.compile(r"README\.md|CITATION\.cff|datacite\.json|(?!.*\.\./)(jobs/.+\.(toml|py)|results/.+\.h5)")
+_MOST, _LARGEST_TEXT = 10_000, 2**24  # files; bytes of one that is no result
 
 
-def archive(file: Path, job: Job, out: Path, target: Path) -> int:
-    """Write a job's file, the modules of its plugins, its results, and README.md, to a zip; the number of results.
+def archive(jobs: Mapping[Path, Job], out: Path, target: Path, about: About | None = None) -> int:
+    """Write the files of jobs, the modules of their plugins, their results, README.md, and what a citation needs, to a zip; the
+    number of results.
 
     Data are not packed: README.md names each set with its digest. UserError: a run has no result, or the zip cannot be written.
     """
-    results = results_of(job, out)
-    runs = [read(result) for result in results]
-    jobs = PurePosixPath("jobs", *PurePosixPath(job.name).parts)
-    texts = {str(jobs) + ".toml": file.read_bytes()}
-    for name in dict.fromkeys(name for spec in job.runs for name in spec.written.get("plugins", [])):
-        texts |= {str(jobs.parent / place): source.read_bytes() for place, source in sources(name).items()}
-    texts |= {f"results/{job.name}/{result.name}": result.read_bytes() for result in results}
-    texts["README.md"] = readme(job, runs, f"{jobs}.toml").encode()
+    texts, pages, count = dict[str, bytes](), list[str](), 0
+    for file, job in jobs.items():
+        results = results_of(job, out)
+        place, count = PurePosixPath("jobs", *PurePosixPath(job.name).parts), count + len(results)
+        texts[f"{place}.toml"] = file.read_bytes()
+        for name in dict.fromkeys(name for spec in job.runs for name in spec.written.get("plugins", [])):
+            texts |= {str(place.parent / path): source.read_bytes() for path, source in sources(name).items()}
+        texts |= {f"results/{job.name}/{result.name}": result.read_bytes() for result in results}
+        pages.append(readme(job, [read(result) for result in results], f"{place}.toml"))
+    texts["README.md"] = "\n".join(pages).encode()
+    texts |= {name: text.encode() for name, text in (about.files if about else {}).items()}
+    _write(texts, target)
+    return count
+
+
+def _write(texts: Mapping[str, bytes], target: Path) -> None:
+    """Write a zip of these members, and their checksums."""
     _refuse_large(target, {name: len(text) for name, text in texts.items()})
     sums = "".join(f"{hashlib.sha256(text).hexdigest()}  {name}\n" for name, text in texts.items())
     try:
@@ -48,11 +56,11 @@ def archive(file: Path, job: Job, out: Path, target: Path) -> int:
                 packed.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)  # of no date: the same results, the same zip
     except OSError as error:
         raise UserError(f"-o {target}: cannot be written: {error.strerror}") from None
-    return len(results)
 
 
-def unpack(file: Path, folder: Path) -> Path:
-    """Unpack a zip of `archive` into a new folder, once all its bytes have been compared with their checksums; the job's file.
+def unpack(file: Path, folder: Path, job: str = "") -> Path:
+    """Unpack a zip of `archive` into a new folder, once all its bytes have been compared with their checksums; the job's file, of
+    several jobs that of this name.
 
     UserError: it is no such zip, it is damaged, or larger than an archive is, it lacks a job or results, one of which cannot be
     read, or the folder has something else.
@@ -68,11 +76,16 @@ def unpack(file: Path, folder: Path) -> Path:
         raise
     except OSError as error:
         raise UserError(f"{file}: cannot be unpacked into {folder}: {system_text(error)}") from None
-    except _NO_ZIP as error:
+    except NO_ZIP as error:
         raise UserError(f"{file}: is no archive of `mpi-compress archive`: {system_text(error)}") from None
     for result in (place for place in places.values() if place.suffix == ".h5"):
         read(result)
-    return next(place for place in places.values() if place.suffix == ".toml")
+    jobs = {name.removeprefix("jobs/").removesuffix(".toml"): place for name, place in places.items() if name.endswith(".toml")}
+    if not job and len(jobs) > 1:
+        raise UserError(f"{file}: has {len(jobs)} jobs; name one, such as {file}/{min(jobs)}")
+    if job and job not in jobs:
+        raise UserError(f"{file}: {nearest(job, jobs, 'job')}")
+    return jobs[job or min(jobs)]
 
 
 def _looked_at(file: Path, packed: zipfile.ZipFile, folder: Path) -> dict[str, Path]:
@@ -89,8 +102,8 @@ def _looked_at(file: Path, packed: zipfile.ZipFile, folder: Path) -> dict[str, P
         if not (_MEMBER.fullmatch(name) and name.isprintable() and str(PurePosixPath(name)) == name):
             raise UserError(f"{file}: {name!r:.99} is no file of an archive, such as jobs/NAME.toml or results/NAME/LABEL-ID.h5")
     jobs, results = (sum(name.endswith(ending) for name in sums) for ending in (".toml", ".h5"))
-    if jobs != 1 or not results:
-        raise UserError(f"{file}: has {count_text(jobs, 'job')} and {count_text(results, 'result')}, not one job and its results")
+    if not jobs or not results:
+        raise UserError(f"{file}: has {count_text(jobs, 'job')} and {count_text(results, 'result')}, not jobs and their results")
     places = {name: folder.joinpath(*PurePosixPath(name).parts) for name in sums}
     for name, place in places.items():
         with packed.open(name) as source:
@@ -105,8 +118,8 @@ def _looked_at(file: Path, packed: zipfile.ZipFile, folder: Path) -> dict[str, P
 
 def _refuse_large(file: Path, sizes: Mapping[str, int]) -> None:
     """UserError for an archive of more, or larger, files than any figure has; nothing of it has been read yet."""
-    if len(sizes) > _MOST or sum(sizes.values()) > _LARGEST:
-        raise UserError(f"{file}: {len(sizes)} files of {sum(sizes.values()):,} bytes; {_MOST:,} of {_LARGEST:,} are the most")
+    if len(sizes) > _MOST or sum(sizes.values()) > LARGEST:
+        raise UserError(f"{file}: {len(sizes)} files of {sum(sizes.values()):,} bytes; {_MOST:,} of {LARGEST:,} are the most")
     for name, size in sizes.items():
         if not name.endswith(".h5") and size > _LARGEST_TEXT:
             raise UserError(f"{file}: {name!r:.99} has {size:,} bytes; {_LARGEST_TEXT:,} are the most but for results")
@@ -130,8 +143,8 @@ def compared(job: Job, archived: Path, played: Path) -> Iterator[tuple[bool, str
 
 def readme(job: Job, runs: Sequence[Run], file: str) -> str:
     """How a figure was made, and a checklist of reproducibility, as Markdown."""
-    first = runs[0].attrs
-    versions = ", ".join(f"{name} {version}" for name, version in json.loads(first["versions"]).items())
+    first, used = runs[0].attrs, {item: "" for run in runs for item in json.loads(run.attrs["versions"]).items()}
+    versions = ", ".join(f"{name} {version}" for name, version in used)
     hours = sum(float(run.timing["seconds"][-1]) for run in runs) / 3600
     seeds = sorted({str(run.written.get("seed", 0)) for run in runs})
     sets = {f"{run.attrs['data']}, {run.attrs['n_samples']} samples, d = {run.attrs['dim']}" for run in runs}
@@ -139,7 +152,7 @@ def readme(job: Job, runs: Sequence[Run], file: str) -> str:
     table = markdown(["run", "status", "records", "last loss", "run id"], rows)
     return f"""# {job.title}
 
-    mpi-compress run THIS.zip             # unpack, rerun, compare with results/, bit for bit
+    mpi-compress run THIS.zip/{job.name}  # unpack, rerun, compare with results/, bit for bit
     mpi-compress plot {file}      # the figure, from results/, in the unpacked folder
     mpi-compress check {file}     # the claims, likewise
 

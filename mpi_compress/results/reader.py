@@ -1,5 +1,6 @@
 """Reads results, one HDF5 file a run, as `writer` writes them."""
 
+import io
 import json
 import re
 import time
@@ -18,7 +19,7 @@ from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, nearest, system_text
 from mpi_compress.core.tables import comma_separated
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.results import bounds, checksums, hdf5, summary
+from mpi_compress.results import bounds, checksums, hdf5, summary, zipped
 from mpi_compress.results.columns import INFIMUM, LEFT_OUT, column_of, named
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
@@ -182,12 +183,11 @@ def attributes(file: Path) -> dict[str, Any]:
 
 
 def read(file: str | Path) -> Run:
-    """A result, or the .part of one that is being written.
-
-    Raises:
-        UserError: no such file, one that is no result of this format, or one whose checksums do not hold.
-    """
+    """A result, or the .part of one that is being written, or one in an archive: `FIG.zip/results/…`. UserError: no such file, one
+    that is no result of this format, or one whose checksums do not hold."""
     path = Path(file)
+    if (packed := zipped.content(path)) is not None:
+        return read_here(path, packed)
     if path.suffix == ".part" and is_being_written(path):
         for _ in range(_TRIES):  # its writer may be in the middle of a flush
             try:
@@ -207,14 +207,14 @@ def result_of_run(file: Path) -> Run:
         raise type(error)(f"{error}; `run --fresh` reruns it") from None
 
 
-def read_here(path: Path) -> Run:
-    """`read` without asking another process first."""
+def read_here(path: Path, content: io.BytesIO | None = None) -> Run:
+    """`read` without asking another process first; with the file's content, if it is not on the disk by itself."""
     try:
-        with h5py.File(path, "r", locking=False) as h5:
+        with h5py.File(content or path, "r", locking=False) as h5:
             found = h5.attrs.get("format")
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
-            most = TIGHTEST * path.stat().st_size
+            most = TIGHTEST * (content.getbuffer().nbytes if content else path.stat().st_size)
             trace, workers, timing, theory = (Columns(hdf5.arrays(hdf5.within(h5, g), most)) for g in TABLES)
             final = hdf5.arrays(hdf5.within(h5, "final"), most)
             split = hdf5.arrays(hdf5.within(h5, "split"), most)
@@ -268,7 +268,7 @@ def _cut(run: Run, rows: Mapping[str, int]) -> Run:
 def _as_written(run: Run, sums: str | None) -> Run:
     """The same run, if its checksums hold, or if it has none and no broken seal; a UserError names what is damaged."""
     if sums is None:
-        if seals.holds(run.file) is False:
+        if run.file.is_file() and seals.holds(run.file) is False:
             raise UserError(f"{run.file}: is damaged: its checksums are missing")
         return run
     datasets = {f"{group}/{name}": array for group in (*TABLES, "split") for name, array in getattr(run, group).items()}
