@@ -20,7 +20,7 @@ HOLDS = {
     "cli": "one file a command",
     "report": "one page about all jobs",
     "cluster": "SLURM: scripts, queue, notes",
-    "planning": "estimates, the model of scale, links, the pool",
+    "planning": "estimates, links, the pool",
     "figures": "axes, curves, panels",
     "engine": "rounds, counting, evaluation",
     "preparing": "a run made ready, what refuses it",

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import ask_for_folder, load_one
+from mpi_compress.cli.parsing import load_one
 from mpi_compress.cluster.states import statuses
-from mpi_compress.core.errors import UserError, writing
-from mpi_compress.core.progress import count_text, print_line
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import say
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.planning import scale
 from mpi_compress.planning.estimates import trial_files
-from mpi_compress.planning.parts import PartTimer
 from mpi_compress.preparing import memory_needs
 from mpi_compress.preparing.needs import refuse_runs
 from mpi_compress.preparing.shapes import Shapes, said_of
@@ -25,20 +23,11 @@ from mpi_compress.problem.models.base import Model
 from mpi_compress.results.status import State
 
 _HEADS = ["index", "label", "run id", "memory", "state"]
-_SUFFIXES = (".csv", ".png", ".pdf", ".svg")
 
 
 def act(options: Namespace) -> int:
     files = list(dict.fromkeys(options.jobs))
-    for name, value in (("--link", options.link), ("--shard", options.shard), ("-o", options.figure)):
-        if value is not None and options.model is None:
-            raise UserError(f"{name} {value}: it belongs to --model, such as --model 10:10000")
     jobs, shapes = [load_one(file, options, options.index) for file in files], Shapes()
-    if options.model is not None:
-        if len(jobs) > 1:
-            raise UserError(f"--model {options.model}: one job is modelled at a time, and {len(jobs)} are given")
-        _print_model(options, jobs[0])
-        return 0
     refused = []
     for file, job in zip(files, jobs, strict=True):
         if len(jobs) > 1:
@@ -90,44 +79,3 @@ def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:
             missing.setdefault(str(error), spec.where)
     for text, where in missing.items():
         print_line(f"mpi-compress: {where}{text}")
-
-
-def _print_model(options: Namespace, job: Job) -> None:
-    """A table for each method of a job, and what -o asks for."""
-    firsts = [*{spec.label: spec for spec in reversed(job.runs)}.values()][::-1]
-    ns, target = scale.workers_of(options.model), _target(options, len(firsts))
-    timer, found = PartTimer(), {}
-    for spec in firsts:
-        method = scale.Scale.of(spec, timer, options.link, options.ranks, options.shard)
-        able = [n for n in ns if options.shard or n <= method.costs.n_samples]
-        if not able:
-            few = f"{method.costs.n_samples} samples are too few"
-            raise UserError(f"--model {options.model}: {few}; --shard ROWS gives each worker as many")
-        rounds = found[spec.label] = {way: [method.round(way, n) for n in able] for way in scale.WAYS}
-        way = scale.way_of(spec)
-        last = ", ".join(f"{each} {scale.time_text(of[-1].seconds)}" for each, of in rounds.items())
-        said = [*method.statements(way, able), f"a round of {count_text(able[-1], 'worker')}: {last}"]
-        print(spec.label, f"  {method.assumed(way)}", *scale.table(rounds[way]), *(f"  {line}" for line in said), "", sep="\n")
-        if len(able) < len(ns):
-            enough = f"{method.costs.n_samples} samples are enough for {able[-1]} of these workers"
-            print_line(f"{spec.label}: {enough}; --shard ROWS for more")
-    if target is not None:
-        if target.suffix == ".csv":
-            with writing(target):
-                target.write_text(scale.csv_text(found), encoding="utf-8")
-        else:
-            scale.draw(found, scale.way_of(job.runs[0]), target)
-        print(target)
-
-
-def _target(options: Namespace, methods: int) -> Path | None:
-    """The file of -o; UserError if it is none for a model of so many methods, before they are timed."""
-    if options.figure is None:
-        return None
-    target = Path(options.figure)
-    if target.suffix not in _SUFFIXES:
-        raise UserError(f"-o {target}: a model is written as one of {', '.join(_SUFFIXES)}")
-    if target.suffix != ".csv" and methods > scale.MOST_PANELS:
-        raise UserError(f"-o {target}: {methods} methods are too many for one figure; --only takes one, and a .csv all")
-    ask_for_folder(target)
-    return target

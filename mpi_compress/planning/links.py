@@ -68,7 +68,7 @@ class LinkTimes:
 
 @dataclass(frozen=True)
 class LinkCosts:
-    """A link in seconds and bits, as the model of scale takes it."""
+    """A link in seconds and bits, as `benchmarks.scale` takes it."""
 
     c0: float = 0.0  # seconds of a message
     c1: float = 0.0  # seconds a bit

@@ -129,7 +129,6 @@ def test_plan_takes_several_jobs(done, tmp_path, capsys):
     assert (first, second) == (f"{other}:", f"{job}:")
     assert one.endswith("to do")
     assert two.endswith("done")
-    refused(["plan", other, job, "--model", "2:4"], capsys, "--model 2:4: one job is modelled at a time, and 2 are given")
 
 
 def test_plan_lists_every_run_with_its_state(done, tmp_path, capsys):

@@ -1,29 +1,35 @@
-"""`plan --model`: the seconds and bits of a round with n workers, from the costs of its parts and of a link.
+"""The seconds and bits of a round with n workers, from the costs of its parts and of a link.
+
+python -m benchmarks.scale JOB 10:10000 [--link link.toml] [--ranks R] [--shard ROWS] [--only LABEL] [-o scale.png|.csv]
 
 Every rank has a core of its own and the same link to a switch; a message of P bits between two ranks takes c0 + c1·P. What goes
 in and out of one rank goes through one port, one message after another. The parts of a round follow one another; nothing overlaps.
 """
 
 import math
+import sys
+from argparse import ArgumentParser, Namespace
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import count_text
+from benchmarks._parts import PartCosts, PartTimer
+from mpi_compress.core.errors import UserError, writing
+from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.tables import comma_separated
 from mpi_compress.exchange.base import block, group_levels
+from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.tree import Tree
 from mpi_compress.planning.links import LinkCosts
-from mpi_compress.planning.parts import PartCosts, PartTimer
 
 Way = Literal["star", "allgather", "tree"]
 WAYS: tuple[Way, ...] = ("star", "allgather", "tree")
 PARTS = ("gradient", "packing", "fold", "exchange")
 MOST_WORKERS, MOST_PANELS = 1_000_000, 12
+_SUFFIXES = (".csv", ".png", ".pdf", ".svg")
 
 
 @dataclass(frozen=True)
@@ -176,7 +182,7 @@ def workers_of(text: str) -> list[int]:
     """
     ends = [int(end) if end.isdecimal() and len(end) < 20 else 0 for end in text.split(":")]
     if not 1 <= ends[0] <= ends[-1] <= MOST_WORKERS or len(ends) > 2:
-        raise UserError(f"--model {text}: it should be numbers of workers, such as 10:10000, up to {MOST_WORKERS}")
+        raise UserError(f"{text}: it should be numbers of workers, such as 10:10000, up to {MOST_WORKERS}")
     round_ones = (digit * 10**i for i in range(7) for digit in (1, 2, 5))
     return sorted({*ends, *(m for m in round_ones if ends[0] < m < ends[-1])})
 
@@ -247,3 +253,63 @@ def draw(found: Modelled, way: Way, file: Path) -> None:
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(4, 2 * columns))
         plotting.save(figure, file)
         plt.close(figure)
+
+
+def print_model(options: Namespace, job: Job) -> None:
+    """A table for each method of a job, and what -o asks for."""
+    firsts = [*{spec.label: spec for spec in reversed(job.runs)}.values()][::-1]
+    ns, target = workers_of(options.workers), _target(options, len(firsts))
+    timer, found = PartTimer(), {}
+    for spec in firsts:
+        method = Scale.of(spec, timer, options.link, options.ranks, options.shard)
+        able = [n for n in ns if options.shard or n <= method.costs.n_samples]
+        if not able:
+            few = f"{method.costs.n_samples} samples are too few"
+            raise UserError(f"{options.workers}: {few}; --shard ROWS gives each worker as many")
+        rounds = found[spec.label] = {way: [method.round(way, n) for n in able] for way in WAYS}
+        way = way_of(spec)
+        last = ", ".join(f"{each} {time_text(of[-1].seconds)}" for each, of in rounds.items())
+        said = [*method.statements(way, able), f"a round of {count_text(able[-1], 'worker')}: {last}"]
+        print(spec.label, f"  {method.assumed(way)}", *table(rounds[way]), *(f"  {line}" for line in said), "", sep="\n")
+        if len(able) < len(ns):
+            enough = f"{method.costs.n_samples} samples are enough for {able[-1]} of these workers"
+            print_line(f"{spec.label}: {enough}; --shard ROWS for more")
+    if target is not None:
+        if target.suffix == ".csv":
+            with writing(target):
+                target.write_text(csv_text(found), encoding="utf-8")
+        else:
+            draw(found, way_of(job.runs[0]), target)
+        print(target)
+
+
+def _target(options: Namespace, methods: int) -> Path | None:
+    """The file of -o; UserError if it is none for a model of so many methods, before they are timed."""
+    if options.figure is None:
+        return None
+    target = Path(options.figure)
+    if target.suffix not in _SUFFIXES:
+        raise UserError(f"-o {target}: a model is written as one of {', '.join(_SUFFIXES)}")
+    if target.suffix != ".csv" and methods > MOST_PANELS:
+        raise UserError(f"-o {target}: {methods} methods are too many for one figure; --only takes one, and a .csv all")
+    return target
+
+
+def main(arguments: Sequence[str] = ("jobs/demo.toml", "4:1000")) -> None:
+    parser = ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("job", help="a job file")
+    parser.add_argument("workers", help="numbers of workers, such as 10:10000")
+    parser.add_argument("--link", help="a table of `mpi-compress calibrate` (default: that of [cost], or messages take no time)")
+    parser.add_argument("--ranks", type=int, help="so many ranks (default: one for each worker, and the master's)")
+    parser.add_argument("--shard", type=int, help="samples of each worker (default: N/n)")
+    parser.add_argument("--only", action="append", help="the runs of this label")
+    parser.add_argument("-o", dest="figure", help="a figure (.png, .pdf, .svg) or a .csv")
+    options = parser.parse_args(arguments)
+    print_model(options, load_job(options.job, only=options.only))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(str(error))

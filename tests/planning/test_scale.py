@@ -9,16 +9,15 @@ import tomllib
 import numpy as np
 import pytest
 from helpers import hosts
-from helpers.refusals import naming, refused
+from helpers.refusals import naming
 from helpers.running import BIN, command
 
 import mpi_compress as mc
-from mpi_compress.cli.main import main
+from benchmarks import scale
+from benchmarks._parts import Curve, PartCosts, PartTimer
+from benchmarks.scale import Scale
 from mpi_compress.core.errors import UserError
-from mpi_compress.planning import scale
 from mpi_compress.planning.links import LinkCosts
-from mpi_compress.planning.parts import Curve, PartCosts, PartTimer
-from mpi_compress.planning.scale import Scale
 
 COSTS = PartCosts(
     nonzero=2e-9, worker=1e-6, samples=Curve.line(0.0, 1.0), packing=Curve.line(1e-5, 4e-5), fold=Curve.line(1e-4, 1e-5), bits_up=1000.0,
@@ -111,7 +110,7 @@ def test_the_table_of_a_model_has_80_columns():
     assert scale.workers_of("7:60") == [7, 10, 20, 50, 60]
     assert scale.workers_of("1000") == [1000]
     for wrong in ("0:3", "9:3", "few", "-1", "1:2:3", "1:2000000", "1:" + 5000 * "9"):
-        with pytest.raises(UserError, match="--model"):
+        with pytest.raises(UserError, match="numbers of workers"):
             scale.workers_of(wrong)
     lines = scale.table([Scale(COSTS, LINK).round("star", n) for n in (1, 100, 1_000_000)])
     assert {len(line) for line in lines} == {80}
@@ -155,8 +154,8 @@ def test_the_command_prints_draws_and_writes_the_model(tmp_path, capsys):
     job, link = tmp_path / "job.toml", tmp_path / "link.toml"
     job.write_text(JOB)
     link.write_text(TABLE + "compute = { message = 1e-5 }\n")
-    line = ["plan", str(job), "--model", "4:1000", "--link", str(link), "-o"]
-    assert main([*line, str(tmp_path / "model.csv")]) == 0
+    line = [str(job), "4:1000", "--link", str(link), "-o"]
+    scale.main([*line, str(tmp_path / "model.csv")])
     out, err = capsys.readouterr()
     assert all(len(text) <= 80 or str(tmp_path) in text for text in out.splitlines())
     assert "top-3\n  star, n + 1 ranks, N/n samples each; 1 ms a message, 80 ms a megabyte" in out
@@ -172,7 +171,7 @@ def test_the_command_prints_draws_and_writes_the_model(tmp_path, capsys):
         if row["run"] == "GD" and row["way"] == "star":
             assert float(row["bits_down"]) == pytest.approx(bits["down"], rel=1e-4)
             assert float(row["exchange"]) == pytest.approx(2e-3 + 1e-8 * (bits["up"] + bits["down"]) + 6e-5, rel=1e-4)
-    assert main([*line, str(tmp_path / "model.png"), "--only", "GD", "--shard", "5", "--ranks", "3"]) == 0
+    scale.main([*line, str(tmp_path / "model.png"), "--only", "GD", "--shard", "5", "--ranks", "3"])
     assert (tmp_path / "model.png").stat().st_size > 10_000
     assert capsys.readouterr().out.startswith("GD\n  star, 3 ranks, 5 samples each;")
 
@@ -181,17 +180,18 @@ def test_wrong_models_are_refused_in_a_line(tmp_path, capsys):
     (tmp_path / "job.toml").write_text(JOB.replace('"gd"', '"async-sgd"'))
     job = tmp_path / "job.toml"
     for more, said in (
-        (["--shard", "3"], "--shard 3: it belongs to --model"),
-        (["--model", "5:x"], "it should be numbers of workers, such as 10:10000"),
-        (["--model", "5", "-o", "x.txt"], "-o x.txt: a model is written as one of .csv"),
-        (["--model", "500", "--only", "top-3"], "400 samples are too few; --shard ROWS"),
-        (["--model", "5", "--link", "none.toml"], "there is no such file"),
-        (["--model", "5", "--only", "GD"], "async-sgd: it has no rounds"),
+        (["5:x"], "it should be numbers of workers, such as 10:10000"),
+        (["5", "-o", "x.txt"], "-o x.txt: a model is written as one of .csv"),
+        (["500", "--only", "top-3"], "400 samples are too few; --shard ROWS"),
+        (["5", "--link", "none.toml"], "there is no such file"),
+        (["5", "--only", "GD"], "async-sgd: it has no rounds"),
     ):
-        refused(["plan", job, *more], capsys, said)
+        with pytest.raises(UserError, match=re.escape(said)):
+            scale.main([str(job), *more])
     many = "".join(f"[[run]]\nlabel = 'GD {i}'\nalgorithm = {{ name = 'gd', step = 0.{i + 1} }}\n" for i in range(13))
     job.write_text(JOB.split("[[run]]")[0] + many)
-    refused(["plan", job, "--model", "5", "-o", tmp_path / "x.png"], capsys, "13 methods are too many for one figure")
+    with pytest.raises(UserError, match="13 methods are too many for one figure"):
+        scale.main([str(job), "5", "-o", str(tmp_path / "x.png")])
 
 
 PLAYED = """
