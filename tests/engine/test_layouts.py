@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tomli_w
-from helpers.examples import ALGORITHMS, CHANGING, GENERATED, SHARED_MEMORY, run_of
+from fixtures.runs import of
+from helpers.examples import ALGORITHMS, CHANGING, GENERATED, SHARED_MEMORY
 from helpers.layouts import TREE, Ended, Layout, Plan, assert_equal, play, play_all, results
 from helpers.problems import problem_files, problems_job
 from helpers.refusals import naming
@@ -35,9 +36,9 @@ THEORY = {
     **{"stop": {"rounds": 12}, "log": {"theory": True, "every": 3}, "cost": {"model": "wire"}},
     "run": runs(
         {
-            "top-k": run_of({"name": "cat", "batch": 5}, {"name": "top-k"}),
-            "sq": run_of({"name": "cat", "batch": 4, "sampling": "epoch"}, {"name": "sq"}),
-            "stochastic": run_of({"name": "cat", "batch": 6}, {"name": "stochastic"}),
+            "top-k": of("cat", "top-k", batch=5),
+            "sq": of("cat", "sq", batch=4, sampling="epoch"),
+            "stochastic": of("cat", "stochastic", batch=6),
         }
     ),
 }
@@ -98,12 +99,12 @@ OWN_PART = {
     **{"workers": {"count": 4}, "stop": {"rounds": 10}},
     "run": runs(
         {
-            "own part": run_of({"name": "ef"}, {"name": "mine"}),
-            "in turn": run_of({"name": "ef", "batch": 2}, IN_TURN, IN_TURN),
-            "in turn, gd": run_of({"name": "gd"}, {**IN_TURN, "k": 5}, {**IN_TURN, "k": 4}),
-            "in part": run_of({"name": "in-part"}, IN_TURN),
-            "in part, levels": run_of({"name": "in-part"}, {"name": "qsgd", "levels": 4}),
-            "nobody": run_of({"name": "in-part", "silent": True}, {"name": "lattice", "sigma": 0.1}),
+            "own part": of("ef", "mine"),
+            "in turn": of("ef", IN_TURN, batch=2, down={"compressor": IN_TURN}),
+            "in turn, gd": of("gd", {**IN_TURN, "k": 5}, down={"compressor": {**IN_TURN, "k": 4}}),
+            "in part": of("in-part", IN_TURN),
+            "in part, levels": of("in-part", {"name": "qsgd", "levels": 4}),
+            "nobody": of("in-part", {"name": "lattice", "sigma": 0.1}, silent=True),
         }
     ),
 }
@@ -112,17 +113,16 @@ BY_TREE = {
     **{**GENERATED, "workers": TREE["workers"], "stop": {"rounds": 8}, "log": {"every": 4, "count": ["padded", "values-only-32"]}},
     "run": runs(
         {
-            "gd": run_of({"name": "gd"}),
-            "cat": run_of({"name": "cat"}, {"name": "sq"}),
-            "ef hard": run_of({"name": "ef", "batch": 1}, {"name": "hard-threshold", "threshold": 0.5}),
-            "marina-p": run_of({"name": "marina-p"}),
-            "bf16 down": {**run_of({"name": "ef21"}, {"name": "top-k", "k": 3}), "down": {"codec": {"float": "bf16"}}},
-            "power-sgd": run_of({"name": "power-sgd", "shapes": [[5, 6], [10]], "batch": 1}),
-            "some workers": {
-                **run_of({"name": "ef", "batch": 1, "budget": "cat"}, cost=CHANGING, workers={**TREE["workers"], "participate": 9}),
-                "up": {"compressor": "top-k", "codec": "bitmap"},
-            },
-            "one worker": run_of({"name": "diana"}, {"name": "random-k", "k": 3}, workers={"count": 1, "fold": "tree"}),
+            "gd": of("gd"),
+            "cat": of("cat", "sq"),
+            "ef hard": of("ef", {"name": "hard-threshold", "threshold": 0.5}, batch=1),
+            "marina-p": of("marina-p"),
+            "bf16 down": of("ef21", {"name": "top-k", "k": 3}, down={"codec": {"float": "bf16"}}),
+            "power-sgd": of("power-sgd", shapes=[[5, 6], [10]], batch=1),
+            "some workers": of(
+                "ef", "top-k", "bitmap", batch=1, budget="cat", cost=CHANGING, workers={**TREE["workers"], "participate": 9}
+            ),
+            "one worker": of("diana", {"name": "random-k", "k": 3}, workers={"count": 1, "fold": "tree"}),
         }
     ),
 }
@@ -132,7 +132,7 @@ def too_fine(way: str) -> dict[str, Any]:
     """Two workers have small samples; the last one's gradients are 2³¹ steps of the grid and more."""
     return {
         **{"data": {"path": "uneven.svm"}, "objective": {"mu": 0.1}, "workers": {"count": 3}, "stop": {"rounds": 20}},
-        "run": runs({"too fine": run_of({"name": "gd"}, **{way: {"name": "rounding", "step": 1e-9}})}),
+        "run": runs({"too fine": {"algorithm": {"name": "gd"}, way: {"compressor": {"name": "rounding", "step": 1e-9}}}}),
     }
 
 

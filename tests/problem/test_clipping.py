@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from helpers.examples import run_of
+from fixtures.runs import of
 from helpers.objectives import problem
 from helpers.refusals import naming
 from hypothesis import given
@@ -238,7 +238,7 @@ def test_a_model_that_takes_rows_together_is_refused_in_one_sentence(model):
 
 def job(clip_rows=None, method="gd", mu=0.01, **more):
     objective = {"mu": mu, **({} if clip_rows is None else {"clip_rows": clip_rows})}
-    run = run_of({"name": method, **more.pop("algorithm", {})}, more.pop("up", None))
+    run = of(method, more.pop("up", None), **more.pop("algorithm", {}))
     return {"data": {"generator": "gspar", "samples": 40, "dim": 12}, "workers": {"count": 3}, "stop": {"rounds": 6}} | {
         "objective": objective, **run, **more,
     }  # fmt: skip
