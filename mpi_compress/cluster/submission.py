@@ -48,7 +48,8 @@ class Submission:
         if shutil.which("sbatch") is None:
             raise UserError("there is no sbatch here; --dry-run prints the script, to be submitted on a machine that has one")
         with notes.one_at_a_time(self.folder):
-            now = replace(self, todo=to_submit(self.job, self.out, False, self.fresh))  # somebody else may just have submitted it
+            left = to_submit(self.job, self.out, False, self.fresh)  # somebody else may just have submitted it
+            now = replace(self, todo={index: status for index, status in left.items() if index in self.todo})
             if not now.todo:
                 raise UserError(f"{self.job.name}: somebody else has just submitted these runs")
             now._set_aside()

@@ -64,6 +64,7 @@ class RunSpec:
     metrics: list[Metric]  # that [log] names
     checkpoint: Every
     tune: TuneTable | None
+    slurm: Mapping[str, Any]  # options of `submit`, of this run
     where: str  # for error lines
     overridden: Mapping[str, Any] = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
     asked: frozenset[str] = frozenset()  # words of the job's figures and claims, columns among them
@@ -83,7 +84,7 @@ class RunSpec:
         """A hash of what decides the numbers: the user's tables without layout and checkpoints, and the content of all files, the
         source of users' parts included; but not that of metrics, which decide a column of their own alone."""
         deciding = copy.deepcopy(dict(self.written))
-        for key in ("checkpoint", "plugins"):
+        for key in ("checkpoint", "plugins", "slurm"):
             deciding.pop(key, None)
         for key in ("exchange", "master", "patience"):
             deciding.get("workers", {}).pop(key, None)
@@ -110,10 +111,8 @@ class RunSpec:
     @property
     def start_point(self) -> Vector | None:
         """The last point of the result that the run starts from, None if it starts elsewhere; UserError if there is none."""
-        at = self.start.at
-        if at in (None, "zero", "random", "optimum"):
+        if (at := self.start.at) is None or at in ("zero", "random", "optimum"):
             return None
-        assert at is not None
         file = Path(_here_or_beside(at, self.folder))
         if not file.exists():
             known = '"zero", "random" or "optimum"'
@@ -196,7 +195,6 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     """A run from its tables as they are written, every part built; UserError with the place in the job and what would do.
 
     Args:
-        index: its number in the job.
         folder: the job's own, where files that it names may also be.
         named: errors name the run.
     """
@@ -230,6 +228,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         metrics=parts.metrics_of(log, f"{at}log.metrics"),
         checkpoint=tables.read("checkpoint", Every),
         tune=tune,
+        slurm=tables["slurm"],
         where=at,
     )
 

@@ -81,7 +81,8 @@ class Ending(IntEnum):
 
 
 OF_A_RUN = (
-    "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint", "tune",
+    "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint", "slurm",
+    "tune",
 )  # fmt: skip
 NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "record", "protocol", "full")
 

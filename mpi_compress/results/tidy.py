@@ -93,7 +93,7 @@ def settings_of(written: dict[str, Any]) -> dict[str, Any]:
         else:
             found[key] = json.dumps(value) if isinstance(value, list) else value
 
-    put("", {key: value for key, value in written.items() if key not in ("run", "plugins", "checkpoint", "title", "paper")})
+    put("", {k: value for k, value in written.items() if k not in ("run", "plugins", "checkpoint", "slurm", "title", "paper")})
     return found
 
 

@@ -102,6 +102,21 @@ def test_three_runs_of_five_ranks(launcher, slurm, job, tmp_path):
     assert nothing_left(told(slurm, "submit", job))
 
 
+def test_runs_go_to_the_partitions_that_their_tables_name(slurm, job, tmp_path):
+    text = JOB.replace('label = "GD"', 'label = "GD"\nslurm = { partition = "urgent", ntasks = 3 }')
+    job.write_text(text.replace("workers.count = 4", 'workers.count = 4\nslurm = { partition = "main", time = "10 min" }'))
+    said = told(slurm, "submit", job)
+    first, last = re.findall(r"\d+", said.partition(" as jobs ")[2].partition(";")[0])
+    show = lambda number: subprocess.check_output(["scontrol", "show", "job", number], env=slurm, text=True)  # noqa: E731
+    assert [re.findall(r"Partition=(\w+)", show(number))[0] for number in (first, last)] == ["main", "urgent"]
+    wait_until(lambda: queue_is_empty(slurm), PATIENT)
+    assert states(slurm, job) == ["done"] * 3
+    for label, run in reference(job, tmp_path / "one").items():
+        (there,) = (r for r in map(mc.read, Path("results/cluster").glob("*.h5")) if r.label == label)
+        assert there.attrs["n_ranks"] == (3 if label == "GD" else 5)
+        assert_equal(run.file, there.file)
+
+
 def test_a_run_on_two_nodes_has_the_numbers_of_one_process(slurm, job, tmp_path):
     told(slurm, "submit", job, "--nodes", 2, "--launcher", "srun", "--only", "GD", "--sbatch=--ntasks-per-node=3")
     wait_until(lambda: queue_is_empty(slurm), PATIENT)

@@ -53,6 +53,23 @@ def test_a_rank_for_each_worker_and_the_master_unless_asked_otherwise_and_only_w
     assert "srun --mpi=pmix --kill-on-bad-exit=1 mpi-compress run" in text
 
 
+def test_a_run_asks_for_what_its_own_table_says_and_its_id_stays(small_job, tmp_path, capsys):
+    ids = {spec.index: spec.run_id for spec in load_job(small_job).runs}
+    text = small_job.read_text().replace('label = "top-3"', 'label = "top-3"\nslurm = { partition = "long", time = "2 h" }')
+    small_job.write_text(text.replace("workers.count", 'slurm = { partition = "short", ntasks = 3 }\nworkers.count', 1))
+    assert {spec.index: spec.run_id for spec in load_job(small_job).runs} == ids
+    short, long = printed(capsys, small_job, "--out", tmp_path, "--account", "me").split("#!/bin/bash")[1:]
+    for line in ("array=0-1,3-4", "partition=short", "ntasks=3", "account=me"):
+        assert f"#SBATCH --{line}\n" in short
+    for line in ("array=2", "partition=long", "ntasks=8", "time=02:00:00", "account=me"):
+        assert f"#SBATCH --{line}\n" in long
+    assert "partition=other" in printed(capsys, small_job, "--partition", "other").split("array=2")[1]
+    small_job.write_text(text.replace("partition", "partitoin"))
+    refused(["submit", small_job, "--dry-run"], capsys, "top-3 slurm partitoin partition")
+    small_job.write_text(text.replace('{ partition = "long", time = "2 h" }', "3"))
+    refused(["plan", small_job], capsys, "top-3 slurm 3 [slurm]")
+
+
 def test_what_is_done_is_not_submitted(small_job, tmp_path, capsys):
     out = ("--out", str(tmp_path))
     for only in ("GD", "top-3"):
