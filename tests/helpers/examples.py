@@ -99,8 +99,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "adiana-plus": of("adiana-plus", _RANDOM_9, {"name": "auto", "float": 32}),
     "adiana-plus, diagonal": of("adiana-plus", _RANDOM_3, matrix="diagonal", step="0.1/L", **_MANY),
     "power-sgd, of a model": of(
-        "power-sgd", {"name": "natural", "fraction": 2}, {"name": "entropy", "float": 32}, rank=1, objective={"model":
-        "softmax", "mu": 0.1}
+        "power-sgd", {"name": "natural", "fraction": 2}, {"name": "entropy", "float": 32}, rank=1,
+        objective={"model": "softmax", "mu": 0.1},
     ),
     "power-sgd": of("power-sgd", shapes=[[5, 6], [10]], batch=2, momentum=0.5, step="0.1/L", workers=workers(7)),
     "cat": of("cat", {"name": "sq"}),
@@ -124,8 +124,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "kimad": of("kimad", "top-k", "fixed", deadline="0.2 s", cost=CHANGING, workers=workers(7)),
     "floats of 16 bits": of("ef", TOP, {"name": "fixed", "float": 16}, batch=1, **_MANY),
     "bf16 both ways": of(
-        "cat", "stochastic", {"name": "auto", "float": "bf16"}, down={"compressor": "identity", "codec": {"name": "dense",
-        "float": "bf16"}}
+        "cat", "stochastic", {"name": "auto", "float": "bf16"},
+        down={"compressor": "identity", "codec": {"name": "dense", "float": "bf16"}},
     ),
     "averages": of("gd", _RANDOM_3, average="uniform"),
     "iade": of("iade", **_DOUBLE),
@@ -138,8 +138,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef21, nesterov": of("ef21", TOP, server={"name": "nesterov", "momentum": 0.5}, step="0.2/L", **_MANY),
     "ef21, heavy ball, by ef21-p": of("ef21", TOP, server="heavy-ball", step="0.05/L", down={"compressor": TOP, "by": "ef21-p"}),
     "ef21, l-bfgs, by ef21-p": of(
-        "ef21", TOP, first="gradient", server={"name": "l-bfgs", "memory": 3}, step=0.1, down={"compressor": TOP, "by":
-        "ef21-p"}
+        "ef21", TOP, first="gradient", server={"name": "l-bfgs", "memory": 3}, step=0.1,
+        down={"compressor": TOP, "by": "ef21-p"},
     ),
     "ef21, muon": of("ef21", TOP, server="muon", step=0.01),
     "diana, adam": of("diana", _RANDOM_3, server="adam", step=0.01),
@@ -158,8 +158,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         "gd", workers=workers(7, robust="median", byzantine={"count": 3, "attack": {"name": "sign-flip", "scale": 4.0}})
     ),
     "marina, mixed": of(
-        "marina", {"name": "qsgd", "levels": 4}, step="0.1/L", workers=workers(7, robust={"name": "nearest-neighbour-mixing",
-        "then": "trimmed-mean"}, byzantine={"count": 2, "attack": "alie"})
+        "marina", {"name": "qsgd", "levels": 4}, step="0.1/L",
+        workers=workers(7, robust={"name": "nearest-neighbour-mixing", "then": "trimmed-mean"}, byzantine={"count": 2, "attack": "alie"}),
     ),
     "ef21, clipped": of("ef21", TOP, workers=workers(7, robust="centred-clipping", byzantine={"count": 2, "attack": "ipm"})),
     "fednl": of("fednl", TOP, stop={"rounds": 12}),
