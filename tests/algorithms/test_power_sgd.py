@@ -9,7 +9,7 @@ from helpers.running import run_of
 
 from mpi_compress.core.streams import Role, Streams
 
-IDENTITY, TOP = {"name": "identity"}, {"name": "top-k", "k": 3}
+IDENTITY = {"name": "identity"}
 SHAPES = [[3, 5], [5], [2, 1, 5]]  # d = 30: a matrix, a vector, and a matrix (2, 5) of three axes
 
 

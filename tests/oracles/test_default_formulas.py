@@ -43,13 +43,8 @@ def settled(algorithm, up=EXACT, n=4, d=12, N=24, mu=MU, L=L, **setting):
     return bound(p, algorithm, up, **setting)
 
 
-def omega(k, d=12):
-    """Of random-k."""
-    return d / k - 1
-
-
 S, W = sqrt(3 / 4), 3.0  # √(1 − δ) and ω, where 3 of 12 coordinates are sent
-S9, W9 = 1 / 2, 1 / 3  # 9 of 12
+W9 = 1 / 3  # ω where 9 of them are sent
 
 CASES = [
     # gradient descent and its kin

@@ -27,18 +27,12 @@ HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""
 title = "Small <em>title</em>"
 paper = "HT fig. 99"
-[data]
-name = "gisette"
-[[data.stand-in]]
-generator = "gspar"
-samples = 60
-dim = 30
-[objective]
-mu = "1e-2 L"
-[workers]
-count = 3
-[stop]
-rounds = 40
+data = {{ name = "gisette", stand-in = [{{ generator = "gspar", samples = 60, dim = 30 }}] }}
+objective = {{ mu = "1e-2 L" }}
+workers = {{ count = 3 }}
+stop = {{ rounds = 40 }}
+grid = {{ seed = [0, 1, 2] }}
+figure = {{ x = "wire_bits_up", y = "suboptimality", xscale = "log" }}
 [[run]]
 label = "GD"
 algorithm = {{ name = "gd" }}
@@ -46,12 +40,6 @@ algorithm = {{ name = "gd" }}
 label = '''{HOSTILE}'''
 algorithm = {{ name = "sgd", batch = 2 }}
 up = {{ compressor = {{ name = "top-k", k = 3 }} }}
-[grid]
-seed = [0, 1, 2]
-[figure]
-x = "wire_bits_up"
-y = "suboptimality"
-xscale = "log"
 [[claim]]
 id = "HT-98"
 says = "gradient descent sends more <i>elements</i>"
