@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 
 from mpi_compress.cli.parsing import load_one
 from mpi_compress.cluster.states import statuses
@@ -15,7 +16,7 @@ from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import say
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.planning.estimates import trial_files
+from mpi_compress.planning.estimates import suggestion, trial_files
 from mpi_compress.preparing import memory_needs
 from mpi_compress.preparing.needs import refuse_runs
 from mpi_compress.preparing.shapes import Shapes, said_of
@@ -65,6 +66,8 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
         stages = any(spec.tune and spec.tune.target for spec in left)
         done = sum(file.exists() for file in first)
         print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
+    if which("sbatch") and (asked := suggestion(replace(job, runs=left), Path(options.out))):
+        say(asked)
     _warn_of_what_is_missing(left)
     return refused
 

@@ -7,7 +7,7 @@ in proportion to the nonzeros of the sets. If neither was run, no time is given.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import fsum, nan
+from math import ceil, fsum, nan
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
@@ -23,6 +23,7 @@ from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import Run, read
 
 _BYTES_OF_A_ROW = 8 * 40  # about 40 numbers
+_MESSAGES = 1e-3  # seconds that a round's messages take between ranks, about: fewer are not worth saving
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,37 @@ def trial_files(job: Job, out: Path) -> list[Path]:
     """Where the results of the trials of [tune] are, or would be, those of the first stage where there are several."""
     found = {trial.toml(): trial for spec in job.runs if spec.tune and not spec.missing for trial in trials(spec)}.values()
     return [result_file(folder_of_trials(job.name, job.runs), trial.label, trial.run_id, out) for trial in found]
+
+
+def suggestion(job: Job, out: Path) -> str:
+    """What to ask of SLURM for the runs of a job, by trials, results of one process with their labels; "" where there is none."""
+    asked = [each for spec in job.runs if not spec.missing and (each := _asked(job, spec, out))]
+    if not asked:
+        return ""
+    seconds, ranks, memory = zip(*asked, strict=True)
+    limits = f"--time {ceil(1.5 * max(seconds) / 60) + 5} --sbatch=--mem={ceil(max(memory))}G"
+    few = "" if max(ranks) > 1 else ", as a round computes less than a millisecond; --pack N puts N such runs on a node"
+    found = f"by trials of {len(asked)} of {len(job.runs)} runs, `submit --ntasks {max(ranks)} {limits}` would do"
+    return f"{found}{few}; all together take {time_text(fsum(seconds))}"
+
+
+def _asked(job: Job, spec: RunSpec, out: Path) -> tuple[float, int, float] | None:
+    """Seconds, ranks and GiB of a run, by the last trial of its label; None without one."""
+    place, n, shape = result_file(job.name, spec.label, "*", out), spec.workers.count, Shapes().of(spec)
+    trials = [run for file in place.parent.glob(place.name) if (run := _whole(file)) and _last(run) and run.attrs["n_ranks"] == 1]
+    if not trials or shape is None:
+        return None
+    last = max(trials, key=lambda run: run.file.stat().st_mtime)
+    saved = float(sum(last.timing[part][-1] for part in ("compute", "pack"))) / _last(last) * (1 - 1 / n)
+    ranks = n + 1 if saved > _MESSAGES else 1
+    memory = fsum(memory_needs.needs(spec, shape, ranks)) + ranks * memory_needs.PROCESS
+    return (spec.stop.rounds or _last(last)) * (_seconds(last) - saved * (ranks > 1)), ranks, memory / 2**30
+
+
+def _whole(file: Path) -> Run | None:
+    with suppress(UserError):
+        return read(file)
+    return None
 
 
 def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:

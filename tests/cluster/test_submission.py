@@ -1,11 +1,13 @@
 """What is submitted is what is played, and is noted: with stub commands in place of SLURM's."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import h5py
 import pytest
 from helpers.refusals import refused
 from helpers.running import SMALL_JOB, nothing_left
@@ -128,6 +130,21 @@ def test_a_package_of_plugins_is_frozen_whole_and_files_beside_a_module_that_loo
     assert slurm.task("1001", 0).returncode == 0
     (played,) = map(mc.read, Path("results").rglob("*.h5"))
     assert played.trace["loss"].tobytes() == whole.trace["loss"].tobytes()
+
+
+def test_a_plan_beside_slurm_says_what_a_trial_says_to_ask_for(slurm, capsys):
+    """A trial of 2 ms a round, of which 7/8 are computing, and a job of 10^6 rounds: on a rank a worker 8.3 min."""
+    job = small(slurm)
+    assert main(["run", str(job), "--only", "CAT", "--set", "stop.rounds=4", "--quiet"]) == 0
+    with h5py.File(next(Path("results/small").glob("CAT*.h5")), "r+") as h5:
+        for name, seconds in (("seconds", 8e-3), ("compute", 7e-3), ("pack", 0.0)):
+            h5["timing"][name][-1] = seconds
+        del h5.attrs["checksums"]
+    assert main(["plan", str(job), "--only", "CAT", "--set", "stop.rounds=1000000"]) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert re.search(r"^by trials of 1 of 1 runs, `submit --ntasks 8 --time 18 --sbatch=--mem=3G` would do; .* 8.3 min", said), said
+    assert main(["plan", str(job), "--only", "GD"]) == 0
+    assert "trials" not in capsys.readouterr().out
 
 
 def test_a_dry_run_freezes_nothing(job, slurm, capsys):

@@ -24,7 +24,7 @@ REFUSED = {
     "[algorithm]\nstp = 1": "algorithm stp step",
     "[up]\ncompressor = { k = 1 }": "up.compressor: {'k': 1} names no compressor; write { name = … } with one of: ",
     "algoritm = 1": "algoritm algorithm",
-    '[up]\ncompressor = { name = "topp" }': "up.compressor topp top-k 25",
+    '[up]\ncompressor = { name = "topp" }': "up.compressor topp top-k 27",
     '[up]\ncompressor = { name = "top-k", K = 3 }': "up.compressor K k",
     '[up]\ncompressor = { name = "top-k", k = 0 }': "up.compressor.k 0 1",
     '[up]\ncompressor = { name = "top-k", k = "many" }': "up.compressor.k: 'many' was given",
