@@ -1,17 +1,18 @@
 """Between hosts that share nothing but their network: emulated ones, with a delay and a rate."""
 
 import os
+import re
 import subprocess
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import hosts
 from helpers.layouts import assert_equal
 from helpers.running import BIN, SMALL_JOB
 
 import mpi_compress as mc
+from mpi_compress.planning import emulation as hosts
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(hosts.missing()), reason=hosts.missing())]
 
@@ -46,6 +47,19 @@ def test_calibration_finds_delay_and_rate(tmp_path):
         assert 0.95 * delay < 1e3 * cost.cost(0.0) < 1.1 * delay + 3
         if rate < 100:
             assert 0.8 / (rate * 1e6) < (cost.cost(8e6) - cost.cost(0.0)) / 8e6 < 2 / (rate * 1e6)
+
+
+def test_the_command_runs_a_job_on_emulated_hosts_and_says_its_seconds_beside_the_models(tmp_path):
+    (tmp_path / "small.toml").write_text(SMALL_JOB)
+    line = [BIN / "mpi-compress", "emulate", "small.toml", "--link", "20 ms, 100 Mbit/s", "--only", "GD", "--quiet"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (row,) = (line.split() for line in done.stdout.splitlines() if re.match("GD +complete", line))
+    measured, modelled = map(float, row[3:5])
+    assert measured > 12 * 0.040  # 12 rounds, each there and back
+    assert measured == pytest.approx(modelled, rel=0.25)
+    (result,) = tmp_path.glob("results/small/20ms-100Mbit/small/*.h5")
+    assert mc.read(result).attrs["n_ranks"] == 3
 
 
 ONE_WORKER = """

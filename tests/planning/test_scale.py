@@ -8,7 +8,6 @@ import tomllib
 
 import numpy as np
 import pytest
-from helpers import hosts
 from helpers.refusals import naming
 from helpers.running import BIN, command
 
@@ -17,6 +16,7 @@ from benchmarks import scale
 from benchmarks._parts import Curve, PartCosts, PartTimer
 from benchmarks.scale import Scale
 from mpi_compress.core.errors import UserError
+from mpi_compress.planning import emulation as hosts
 from mpi_compress.planning.links import LinkCosts
 
 COSTS = PartCosts(
