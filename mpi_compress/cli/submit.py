@@ -10,13 +10,14 @@ from mpi_compress.cluster.states import to_submit
 from mpi_compress.cluster.submission import Submission
 from mpi_compress.core.progress import count_text
 from mpi_compress.core.registry import checked
-from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing.needs import refuse_runs
 from mpi_compress.results.status import State, Status
 
 
 def act(options: Namespace) -> int:
-    job, out = load(options), Path(options.out)
+    job, out, usual = load(options), Path(options.out), vars(Options())
+    given = {name: value for name in usual if (value := getattr(options, name)) not in (usual[name], [])}
+    Options(**given)  # refuses wrong ones, where nothing is left to submit, too
     settings = [part for setting in options.set for part in ("--set", setting)]
     run = [options.job, *["--full"] * options.full, "--out", options.out, *settings]
     todo = to_submit(job, out, options.dry_run, options.fresh)
@@ -26,7 +27,8 @@ def act(options: Namespace) -> int:
     refuse_runs([spec for spec in job.runs if spec.index in todo and todo[spec.index].state is State.REFUSED], job.runs)
     alike: dict[str, tuple[Options, dict[int, Status]]] = {}  # what is asked of SLURM, the runs that ask for it, and their states
     for spec in (spec for spec in job.runs if spec.index in todo):
-        alike.setdefault(repr(asked := _asked(spec, options)), (asked, {}))[1][spec.index] = todo[spec.index]
+        asked = checked(Options, {**spec.slurm, **given}, f"{spec.where}slurm")
+        alike.setdefault(repr(asked), (asked, {}))[1][spec.index] = todo[spec.index]
     submissions = [Submission(job, Path(options.job), out, run, runs, asked, options.fresh) for asked, runs in alike.values()]
     texts = [submission.text() for submission in submissions]  # refuses wrong options
     if options.dry_run:
@@ -36,10 +38,3 @@ def act(options: Namespace) -> int:
     runs, jobs = count_text(len(todo), "run"), f"job{'s' * (len(numbers) != 1)} {', '.join(numbers)}"
     print(f"submitted {runs} as {jobs}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
     return 0
-
-
-def _asked(spec: RunSpec, options: Namespace) -> Options:
-    """What a run asks of SLURM: its table [slurm], and what the command's options say otherwise."""
-    usual = vars(Options())
-    given = {name: value for name in usual if (value := getattr(options, name)) not in (usual[name], [])}
-    return checked(Options, {**spec.slurm, **given}, f"{spec.where}slurm")
