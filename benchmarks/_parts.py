@@ -157,7 +157,7 @@ class _Stopwatch(Observer):
         self.readings: list[list[float]] = []
         self._begun = time.perf_counter()
 
-    def look(self, k: int, algorithm: Any, node: Any, workers: Any, finite: bool) -> Ending:
+    def look(self, k: int, algorithm: Any, node: Any, workers: Any, finite: bool, master: Any = None) -> Ending:
         fs, c = self.objectives.values(), self.counters
         gradient = sum(f.seconds for f in fs)
         nonzeros = sum(f.samples * f.rows.nonzeros / max(1, len(f.rows)) for f in fs)

@@ -13,6 +13,7 @@ A *declared* method has its parameters and nothing else, and never changes. `bin
 run, which has the run's setting and links, and numbers in place of formulas.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.hooks import Foretold, Linked, Log
+from mpi_compress.algorithms.hooks import Foretold, Linked, Log, Proved
 from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.rest import packed, rest_of
 from mpi_compress.algorithms.sampling import Batches, Sampling
@@ -62,13 +63,14 @@ class Setting:
     byzantine: Byzantine | None = None  # the workers that lie; None: none does
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
     clips_rows: bool = False  # True: workers' gradients are those of clipped samples, perhaps with noise
+    f_star: float = math.nan  # where it is known
 
     @property
     def r(self) -> int:
         return self.n if self.participants is None else self.participants
 
 
-class Method(Linked, Foretold, ABC):
+class Method(Linked, Foretold, Proved, ABC):
     """A method of distributed optimisation in rounds: workers send, the master answers, everyone hears.
 
     Its fields are its parameters.

@@ -103,3 +103,16 @@ class Foretold:
     def fixed_budget(self) -> int | None:
         """The number T of coordinates in every message; None if it varies, or is not known."""
         return None if isinstance(self.up, ChoosingLink) else self.up.compressor.count(self.setting.dim)
+
+
+class Proved:
+    """What a theorem says of a method: V, and the factor ρ by which V falls in a round; by default nothing. See `theorem`."""
+
+    lyapunov: Any = None  # V: a function of the node, the means of workers' terms, the master and an `AtRecord`; a number
+    rate: Any = None  # ρ: a number, a formula of the method's quantities, or a function of the round that V went through
+    theorem_formulas: ClassVar[Sequence[str]] = ()  # further formulas that name quantities of V
+    theorem_needs: ClassVar[Sequence[Any]] = ()  # of V, beside what the method needs itself
+
+    def lyapunov_terms(self, node: Any, worker: Any, f: Any) -> Sequence[float | Vector]:
+        """What V needs of a worker, numbers and vectors (d,): `lyapunov` gets their means. `f` is its `Shard`."""
+        return ()

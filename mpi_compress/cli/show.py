@@ -16,8 +16,9 @@ from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
 from mpi_compress.evidence.comparison import ENDINGS, LESS_NEEDED, amount, endings
 from mpi_compress.evidence.crossings import statements
+from mpi_compress.evidence.lines import by_seed
 from mpi_compress.problem.datasets.said import line_of
-from mpi_compress.results import bounds
+from mpi_compress.results import bounds, theorem
 from mpi_compress.results.columns import INFIMUM, LEFT_OUT, named
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import status_of_run
@@ -51,6 +52,9 @@ def _compared(runs: Sequence[Run]) -> Iterator[str]:
         by_run = [[run.label, *(str(each.get(key, "–")) for key in keys)] for run, each in zip(runs, settings, strict=True)]
         yield from shown(sys.stdout, heads, by_key if len(runs) == 2 else by_run)
         yield ""
+    for group in by_seed(runs):
+        if len(group) > 1:
+            yield from (f"{group[0].label}: {line}" for line in theorem.summary(group))
     if len(runs) > 2 or keys:
         yield from shown(sys.stdout, ENDINGS, endings(runs), LESS_NEEDED)
     ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]
@@ -89,6 +93,7 @@ def summary(run: Run) -> Iterator[str]:
     last = {name: values[-1] for name, values in run.trace.items()}
     yield from _aligned(_reached(run, last), _found(run, last))
     yield from bounds.summary(run)
+    yield from _aligned(("lyapunov", line) for line in theorem.summary([run]))
     yield from _aligned(_made(run))
 
 
@@ -162,7 +167,7 @@ def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
         yield "settled", ", ".join(f"{k} = {v:.9g}" for k, v in settled.items())
     if run.tuned:
         yield "tuned", _tuned(run, run.tuned)
-    further = set(last).difference(named("counter", "evaluation", "model"))
+    further = set(last).difference(named("counter", "evaluation", "model", "theory"))
     for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
         yield f"{name:8s} ", f"{last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"

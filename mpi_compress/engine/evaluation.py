@@ -5,8 +5,9 @@ coordinates and their values; the algorithm's vector, which may be empty. From a
 all workers hosted here evaluate together, their reports are the rows of one array.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.hooks import Log
 from mpi_compress.engine.counting import Clock
+from mpi_compress.engine.lyapunov import Meter
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.kernels.vectors import norm, scatter_add, squared_norm
@@ -110,6 +112,7 @@ class Evaluation:
     columns: Mapping[str, float]  # of the trace: the algorithm's, and those that follow from x
     of_workers: Mapping[str, list[float]]  # columns of /workers, (n,) each
     theory: Mapping[str, Any] = field(default_factory=dict)
+    lyapunov: float = math.nan  # V
 
     @property
     def distance(self) -> float:
@@ -128,7 +131,7 @@ class Evaluator:
         samples: what stands for the f_i where f and ∇f are evaluated, as [log] evaluate says; None: the f_i.
         mapping_step: γ of the gradient mapping (x − prox(x − γ∇f))/γ, whose norm is logged where the penalty is not smooth.
         further: more columns of the trace from x (d,), at rank 0; the same ones each time.
-        theory: evaluates /theory, where the job asks for it.
+        theory: evaluates /theory, where the job asks for it; and `meter` V, where the method states it.
     """
 
     exchange: Exchange
@@ -139,16 +142,22 @@ class Evaluator:
     penalty: Penalty | None = None
     mapping_step: float = 1.0
     samples: Mapping[int, Objective] | None = None
+    meter: Meter | None = None
 
-    def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], clock: Clock) -> Evaluation | None:
+    def evaluate(
+        self, algorithm: Method, node: Any, workers: Mapping[int, Any], clock: Clock, master: Any = None
+    ) -> Evaluation | None:
         """The evaluation of the iterate, at rank 0; `clock` is this rank's own."""
         x, n_peaks, n_logs = algorithm.iterate(node), self.theory.T.size + 1 if self.theory else 0, len(algorithm.log.columns)
         lengths = [len(_LARGEST), n_peaks, n_logs, len(_ADDED)]
         tally = Tally(x.size, sum(lengths), len(_LARGEST) + n_peaks, n_logs)
         self.exchange.collect(self._reports(x, algorithm, workers, clock), tally)
+        terms = self.meter.means(node, workers, x) if self.meter else []
         if not self.exchange.is_root:
             return None
-        return self._evaluation(np.split(tally.numbers, np.cumsum(lengths[:-1])), tally, x, algorithm, node)
+        point, gradient = self._evaluation(np.split(tally.numbers, np.cumsum(lengths[:-1])), tally, x, algorithm, node)
+        V = self.meter.value(node, terms, master, x, point.loss, gradient) if self.meter else math.nan
+        return replace(point, lyapunov=V)
 
     def _reports(
         self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock
@@ -182,7 +191,10 @@ class Evaluator:
         sums = np.array([values, [f.samples for f in fs], [0.0] * m]).T
         return np.hstack([heads, logs, sums, gradients, *([] if vectors[0] is None else [np.array(vectors)])])
 
-    def _evaluation(self, numbers_of: list[Vector], tally: Tally, x: Vector, algorithm: Method, node: Any) -> Evaluation:
+    def _evaluation(
+        self, numbers_of: list[Vector], tally: Tally, x: Vector, algorithm: Method, node: Any
+    ) -> tuple[Evaluation, Vector]:
+        """The evaluation without V, and ∇f(x) (d,)."""
         n, log, (largest, peaks, logs, sums) = self.exchange.n, algorithm.log, numbers_of
         numbers = dict(zip((*_LARGEST, *_ADDED), [*largest.tolist(), *sums.tolist()], strict=True))
         loss, moment, gradient = numbers.pop("value") / n, numbers.pop("moment") / n, tally.gradient / n
@@ -199,4 +211,5 @@ class Evaluator:
             columns |= log.of_mean(tally.vector / n, node)
         theory = self.theory.row(gradient, peaks, moment, mean_square) if self.theory else {}
         of_workers = {name: [float(of[j]) for of in tally.kept] for j, name in enumerate(log.columns)}
-        return Evaluation(loss, norm(gradient), **numbers, columns=columns, of_workers=of_workers, theory=theory)
+        point = Evaluation(loss, norm(gradient), **numbers, columns=columns, of_workers=of_workers, theory=theory)
+        return point, gradient

@@ -22,6 +22,7 @@ from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.earlier_runs import serves
 from mpi_compress.engine.hosting import evaluator_of, first_states, hosted_rows, loop_of, parts_of, rehearse
 from mpi_compress.engine.keeper import Keeper
+from mpi_compress.engine.lyapunov import attributes as of_theorem
 from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange.ranks import Ranks, at_root
@@ -147,7 +148,7 @@ class _Execution:
         attributes = {
             **attributes_of(p, self.exchange, how.ranks),
             **({"layout": str(self.layout)} if how.ranks.size > 1 else {}),
-            **(theory.attributes(p.algorithm) if theory else {}),
+            **({**theory.attributes(p.algorithm), **of_theorem(p.algorithm)} if theory else {}),
             **({} if tuned is None else {"tuned": json.dumps(tuned)}),
             **({"metrics": json.dumps(marks)} if (marks := how.watch.marks(p.spec)) else {}),
         }

@@ -17,6 +17,7 @@ from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.evaluation import Evaluator
+from mpi_compress.engine.lyapunov import Meter
 from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.engine.theory import Theory
 from mpi_compress.engine.watching import Watch, values_of
@@ -66,7 +67,9 @@ def evaluator_of(p: Prepared, exchange: Exchange, rows: Mapping[int, Rows], watc
     γ = 1.0 / L if L > 0 else 1.0
     m = p.spec.log.evaluate
     samples = None if m is None else _in_one_room({i: _sampled(p, shard, m) for i, shard in rows.items()})
-    return Evaluator(exchange, objectives_of(p, rows), setting.mu_apart, further, theory, setting.penalty_apart, γ, samples)
+    fs = objectives_of(p, rows)
+    meter = Meter.of(p.algorithm, exchange, fs, p.spec.seed) if theory else None
+    return Evaluator(exchange, fs, setting.mu_apart, further, theory, setting.penalty_apart, γ, samples, meter)
 
 
 def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]:

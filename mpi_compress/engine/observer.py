@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -109,31 +109,38 @@ class Observer:
         everyone = self.exchange.counts(np.hstack([packed, own]))
         return Counts.unpacked(everyone[:, : packed.shape[1]]), everyone[:, packed.shape[1] :].tolist()
 
-    def look(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool) -> Ending:
+    def look(
+        self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool, master: Any = None
+    ) -> Ending:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
         begun = now()
         verdict = Ending.GO_ON
         if not finite:
-            logged = self._log(k, algorithm, node, workers)  # the loss helps to say why
+            logged = self._log(k, algorithm, node, workers, master)  # the loss helps to say why
             verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters)
             verdict, self.ended_by_caller = max(verdict, logged), False
         elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(is_spent(self.stop, self.counters))):
             verdict = Ending.COMPLETE
         if verdict or k % self.log.every == 0:
-            verdict = self._log(k, algorithm, node, workers, verdict)
+            verdict = self._log(k, algorithm, node, workers, master, verdict)
         elif self.exchange.is_root:
             self.log.progress(k, None, self.counters.wire_bits_up)
         self.clock.evaluate += now() - begun
         return verdict
 
-    def _log(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Ending = Ending.GO_ON) -> Ending:
+    def _log(
+        self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], master: Any, verdict: Ending = Ending.GO_ON
+    ) -> Ending:
         """Evaluate the iterate of round k, write its row, and judge it; once. The graver of this and the given verdict."""
         c, log = self.counters, self.log
         if k == c.logged:
             return verdict
-        first, c.logged = c.logged < 0, k
-        point = self.evaluator.evaluate(algorithm, node, workers, c.clock)
+        before, c.logged = c.logged, k
+        first, meter = before < 0, self.evaluator.meter
+        point = self.evaluator.evaluate(algorithm, node, workers, c.clock, master)
         if point is not None:
+            if meter is not None:
+                point = replace(point, columns={**point.columns, **meter.columns(c, before, k, point.lyapunov)})
             c.see_slowest(point.wall)
             c.borrowed, c.greatest_loss, c.last_loss = point.borrowed, max(c.greatest_loss, point.loss), point.loss
             if first:

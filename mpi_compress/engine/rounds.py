@@ -25,7 +25,7 @@ def run(
     answers, arrivals = answers_of(algorithm, exchange, streams), arrivals_of(exchange, algorithm.setting, s.workers)
     hosted = _faster(HostedWorkers(algorithm, observer.objectives, s.workers, streams, s.up))
     while True:
-        verdict = observer.look(s.k, algorithm, s.node, s.workers, finite)
+        verdict = observer.look(s.k, algorithm, s.node, s.workers, finite, s.master)
         if keeper and not verdict:
             verdict = keeper.look(s)
         if verdict:

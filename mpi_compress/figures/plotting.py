@@ -4,6 +4,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -97,6 +98,7 @@ def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable) -> None:
 
 def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float) -> Axes:
     _refuse_no_runs(runs)
+    figure = replace(figure, bounds=figure.bounds or ["lyapunov_bound"] * (figure.y == "lyapunov"))  # the theorem's line
     with mpl.rc_context(style.settings):
         drawn = lines_of(runs, figure, style.name)
         _refuse_nothing(drawn, figure)

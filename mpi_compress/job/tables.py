@@ -171,7 +171,7 @@ class LogTable:
 
     every: int = 1
     evaluate: int | None = None  # samples of each worker at which f and ∇f are taken, evenly spread over its shard; None: all
-    theory: bool = False  # CAT's improvements and bounds at every logged round, into /theory
+    theory: bool = False  # V of the method's theorem, and CAT's improvements and bounds, at every logged round
     metrics: list[str | dict[str, Any]] = field(default_factory=list)  # each a further column of the trace
     count: list[str] = field(default_factory=list)  # conventions by which bits up are counted, each a further column
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mpi_compress.algorithms import Method, Setting, algorithms
 from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, theorems_of
+from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at
 from mpi_compress.core.registry import is_ours, with_inner
@@ -57,6 +58,8 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
             yield f"log.count: {name} shares memory and sends no messages; leave it out"
     if spec.log.theory and spec.clipping is not None:
         yield "log.theory: CAT's improvements are those of gradients that are not clipped; leave it out, or objective.clip_rows"
+    if "lyapunov" in spec.asked and spec.log.theory and (why := unproved(method)):
+        yield f"log.theory: the job asks for lyapunov, and {why}"
     if workers.participants is not None and not method.partial_mean:
         enough = f"some of them are enough for {_with('partial_mean')}"
         yield f"{some}: {as_set} needs all workers in every round; {enough}"
@@ -146,7 +149,7 @@ def _of_unknown_data(spec: RunSpec, shape: Shape, numbers: Numbers) -> Problem:
     is_known = _has_known_smoothness(spec, loss)
     L, L_i, L_row = numbers
     of_data = Smoothness(np.nan) if is_known else Smoothness(L, [L_i] * n if wanted.each else None, L_row if wanted.row else None)
-    return replace(unsolved_of(spec, data, loss, of_data), x_star=np.zeros(shape.dim))
+    return replace(unsolved_of(spec, data, loss, of_data), x_star=np.zeros(shape.dim), f_star=0.0)
 
 
 def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Setting:
@@ -170,7 +173,7 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     n, participants = spec.workers.count, spec.workers.participants
     lies = (spec.lies.robust, spec.lies.byzantine)
     numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
-    given = numbers, problem.x_star, applied, participants, whole, *lies, shapes, spec.clipping is not None
+    given = numbers, problem.x_star, applied, participants, whole, *lies, shapes, spec.clipping is not None, problem.f_star
     return Setting(n, problem.dim, up, down, spec.cost, apart, *given)
 
 

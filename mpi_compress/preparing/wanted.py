@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from mpi_compress.algorithms.theorem import names_of_theorem
 from mpi_compress.core.registry import is_ours
 from mpi_compress.job.runs import RunSpec
 
@@ -22,6 +23,7 @@ class Wanted:
     @classmethod
     def by(cls, spec: RunSpec) -> "Wanted":
         names, stop = spec.algorithm.names(), spec.stop
+        names |= names_of_theorem(spec.algorithm) if spec.log.theory else set()
         optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or stop.relative_distance is not None
         own = not all(map(is_ours, (spec.algorithm, *spec.metrics)))  # they may look at x*, if it is known
         named = not spec.asked.isdisjoint((*OF_OPTIMUM, "suboptimality"))

@@ -97,6 +97,14 @@ class Objective:
             return value, last
         return kept.value, self.last.vector
 
+    def elsewhere(self, x: Vector) -> tuple[float, Vector]:
+        """f_i and ∇f_i (d,), a new array, at another point, off every count and clock; what is kept stays."""
+        gradient = np.empty(self.dim)
+        value = self.term.evaluate(x, gradient, None)
+        if self.penalty is not None:
+            value, gradient = value + self.penalty.value(x), gradient + self.penalty.gradient(x)
+        return value, gradient
+
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
         """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard; as `clipping` says."""
         if rows is None:

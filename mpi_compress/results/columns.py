@@ -54,8 +54,8 @@ class Column:
         "setting",
     ]  # fmt: skip
     """Where it comes from. The file holds: counter, counts of messages; convention, those of [log] count; model, of a cost model's
-    clock; evaluation, the round, f and ∇f at the row's point; point, numbers of that point alone; algorithm; clock; theory, the
-    improvements of [log] theory. The file does not hold: result, which `derive` computes from other columns; curves over T and
+    clock; evaluation, the round, f and ∇f at the row's point; point, numbers of that point alone; algorithm; clock; theory, what
+    [log] theory adds. The file does not hold: result, which `derive` computes from other columns; curves over T and
     bounds at each row, which `results.bounds` computes from /theory; setting, one number for the whole run."""
     dtype: Literal["int64", "float64"] = "float64"
     unit: str = ""

@@ -39,6 +39,7 @@ THEORY = {
             "top-k": of("cat", "top-k", batch=5),
             "sq": of("cat", "sq", batch=4, sampling="epoch"),
             "stochastic": of("cat", "stochastic", batch=6),
+            "V at x*": of("diana", {"name": "random-k", "k": 3}),
         }
     ),
 }
@@ -345,6 +346,8 @@ def test_silence_costs_its_length_alone(played):
 
 
 def test_theory_is_logged_for_every_row_and_sparsity(played):
+    for label in ("V at x*",):
+        assert np.all(mc.read(played(ONE)["theory", label]).trace["lyapunov"] > 0)
     for label in ("top-k", "sq", "stochastic"):
         run = mc.read(played(ONE)["theory", label])
         assert run.theory["alpha"].shape == (5, run.attrs["theory_T"].size)
@@ -361,13 +364,13 @@ from mpi_compress.engine.observer import Observer
 seen = []
 
 class Watch(Observer):
-    def look(self, k, algorithm, node, workers, finite):
+    def look(self, k, algorithm, node, workers, finite, master=None):
         if type(self.exchange) is not Exchange:
             held = hashlib.sha256(b"".join(a.tobytes() for a in vars(node).values() if hasattr(a, "tobytes"))).digest()
             everyone = MPI.COMM_WORLD.allgather(held)
             assert len(set(everyone)) == 1, f"round {k}"
             seen.append(k)
-        return super().look(k, algorithm, node, workers, finite)
+        return super().look(k, algorithm, node, workers, finite, master)
 
 executing.Observer = Watch
 job = mc.load_job(sys.argv[1])

@@ -98,9 +98,9 @@ def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, 
     rows = []
 
     class Watch(Observer):
-        def look(self, k, algorithm, node, workers, finite):
+        def look(self, k, algorithm, node, workers, finite, master=None):
             look(k, node, workers)
-            return super().look(k, algorithm, node, workers, finite)
+            return super().look(k, algorithm, node, workers, finite, master)
 
     stop, cost = Stop(rounds=rounds), method.setting.cost
     watch = Watch(Evaluator(Exchange(p.count), p.fs, p.apart), cost, stop, LogSettings(p.N, sink=rows.append))

@@ -5,9 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mpi_compress.algorithms.hooks import PartialMean
-from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS, Need
+from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, UNBIASED_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.sampling import sampled_omega
+from mpi_compress.algorithms.theorem import PLAIN, WITHIN, constants
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Message, Objective, Round, Step, algorithms
+from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Compressed, Vector
 
 
@@ -19,6 +21,9 @@ class Memory:
 @dataclass
 class Worker:
     h: Vector  # (d,) h_i, which learns ∇f_i(x*)
+
+
+LEARNS_SLOWLY = Need(lambda m: m.alpha * (1 + constants(m, "omega")[0]) <= 1 + 1e-9, "the theorem of {name} has α ≤ 1/(1 + ω)")
 
 
 @algorithms.register("diana")
@@ -45,6 +50,17 @@ class DIANA(Estimator):
     theory_is_convex = True
     step: Step = theory  # γ, the step size
     alpha: Expression = "1/(1 + omega)"  # α, the step size of the shifts h_i
+
+    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, OPTIMUM, WITHIN, LEARNS_SLOWLY)
+    rate = "max(1 - step*mu, 1 - alpha/2)"
+
+    def lyapunov_terms(self, node: Any, worker: Worker, f: Any) -> Sequence[float]:
+        return (squared_norm(worker.h - f.at_optimum),)
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(nα): Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1."""
+        γ, ω, n, α = constants(self, "step", "omega", "n", "alpha")
+        return float(known.distance2() + 4 * ω / (n * α) * γ**2 * workers[0])
 
     def knows(self) -> Mapping[str, float]:
         known = super().knows()

@@ -1,8 +1,11 @@
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import Average
+from mpi_compress.algorithms.needs import OPTIMUM, Need, exact_up
+from mpi_compress.algorithms.theorem import PLAIN, WHOLE
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.core.registry import fact
@@ -35,6 +38,13 @@ class GD(Estimator):
 
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
+
+    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, WHOLE, OPTIMUM, exact_up("V of {name} is that of exact gradients"))
+    rate = "max(1 - step*mu, step*L - 1)**2"
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖², for µ-convex f and γ < 2/L: Polyak (1963); no factor is less (Taylor, Hendrickx, Glineur 2018)."""
+        return float(known.distance2())
 
     @fact
     def curve(self) -> str:

@@ -1,0 +1,131 @@
+"""What a method may state of its theorem: V, a function of its states, and ρ, the factor by which V falls in a round."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mpi_compress.algorithms.needs import LAST_ITERATE, ONE_STEP_SIZE, Need, check_need
+from mpi_compress.algorithms.steps import OF_COMPRESSORS
+from mpi_compress.core.expressions import evaluate, names_in
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Objective
+
+_ROUNDING = 1e-9
+_DECIDE = frozenset(("lyapunov", "worker_sends", "estimate", "master_answers", "all_hear", "theory", "parts"))
+
+
+@dataclass(frozen=True)
+class AtRecord:
+    """What V may use beside the states: the problem at the iterate of a record."""
+
+    x: Vector  # (d,) the iterate
+    f: float  # f(x)
+    gradient: Vector  # (d,) ∇f(x)
+    x_star: Any  # (d,); None where it is not known
+    f_star: float  # NaN likewise
+
+    @property
+    def gap(self) -> float:
+        """f(x) − f*."""
+        return self.f - self.f_star
+
+    def distance2(self, x: Vector | None = None) -> float:
+        """‖x − x*‖² of the iterate, or of another point."""
+        return squared_norm((self.x if x is None else x) - self.x_star)
+
+
+@dataclass
+class Shard:
+    """What the terms of a worker may use beside the states: its f_i. Nothing is counted, and the clock stands."""
+
+    f: Objective
+    x_star: Any  # (d,); None where it is not known
+    x: Any = None  # (d,) the iterate of the record
+
+    @property
+    def gradient(self) -> Vector:
+        """∇f_i at the iterate (d,)."""
+        return self.f.value_and_gradient(self.x)[1]
+
+    def at(self, x: Vector) -> tuple[float, Vector]:
+        """f_i and ∇f_i (d,) at any point."""
+        return self.f.elsewhere(x)
+
+    @cached_property
+    def at_optimum(self) -> Vector:
+        """∇f_i(x*) (d,)."""
+        return self.at(self.x_star)[1]
+
+
+OWN_PARTS = Need(lambda m: not m.differs, "V of {name} is that of its own server and downlink")
+EXACT_MEAN = Need(lambda m: m.down.compressor.omega(m.setting.dim) == 0.0, "V of {name} is that of an exact message down")
+PLAIN = (ONE_STEP_SIZE, LAST_ITERATE, EXACT_MEAN, OWN_PARTS)
+WHOLE = Need(lambda m: m.batch is None, "V of {name} is that of full gradients: leave batch out")
+F_STAR = Need(lambda m: m.setting.f_star == m.setting.f_star, "V of {name} needs f*, which is not known here")
+WITHIN = Need(
+    lambda m: float(m.step) <= evaluate(m.theory, quantities(m)) * (1 + _ROUNDING), "V of {name} covers no step beyond `theory`"
+)
+_OTHERS = ("participants", "robust", "byzantine", "penalty_apart", "clips_rows")
+_USUAL = Need(
+    lambda m: not any(getattr(m.setting, key) for key in _OTHERS),
+    "V of {name} is that of f without penalty and clipping, and of the mean of all workers",
+)
+
+
+def quantities(method: Any) -> dict[str, float]:
+    """The numbers of a bound method's theorem: those of its formulas, and δ and ω of its compressors."""
+    found: dict[str, float] = {}
+    for name, (way, _) in OF_COMPRESSORS.items():
+        with suppress(ValueError, TypeError):  # a parameter that the method sets from round to round; or it states none
+            found[name] = float(getattr(getattr(method, way).compressor, name.removesuffix("_down"))(method.setting.dim))
+    return found | method.numbers
+
+
+def constants(method: Any, *names: str) -> list[float]:
+    """Some of its `quantities`."""
+    known = quantities(method)
+    return [known[name] for name in names]
+
+
+def stated(method: Any) -> bool:
+    """True if a method states V itself: one that changes a line, a part or the step of another one does not inherit V."""
+    own = next(vars(cls) for cls in type(method).__mro__ if not _DECIDE.isdisjoint(vars(cls)))
+    return own.get("lyapunov") is not None
+
+
+def names_of_theorem(method: Any) -> set[str]:
+    """The quantities of the problem that V and ρ of a method may name."""
+    formulas = (method.theory, method.tight, method.rate, *method.theorem_formulas)
+    return set().union(*(names_in(each) for each in formulas if each and isinstance(each, str))) if stated(method) else set()
+
+
+def factor(method: Any, t: Round) -> float:
+    """ρ of round t.k."""
+    return float(method.rate(t)) if callable(method.rate) else evaluate(method.rate, quantities(method))
+
+
+def unproved(method: Any) -> str:
+    """Why V of a bound method is not evaluated, in one line; "" if it is."""
+    if not stated(method):
+        return f"{method.name} states no V"
+    try:
+        for need in (_USUAL, *method.theorem_needs):
+            check_need(need, method)
+        ρ = factor(method, Round(0, Streams(0), Role.MASTER))
+    except ValueError as error:
+        return str(error)
+    return "" if 0 <= ρ <= 1 + _ROUNDING else f"the theorem of {method.name} does not cover this step: its ρ is {ρ:.4g}"
+
+
+def in_mean(method: Any) -> bool:
+    """True if the theorem of a bound method is about the mean over random choices: of compressors, coins and minibatches."""
+    draws = any(C.omega(method.setting.dim) or C.draws_indices for C in (method.up.compressor, method.down.compressor))
+    return draws or getattr(method, "p", 1.0) != 1.0 or method.batch is not None
+
+
+def value_of(method: Any, node: Any, means: Any, master: Any, x: Vector, f: float, gradient: Vector) -> float:
+    """V, by the means of workers' terms."""
+    return float(method.lyapunov(node, means, master, AtRecord(x, f, gradient, method.setting.x_star, method.setting.f_star)))

@@ -1,0 +1,33 @@
+"""What `show` says of V: the factors of a run's rounds, or their means over seeds, beside those of the theorem."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from mpi_compress.results.reader import Run
+
+_ROUNDING = 1e-12  # of V at the start, below which a factor says nothing
+_SURE = 4.0  # standard errors
+_COLUMNS = ("lyapunov", "lyapunov_rate", "lyapunov_bound", "round")
+
+
+def summary(runs: Sequence["Run"]) -> Iterator[str]:
+    """A line on one run, or on runs that differ in their seed alone."""
+    if why := runs[0].attrs.get("lyapunov_unknown"):
+        yield f"not evaluated: {why}"
+    length, seeds = min(run.rows for run in runs) - 1, len(runs)
+    if "lyapunov" not in runs[0].trace or length < 1:
+        return
+    V, rate, bound, rounds = (np.array([r.trace[c][: length + 1] for r in runs]) for c in _COLUMNS)
+    with np.errstate(all="ignore"):
+        ρ = ((bound[:, 1:] / bound[:, :-1]) ** (1 / np.diff(rounds))).mean(axis=0)
+        factors = np.where(V[:, 1:] > _ROUNDING * V[:, :1], rate[:, 1:], 0.0)  # 0 where V is lost in rounding
+        usual = float(np.exp(np.log(factors[factors > 0]).mean()))
+    worst, error = factors.mean(axis=0), factors.std(axis=0) / np.sqrt(seeds)
+    k, over = int(np.argmax(worst)), worst - _SURE * error > ρ * (1 + 1e-9)
+    interval = f" ± {1.96 * error[k]:.2g} (mean of {seeds} seeds)" if seeds > 1 else ""
+    said = f"worst factor of a round {worst[k]:.6g}{interval}, geometric mean {usual:.6g}, the theorem's {ρ[k]:.6g}"
+    judged = f": exceeded in {over.sum()} of {length} records" if over.any() else ": holds"
+    yield said + (", which is about the mean over seeds" if runs[0].attrs["lyapunov_in_mean"] and seeds == 1 else judged)
