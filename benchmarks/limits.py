@@ -7,6 +7,7 @@ that are not installed are left out: pip install constriction zstandard blosc2 p
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing import Barrier, Process, Queue
@@ -23,13 +24,13 @@ from benchmarks.losses import rows_of
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
-from mpi_compress.messages.kinds import Dense
+from mpi_compress.messages.kinds import Dense, Sparse
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 
 D = 10**6
 TURN, TURNS = 0.1, 9  # seconds, and how many of them
-SETS = {
+SETS: dict[str, dict[str, Any]] = {
     "a9a-like": {"name": "url-like", "samples": 32_561, "dim": 123, "nonzeros": 14.0},
     "rcv1-like": {"name": "rcv1-like", "samples": 40_000},
     "url-like": {"name": "url-like", "samples": 20_000},
@@ -54,7 +55,12 @@ def of_pass(name: str, dtype: str) -> tuple[Callable[[], object], int]:
     whole = type(rows)((*structure, values.astype(dtype)), rows.labels, rows.dim)
     f = Objective(whole, losses["logistic"](), 1.0 / len(whole), 0.0)
     x = np.random.default_rng(0).normal(size=whole.dim) * 1e-3
-    return lambda: f.value_and_gradient(x * 1.0) and f.drop(), sum(part.nbytes for part in whole.matrix) + 8 * (len(whole) + 2 * x.size)
+
+    def work() -> None:
+        f.value_and_gradient(x)
+        f.drop()
+
+    return work, sum(part.nbytes for part in whole.matrix) + 8 * (len(whole) + 2 * x.size)
 
 
 def _turns(make: Callable[..., Any], arguments: tuple[str, ...], together: Any, found: Any) -> None:
@@ -73,7 +79,8 @@ def _turns(make: Callable[..., Any], arguments: tuple[str, ...], together: Any, 
 
 def gigabytes(make: Callable[..., Any], arguments: tuple[str, ...], cores: int) -> float:
     """GB/s of so many processes at once: the median of turns, added up."""
-    together, found = Barrier(cores), Queue()
+    together: Any = Barrier(cores)
+    found: Any = Queue()
     workers = [Process(target=_turns, args=(make, arguments, together, found)) for _ in range(cores)]
     for worker in workers:
         worker.start()
@@ -101,13 +108,15 @@ def rivals(v: np.ndarray, indices: np.ndarray, levels: np.ndarray) -> Iterator[t
     """What else writes the same: what of, by what, how it is written, and read."""
     short = v.astype(np.float32)
     yield "10⁶ float32", "memcpy", lambda: short.copy(), lambda data: data.copy()
+    arrays = {"10⁶ float32": short, "10⁴ indices": indices, "10⁶ levels": levels.astype(np.int16)}
     if zstandard := library("zstandard"):
         c, d = zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor()
-        for what, array in (("10⁶ float32", short), ("10⁴ indices", indices), ("10⁶ levels", levels.astype(np.int16))):
-            yield what, "zstandard, level 1", lambda a=array: c.compress(a.tobytes()), d.decompress
+        for what, array in arrays.items():
+            yield what, "zstandard, level 1", partial(c.compress, array.tobytes()), d.decompress
     if blosc2 := library("blosc2"):
-        for what, array in (("10⁶ float32", short), ("10⁴ indices", indices), ("10⁶ levels", levels.astype(np.int16))):
-            yield what, "blosc2, bit shuffle", lambda a=array: blosc2.compress(a.tobytes(), a.itemsize, 5, blosc2.Filter.BITSHUFFLE), blosc2.decompress
+        for what, array in arrays.items():
+            write = partial(blosc2.compress, array.tobytes(), array.itemsize, 5, blosc2.Filter.BITSHUFFLE)
+            yield what, "blosc2, bit shuffle", write, blosc2.decompress
     if pyfastpfor := library("pyfastpfor"):
         codec, gaps = pyfastpfor.getCodec("simdfastpfor128"), np.diff(indices, prepend=np.uint32(0)).astype(np.uint32)
         out, back = np.zeros(2 * gaps.size + 1024, np.uint32), np.zeros(gaps.size + 1024, np.uint32)
@@ -121,19 +130,20 @@ def rivals(v: np.ndarray, indices: np.ndarray, levels: np.ndarray) -> Iterator[t
         shares = np.bincount(symbols) / symbols.size
         model = constriction.stream.model.Categorical(shares, perfect=False)
 
-        def write() -> Any:
+        def encoded() -> Any:
             coder = constriction.stream.queue.RangeEncoder()
             coder.encode(symbols, model)
             return coder.get_compressed()
 
-        yield "10⁶ levels", "constriction, shares known", write, lambda data: constriction.stream.queue.RangeDecoder(data).decode(model, D)
+        yield "10⁶ levels", "constriction, shares known", encoded, lambda data: constriction.stream.queue.RangeDecoder(data).decode(model, D)
 
 
 def of_codecs() -> None:
     v = np.random.default_rng(0).normal(size=D)
     t = Round(0, Streams(0), Role.WORKER)
-    top, quantised = compressors["top-k"](k=D // 100).compress(v, t), compressors["qsgd"](levels=64).compress(v, t)
+    top, quantised = (compressors.build(spec, "").compress(v, t) for spec in ({"name": "top-k", "k": "1%"}, {"name": "qsgd", "levels": 64}))
     whole, levels = Dense(v), np.rint(quantised.dense() / np.abs(quantised.dense()[quantised.dense() != 0]).min()).astype(np.int64)
+    assert isinstance(top, Sparse)
     sent = top.indices
     print("\n| what | by | bits a coordinate | encode, ns | decode, ns |\n| --- | --- | ---: | ---: | ---: |")
     for what, c, names, less in (
@@ -146,10 +156,10 @@ def of_codecs() -> None:
             write, read, size = both_ways(codec, c, {})
             kept = " and their float32" * bool(less)
             print(f"| {what}{kept} | {name} | {(8 * size) / D:.3f} | {1e9 * write / D:.3f} | {1e9 * read / D:.3f} |", flush=True)
-    for what, by, write, read in rivals(v, sent, levels):
-        data = write()
+    for what, by, encode, decode in rivals(v, sent, levels):
+        data = encode()
         size = data.nbytes if isinstance(data, np.ndarray) else len(data)
-        took = seconds(write), seconds(lambda: read(data))  # noqa: B023
+        took = seconds(encode), seconds(lambda: decode(data))  # noqa: B023
         print(f"| {what} | {by} | {8 * size / D:.3f} | {1e9 * took[0] / D:.3f} | {1e9 * took[1] / D:.3f} |", flush=True)
 
 

@@ -139,11 +139,8 @@ class Product(Method):
 
 @dataclass(frozen=True)
 class Estimator(Part, Product):
-    """What workers send, and what the mean of it means; a server and a downlink make it a method.
-
-    Beside `worker_sends` each verb has a default. It finds the point of the gradients as `node.x`, and what `start_known` began as
-    `node.known`.
-    """
+    """What workers send, and what the mean of it means; a server and a downlink make it a method. Beside `worker_sends` each verb
+    has a default. It finds the point of the gradients as `node.x`, and what `start_known` began as `node.known`."""
 
     adds_up: ClassVar[bool] = False  # True: workers send differences, so the sum of their means, (1/n) Σ g_i, is the direction
     looks_back: ClassVar[bool] = False  # True: workers take gradients at x⁻, too

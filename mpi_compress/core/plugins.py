@@ -117,10 +117,8 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
 
 
 def prefer(names: Iterable[str], folder: Path) -> None:
-    """Let names of parts mean those of the plugins of a job in this folder, modules beside and inside them included.
-
-    Where the current folder has changed since, a plugin is the last one of its name that was imported.
-    """
+    """Let names of parts mean those of the plugins of a job in this folder, modules beside and inside them included. Where the
+    current folder has changed since, a plugin is the last one of its name that was imported."""
     at, last = folder.resolve(), {name: plugin for (name, _), plugin in _plugins.items()}
     known = [_plugins.get((name, at), last[name]) for name in names if name in last]
     for plugin in known:
@@ -164,11 +162,9 @@ def _registering() -> set[str]:
 
 
 def freeze_plugin(name: str, folder: Path) -> None:
-    """Copy the source of an imported module of users' parts, and of the modules beside it that it uses, into a folder.
-
-    Each keeps its whole path below `folder`, so that modules find each other as before. Of a package all modules are copied. If a
-    module looks for files by its own place, what lies beside it is linked. Installed packages are not copied.
-    """
+    """Copy the source of an imported module of users' parts, and of the modules beside it that it uses, into a folder. Each keeps
+    its whole path below `folder`, so that modules find each other as before. Of a package all modules are copied. If a module looks
+    for files by its own place, what lies beside it is linked. Installed packages are not copied."""
     copied: dict[Path, Path] = {}
     for module in _with_helpers(sys.modules[name]):
         file = Path(str(module.__file__)).resolve()
@@ -220,10 +216,8 @@ def _link_beside(source: Path, copy: Path) -> None:
 
 def source_of(part: Any) -> str:
     """The code of the modules of a user's part as they were imported, after the name and version of the installed package that
-    declares them; "" for a part of this package.
-
-    A part that is defined in a session has no file: a random text distinguishes it from all others.
-    """
+    declares them; "" for a part of this package. A part that is defined in a session has no file: a random text distinguishes it
+    from all others."""
     cls = part if isinstance(part, type) else type(part)
     if is_ours(cls):
         return ""
@@ -238,10 +232,8 @@ def source_of(part: Any) -> str:
 
 
 def _code(part: Any) -> str:
-    """What a syntax tree says to Python, without comments, docstrings, blank lines and layout.
-
-    Bytecode would differ from one version of Python to the next; of a tree that is so only of empty fields, which are left out.
-    """
+    """What a syntax tree says to Python, without comments, docstrings, blank lines and layout. Bytecode would differ from one
+    version of Python to the next; of a tree that is so only of empty fields, which are left out."""
     match part:
         case ast.AST():
             within = [f"{name}={_code(value)}" for name, value in ast.iter_fields(part) if value is not None and value != []]

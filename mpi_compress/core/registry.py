@@ -41,10 +41,8 @@ class Part:
         refuse_out_of_range(self)
 
     def bound_to(self, **known: Any) -> Self:
-        """A new part like this one that knows more than its parameters: numbers, links, other parts of a run.
-
-        This one stays as it is. What its cached properties have kept follows from what it knew: the new part computes it again.
-        """
+        """A new part like this one that knows more than its parameters: numbers, links, other parts of a run. This one stays as it
+        is. What its cached properties have kept follows from what it knew: the new part computes it again."""
         bound = copy(self)
         for name in vars(self):
             if isinstance(getattr(type(self), name, None), cached_property):

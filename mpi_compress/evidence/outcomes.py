@@ -139,9 +139,7 @@ def outcomes(
     files: Sequence[Path], out: Path, full: bool = False, overrides: Mapping[str, Any] | None = None, only: Choice = None
 ) -> list[Outcome]:
     """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them.
-
-    Jobs that have no run of the label `only` are left out; UserError if no job has one.
-    """
+    Jobs that have no run of the label `only` are left out; UserError if no job has one."""
     unique = _keys(files)
     read_job = partial(loaded, full=full, overrides=overrides, only=only)
     found = [_outcome(file, key, out, full, read_job) for file, key in zip(files, unique, strict=True)]

@@ -183,12 +183,9 @@ class _Arrival:
 
 
 class Messages(Channel):
-    """A channel for messages; sender and receiver know how many of them come at once.
-
-    Messages go as their lengths (4 bytes each), and then themselves: together if they are short, else in a second MPI message. Its
-    tag says whether they are as long as those before, for then the receiver has asked for them already. One tag from one rank has
-    always the same number of messages.
-    """
+    """A channel for messages; sender and receiver know how many of them come at once. Messages go as their lengths (4 bytes each),
+    and then themselves: together if they are short, else in a second MPI message. Its tag says whether they are as long as those
+    before, for then the receiver has asked for them already. One tag from one rank has always the same number of messages."""
 
     def __init__(self, comm: MPI.Comm, bell: Bell | None, kept: int):
         super().__init__(comm, bell, kept)

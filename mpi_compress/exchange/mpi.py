@@ -140,10 +140,8 @@ def _unpacked(message: NDArray) -> Iterator[NDArray]:
 
 
 class PointToPoint(_OverMPI):
-    """Hosting ranks send to rank 0, which receives without blocking and answers each rank.
-
-    Rank 0 hosts workers only if `master_hosts`. The frames of a rank's workers share one MPI message.
-    """
+    """Hosting ranks send to rank 0, which receives without blocking and answers each rank. Rank 0 hosts workers only if
+    `master_hosts`. The frames of a rank's workers share one MPI message."""
 
     def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, bell: Bell | None = None):
         super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience, bell)
@@ -196,10 +194,8 @@ class AllGather(_OverMPI):
 
 
 class TreeOfRanks(PointToPoint):
-    """Every rank adds up what its workers send, and what ranks below it have sent; rank 0 gets the sums of at most 8 ranks.
-
-    Which rank gets the sums of which others is in `heads`. A message that no sum can take in yet goes on as it is.
-    """
+    """Every rank adds up what its workers send, and what ranks below it have sent; rank 0 gets the sums of at most 8 ranks. Which
+    rank gets the sums of which others is in `heads`. A message that no sum can take in yet goes on as it is."""
 
     def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, bell: Bell | None = None):
         super().__init__(comm, n, master_hosts, patience, bell)

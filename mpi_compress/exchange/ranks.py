@@ -26,10 +26,8 @@ _TIMES = 200  # that a message is sent to itself
 
 
 class Ranks:
-    """The processes that run a job together; all of them make the same calls in the same order.
-
-    This is one process alone, which hosts the master and all workers.
-    """
+    """The processes that run a job together; all of them make the same calls in the same order. This is one process alone, which
+    hosts the master and all workers."""
 
     rank = 0  # the number of this process
     size = 1  # number of ranks

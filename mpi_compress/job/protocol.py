@@ -16,10 +16,8 @@ _OF_DATA = ("name", "path", "generator")
 
 @dataclass(frozen=True)
 class Protocol:
-    """A job's [protocol]: each method's [tune] has its problems, seeds and target, and as many candidates as every other's.
-
-    The data on which settings are chosen, and their seeds, are in none of the runs that are scored.
-    """
+    """A job's [protocol]: each method's [tune] has its problems, seeds and target, and as many candidates as every other's. The
+    data on which settings are chosen, and their seeds, are in none of the runs that are scored."""
 
     on: Settings  # the problems: tables of what trials set, or lists by dotted key of which all combinations are taken
     candidates: int  # of every method

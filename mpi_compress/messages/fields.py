@@ -24,10 +24,8 @@ NO_BYTES: Bytes = np.empty(0, dtype=np.uint8)
 
 
 class Reader:
-    """Reads a message, which begins at data[at], field by field.
-
-    Every method raises CorruptMessage where the field is not there, or is none that the writing function can have written.
-    """
+    """Reads a message, which begins at data[at], field by field. Every method raises CorruptMessage where the field is not there,
+    or is none that the writing function can have written."""
 
     __slots__ = ("at", "data", "form")
 

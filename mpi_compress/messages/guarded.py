@@ -15,10 +15,8 @@ from mpi_compress.messages.link import Link, Message
 
 
 class GuardedLink(Link):
-    """A link whose compressor, codec or algorithm is a user's.
-
-    Its methods raise UserError, which names the part and its method, where the part returns something that kernels cannot take.
-    """
+    """A link whose compressor, codec or algorithm is a user's. Its methods raise UserError, which names the part and its method,
+    where the part returns something that kernels cannot take."""
 
     in_bulk = False  # each vector is checked
 

@@ -31,10 +31,8 @@ class Folded(Sequence[Compressed]):
 
 
 class Averager:
-    """Takes means of compressed vectors, added in the order given, whatever ranks they came from.
-
-    The mean of sparse vectors is sparse: it holds the union of their indices. Its scratch space (dim,) is kept from call to call.
-    """
+    """Takes means of compressed vectors, added in the order given, whatever ranks they came from. The mean of sparse vectors is
+    sparse: it holds the union of their indices. Its scratch space (dim,) is kept from call to call."""
 
     def __init__(self, dim: int):
         self._make_room(dim)

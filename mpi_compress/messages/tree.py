@@ -61,11 +61,8 @@ def _pieces(tree: Tree, start: int, stop: int) -> tuple[range, ...]:
 
 @dataclass(frozen=True)
 class PartialSum:
-    """The sum of some workers' vectors (dim,), exact in 64-bit floats.
-
-    It is sparse where a mean of all these messages in worker order would be: then a mean by the tree is of the same kind, and holds
-    the same coordinates.
-    """
+    """The sum of some workers' vectors (dim,), exact in 64-bit floats. It is sparse where a mean of all these messages in worker
+    order would be: then a mean by the tree is of the same kind, and holds the same coordinates."""
 
     held: int  # the sum of how many coordinates each added vector holds; one that is not sparse holds all dim
     vector: Compressed

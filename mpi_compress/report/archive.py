@@ -27,10 +27,8 @@ _MOST, _LARGEST_TEXT = 10_000, 2**24  # files; bytes of one that is no result
 
 def archive(jobs: Mapping[Path, Job], out: Path, target: Path, about: About | None = None) -> int:
     """Write the files of jobs, the modules of their plugins, their results, README.md, and what a citation needs, to a zip; the
-    number of results.
-
-    Data are not packed: README.md names each set with its digest. UserError: a run has no result, or the zip cannot be written.
-    """
+    number of results. Data are not packed: README.md names each set with its digest. UserError: a run has no result, or the zip
+    cannot be written."""
     texts, pages, count = dict[str, bytes](), list[str](), 0
     for file, job in jobs.items():
         results = results_of(job, out)

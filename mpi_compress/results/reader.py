@@ -36,10 +36,8 @@ TIGHTEST = 1100  # no filter of HDF5 packs bytes more tightly
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """A result read back. `trace`, `workers` and `timing` map a column's name to its array.
-
-    It prints as one line, and as a table in notebooks.
-    """
+    """A result read back. `trace`, `workers` and `timing` map a column's name to its array. It prints as one line, and as a table
+    in notebooks."""
 
     file: Path
     attrs: dict[str, Any]
@@ -64,10 +62,8 @@ class Run:
 
     @property
     def tuned(self) -> Mapping[str, Any] | None:
-        """What [tune] found: `parameter`, the `value` that won, `merit`, and `tried`, pairs of a value and its merit.
-
-        Where trials came down to a level of [stop], `rounds` has what each value took to it, None for one that did not.
-        """
+        """What [tune] found: `parameter`, the `value` that won, `merit`, and `tried`, pairs of a value and its merit. Where trials
+        came down to a level of [stop], `rounds` has what each value took to it, None for one that did not."""
         return json.loads(self.attrs["tuned"]) if "tuned" in self.attrs else None
 
     @property

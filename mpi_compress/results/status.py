@@ -19,11 +19,8 @@ _LONG = 60.0  # seconds without a row that a plan tells
 
 
 class State(Enum):
-    """The states of a run, in the order in which a page counts them.
-
-    Each has the word of result files and tables, the word in a plan, the word on a report's page, the class of a page's style, and
-    what its reader can do.
-    """
+    """The states of a run, in the order in which a page counts them. Each has the word of result files and tables, the word in a
+    plan, the word on a report's page, the class of a page's style, and what its reader can do."""
 
     COMPLETE = "complete", "done", "complete", "holds"
     DIVERGED = "diverged", "diverged", "diverged", "fails"

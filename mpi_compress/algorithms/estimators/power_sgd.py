@@ -17,11 +17,9 @@ from mpi_compress.messages.kinds.grids import Whole
 
 @dataclass(frozen=True)
 class LowRank:
-    """The blocks of a vector (d,), in order: a block of one axis is a vector, any other a matrix M (n, m), m its last axis.
-
-    A matrix has factors P (n, r) and Q (m, r), where r is the rank, or min{n, m} if that is less. All P lie one after the other in
-    a vector (dim_P,), which ends with the blocks that are vectors; all Q lie in a vector (dim_Q,).
-    """
+    """The blocks of a vector (d,), in order: a block of one axis is a vector, any other a matrix M (n, m), m its last axis. A
+    matrix has factors P (n, r) and Q (m, r), where r is the rank, or min{n, m} if that is less. All P lie one after the other in a
+    vector (dim_P,), which ends with the blocks that are vectors; all Q lie in a vector (dim_Q,)."""
 
     shapes: Sequence[Sequence[int]]
     rank: int

@@ -15,11 +15,9 @@ Vectors = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Attack(Part, ABC):
-    """What a byzantine worker does: it changes its own message before it is encoded, or it knows all honest ones.
-
-    An attacker that knows all honest messages knows them as the master decodes them. So its vector takes the place of what was
-    decoded of its message: it is no message of the run's codec, and the bits counted are those of the message that it sent.
-    """
+    """What a byzantine worker does: it changes its own message before it is encoded, or it knows all honest ones. An attacker that
+    knows all honest messages knows them as the master decodes them. So its vector takes the place of what was decoded of its
+    message: it is no message of the run's codec, and the bits counted are those of the message that it sent."""
 
     paper: ClassVar[str] = ""
     knows_all: ClassVar[bool] = False  # True: `knowing` says what it sends, else `told`

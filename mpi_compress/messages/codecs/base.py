@@ -23,10 +23,8 @@ _BYTE = np.dtype(np.uint8)
 
 @dataclass(frozen=True)
 class Codec(Part, ABC):
-    """Writes compressed vectors as bytes, exactly, and reads them back.
-
-    A message delimits itself: a reader that knows its kind and dimension finds where it ends.
-    """
+    """Writes compressed vectors as bytes, exactly, and reads them back. A message delimits itself: a reader that knows its kind and
+    dimension finds where it ends."""
 
     tells_kind: ClassVar[bool] = False  # True: a message states whether it is sparse or dense
 
@@ -89,10 +87,7 @@ def _refusing(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:
 
 
 class FieldCodec(Codec):
-    """A codec whose messages are read field by field.
-
-    It writes `kinds`, and those that have its `layout`.
-    """
+    """A codec whose messages are read field by field. It writes `kinds`, and those that have its `layout`."""
 
     kinds: ClassVar[tuple[type[Compressed], ...]] = ()
     layout: ClassVar[str] = ""

@@ -14,11 +14,9 @@ DENSE, SPARSE = 0, 1
 
 @dataclass(frozen=True)
 class Elias(IndexCodec):
-    """Index sets as Elias codes of their gaps, and levels as in QSGD's paper (Alistarh et al. 2017, §3.2 and its appendix).
-
-    Levels are a byte for the form, the scales, and the shorter of: the number of nonzero levels and for each the code of the gap
-    to it, its sign and the code of its size; or for every coordinate the code of its size + 1, and its sign if it is not 0.
-    """
+    """Index sets as Elias codes of their gaps, and levels as in QSGD's paper (Alistarh et al. 2017, §3.2 and its appendix). Levels
+    are a byte for the form, the scales, and the shorter of: the number of nonzero levels and for each the code of the gap to it,
+    its sign and the code of its size; or for every coordinate the code of its size + 1, and its sign if it is not 0."""
 
     omega: ClassVar[bool]
     kinds = (*IndexCodec.kinds, Levels)

@@ -17,11 +17,9 @@ from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
 
 @dataclass(frozen=True)
 class Compressor(Part, ABC):
-    """A map from vectors to compressed vectors, defined for every vector: ties, zeros and denormals included.
-
-    A compressor states its theorem: `delta` where it is contractive, `omega` where it is unbiased, `variance` where it is
-    absolute, none of them where it is none of these.
-    """
+    """A map from vectors to compressed vectors, defined for every vector: ties, zeros and denormals included. A compressor states
+    its theorem: `delta` where it is contractive, `omega` where it is unbiased, `variance` where it is absolute, none of them where
+    it is none of these."""
 
     name: ClassVar[str]  # in jobs; set by its registration
     makes: ClassVar[type[Compressed]] = Sparse  # the kind of message

@@ -71,10 +71,8 @@ class WithScalar(Accompanied):
 
 @dataclass(frozen=True)
 class WithSize(Accompanied):
-    """A vector that was compressed by the size of this number among those that both ends know.
-
-    Paper bits: the vector's + ⌈log2 of how many sizes there are⌉.
-    """
+    """A vector that was compressed by the size of this number among those that both ends know. Paper bits: the vector's + ⌈log2 of
+    how many sizes there are⌉."""
 
     number: int
     among: int  # how many sizes; known to both ends

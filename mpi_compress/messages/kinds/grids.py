@@ -67,10 +67,8 @@ class Dense(Whole, SaysLayout):
 
 
 class Integral(Whole, SaysLayout):
-    """Whole numbers (d,), and a head that says what they mean.
-
-    The layout "entropy" is the head, then the numbers by the range coder.
-    """
+    """Whole numbers (d,), and a head that says what they mean. The layout "entropy" is the head, then the numbers by the range
+    coder."""
 
     @abstractmethod
     def head(self, form: FloatFormat) -> Bytes:
@@ -82,12 +80,9 @@ class Integral(Whole, SaysLayout):
         """The largest magnitude of a number, and what makes the vector of the numbers (d,)."""
 
 class Grid(Integral):
-    """v_j = step[⌊j / bucket⌋]·numbers[j]: whole numbers on a grid, whose step a bucket of coordinates shares.
-
-    A kind names its fields: `numbers`, the steps in `floats` (one number where all coordinates share it), and `bucket`.
-
-    The layout "packed" is the steps, then a sign and ⌈log2(most + 1)⌉ bits for each number.
-    """
+    """v_j = step[⌊j / bucket⌋]·numbers[j]: whole numbers on a grid, whose step a bucket of coordinates shares. A kind names its
+    fields: `numbers`, the steps in `floats` (one number where all coordinates share it), and `bucket`. The layout "packed" is the
+    steps, then a sign and ⌈log2(most + 1)⌉ bits for each number."""
 
     bucket_name: ClassVar[str] = ""  # the field that says how many coordinates share a step; "": all
     largest: ClassVar[int] = 2**31 - 1  # the largest magnitude of a number, unless a field `most` says it
@@ -230,11 +225,9 @@ class BlockSigns(Grid):
 
 @dataclass(eq=False)  # not frozen, as Sparse is not
 class Lattice(Whole):
-    """v_j = Δ·integers[j] with Δ = 2σ/√d, of a vector with ‖v‖ ≤ M = radius (AIADE §2).  σ ≥ M: nothing is sent.
-
-    Paper bits: ⌈1.05 d + d·log2((M + 2σ)/σ)⌉ (Lemma 2.1), M + 3σ for stochastic rounding, whose error can reach 2σ; + FPP where
-    M is sent. A vector with NaN or infinity has a radius that is not finite, and all its coordinates are decoded as NaN.
-    """
+    """v_j = Δ·integers[j] with Δ = 2σ/√d, of a vector with ‖v‖ ≤ M = radius (AIADE §2). σ ≥ M: nothing is sent. Paper bits: ⌈1.05 d
+    + d·log2((M + 2σ)/σ)⌉ (Lemma 2.1), M + 3σ for stochastic rounding, whose error can reach 2σ; + FPP where M is sent. A vector
+    with NaN or infinity has a radius that is not finite, and all its coordinates are decoded as NaN."""
 
     numbers, floats = "integers", ("radius", "sigma")
     integers: NDArray[np.int64]  # (d,)

@@ -16,10 +16,8 @@ __all__ = ["Projections", "Sketch"]
 
 
 class FromSeed(SaysLayout):
-    """Numbers, and a seed of 32 bits from which both ends draw what these belong to.  Paper bits: FPP for each number.
-
-    A kind names the field of its numbers in `floats`; their `axes` have the lengths that both ends know by these names.
-    """
+    """Numbers, and a seed of 32 bits from which both ends draw what these belong to. Paper bits: FPP for each number. A kind names
+    the field of its numbers in `floats`; their `axes` have the lengths that both ends know by these names."""
 
     layouts = ("seeded",)
     axes: ClassVar[tuple[str, ...]]
@@ -54,10 +52,8 @@ class FromSeed(SaysLayout):
 
 @dataclass(frozen=True, eq=False)
 class Sketch(FromSeed):
-    """v_j = (1/r) Σ_i s_i(j)·table[i, h_i(j)], with hashes h_i and signs s_i that both ends draw from one seed.
-
-    Sketches of one seed are linear: the mean of vectors has the mean of their tables.
-    """
+    """v_j = (1/r) Σ_i s_i(j)·table[i, h_i(j)], with hashes h_i and signs s_i that both ends draw from one seed. Sketches of one
+    seed are linear: the mean of vectors has the mean of their tables."""
 
     floats, axes = ("table",), ("rows", "columns")
     dim: int

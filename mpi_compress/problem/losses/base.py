@@ -18,11 +18,8 @@ _DIFFERENCE = 1e-6  # of margins, over 1 + |m|: the square root of their roundin
 
 @dataclass(frozen=True)
 class Loss(Part):
-    """ℓ(y, m) of a sample with label y and margin m = a·x.
-
-    A loss gives its values and slopes on arrays; one with a row of its own in `mpi_compress.kernels.losses` states its code
-    instead, and is then computed in one pass over the rows.
-    """
+    """ℓ(y, m) of a sample with label y and margin m = a·x. A loss gives its values and slopes on arrays; one with a row of its own
+    in `mpi_compress.kernels.losses` states its code instead, and is then computed in one pass over the rows."""
 
     formula: ClassVar[str] = ""
     kernel: ClassVar[int | None] = None  # the code of its row in kernels.losses

@@ -19,11 +19,9 @@ _LARGEST_SIGMA = 100
 
 @dataclass(frozen=True)
 class Partition(Part, ABC):
-    """Deals the rows of a set to workers; every row goes to one worker, and every worker has rows.
-
-    A subclass defines one of two methods: `deal`, which gives each worker its rows; or `order`, which puts all rows in an order, of
-    which each worker has a slice, as long as any other but for one row.
-    """
+    """Deals the rows of a set to workers; every row goes to one worker, and every worker has rows. A subclass defines one of two
+    methods: `deal`, which gives each worker its rows; or `order`, which puts all rows in an order, of which each worker has a
+    slice, as long as any other but for one row."""
 
     equal: ClassVar[bool] = True  # True: the slices of an order are equal but for one row
     seeded: ClassVar[bool] = True  # False: the run's seed changes nothing, and the prepared rows serve runs of any seed
