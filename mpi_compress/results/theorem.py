@@ -8,8 +8,6 @@ import numpy as np
 if TYPE_CHECKING:
     from mpi_compress.results.reader import Run
 
-_ROUNDING = 1e-12  # of V at the start, below which a factor says nothing
-_SURE = 4.0  # standard errors
 _COLUMNS = ("lyapunov", "lyapunov_rate", "lyapunov_bound", "round")
 
 
@@ -23,10 +21,10 @@ def summary(runs: Sequence["Run"]) -> Iterator[str]:
     V, rate, bound, rounds = (np.array([r.trace[c][: length + 1] for r in runs]) for c in _COLUMNS)
     with np.errstate(all="ignore"):
         ρ = ((bound[:, 1:] / bound[:, :-1]) ** (1 / np.diff(rounds))).mean(axis=0)
-        factors = np.where(V[:, 1:] > _ROUNDING * V[:, :1], rate[:, 1:], 0.0)  # 0 where V is lost in rounding
+        factors = np.where(V[:, 1:] > 1e-12 * V[:, :1], rate[:, 1:], 0.0)  # 0 where V is lost in rounding
         usual = float(np.exp(np.log(factors[factors > 0]).mean()))
     worst, error = factors.mean(axis=0), factors.std(axis=0) / np.sqrt(seeds)
-    k, over = int(np.argmax(worst)), worst - _SURE * error > ρ * (1 + 1e-9)
+    k, over = int(np.argmax(worst)), worst - 4.0 * error > ρ * (1 + 1e-9)
     interval = f" ± {1.96 * error[k]:.2g} (mean of {seeds} seeds)" if seeds > 1 else ""
     said = f"worst factor of a round {worst[k]:.6g}{interval}, geometric mean {usual:.6g}, the theorem's {ρ[k]:.6g}"
     judged = f": exceeded in {over.sum()} of {length} records" if over.any() else ": holds"

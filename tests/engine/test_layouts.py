@@ -39,6 +39,7 @@ THEORY = {
             "top-k": of("cat", "top-k", batch=5),
             "sq": of("cat", "sq", batch=4, sampling="epoch"),
             "stochastic": of("cat", "stochastic", batch=6),
+            "V of vectors": of("marina", {"name": "random-k", "k": 3}),
             "V at x*": of("diana", {"name": "random-k", "k": 3}),
         }
     ),
@@ -346,7 +347,7 @@ def test_silence_costs_its_length_alone(played):
 
 
 def test_theory_is_logged_for_every_row_and_sparsity(played):
-    for label in ("V at x*",):
+    for label in ("V at x*", "V of vectors"):
         assert np.all(mc.read(played(ONE)["theory", label]).trace["lyapunov"] > 0)
     for label in ("top-k", "sq", "stochastic"):
         run = mc.read(played(ONE)["theory", label])

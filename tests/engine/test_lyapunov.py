@@ -38,9 +38,9 @@ def test_where_some_rounds_have_rows_the_factor_is_that_of_a_round(tmp_path):
     assert np.allclose(each[5]["lyapunov_rate"][1:], (V[5::5] / V[:-5:5]) ** 0.2, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["diana", "gd"])
+@pytest.mark.parametrize("name", ["diana", "marina", "gd"])
 def test_v_changes_no_other_column(name, tmp_path):
-    tables = DIANA if name == "diana" else {"algorithm": {"name": name}}
+    tables = {"algorithm": {"name": name}} if name == "gd" else {**DIANA, "algorithm": {"name": name}}
     (seen,), (unseen,) = (mc.run(job(tmp_path, log, **tables), out=tmp_path / str(len(log))) for log in (THEORY, {}))
     added = {"lyapunov", "lyapunov_rate", "lyapunov_bound"}
     assert seen.trace.keys() - unseen.trace.keys() <= added | {"distance"}
@@ -73,6 +73,6 @@ def test_a_figure_of_v_has_the_theorems_line(tmp_path):
 def test_a_run_without_v_says_why_and_is_refused_where_its_job_asks_for_v(tmp_path):
     (run,) = mc.run(job(tmp_path, algorithm={"name": "ef"}, up={"compressor": {"name": "top-k", "k": 3}}), out=tmp_path)
     assert "lyapunov" not in run.trace
-    assert any("ef states no V" in line for line in summary(run))
+    assert any("one worker and step" in line for line in summary(run))
     with pytest.raises(UserError, match=naming("log.theory lyapunov diana theory")):
         mc.run(job(tmp_path, figure={"y": "lyapunov"}, **{**DIANA, "algorithm": {"name": "diana", "step": "3 theory"}}), out=tmp_path)

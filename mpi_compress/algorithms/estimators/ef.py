@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -9,11 +10,13 @@ from mpi_compress.algorithms.needs import HEARS_MEAN, NOTHING_CLIPPED, OPTIMUM, 
 from mpi_compress.algorithms.parts import Direction, Server
 from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
 from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
+from mpi_compress.algorithms.theorem import PLAIN, WHOLE, constants
 from mpi_compress.algorithms.tight import STEP as TIGHT
+from mpi_compress.algorithms.tight import TAKEN, factor
 from mpi_compress.algorithms.vocabulary import Estimator, Link, Message, Objective, Round, Setting, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.core.registry import fact
-from mpi_compress.kernels.vectors import norm
+from mpi_compress.kernels.vectors import norm, squared_norm
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.compressors.base import Composed
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -183,6 +186,20 @@ class EF(ErrorFeedback):
     form: Literal["gradient", "update"] = "gradient"  # momentum of what all hear (HT Algorithm 2), or of each worker (Algorithm 3)
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
     masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
+
+    theorem_needs = (*PLAIN, WHOLE, OPTIMUM, TAKEN)
+
+    def rate(self, t: Round) -> float:
+        L, µ, δ = constants(self, "L", "mu", "delta")
+        return factor(L, µ, 1 - δ)
+
+    def lyapunov_terms(self, node: Any, worker: ErrorMemory, f: Any) -> Sequence[Vector]:
+        return (self.gamma(0) * worker.e,)
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x* − e‖² + ‖e‖²/√ε, ε = 1 − δ: Berg Thomsen, Taylor, Dieuleveut (NeurIPS 2025), of one worker and the tight step."""
+        (e,), (δ,) = workers, constants(self, "delta")
+        return float(known.distance2(known.x - e) + squared_norm(e) / max(np.sqrt(1 - δ), 1e-300))
 
     @property
     def tunes(self) -> bool:

@@ -1,12 +1,16 @@
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP
+from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP, Need
 from mpi_compress.algorithms.product import Sum
 from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, constants, quantities
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
+from mpi_compress.core.expressions import evaluate
+from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Compressed, Vector
 
 
@@ -37,6 +41,24 @@ class MARINA(Estimator):
     theory = "1/(L + L_rms*sqrt((1 - p)*omega/(p*n)))"
     step: Step = theory  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability of a full round, whose gradients are not compressed
+
+    theorem_formulas: ClassVar[Sequence[str]] = ("omega*L_rms**2/n",)  # K of E‖g⁺−∇f(x)‖² ≤ (1−p)(‖g−∇f(x⁻)‖² + K‖x−x⁻‖²)
+    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, F_STAR, WITHIN)
+
+    def rate(self, t: Round) -> float:
+        """max{1 − γµ, 1 − p + γ(1−p)K/(1/γ − L)} where f is µ-PŁ: the proof of the step, with the largest w."""
+        (γ, µ, L, p), K = constants(self, "step", "mu", "L", "p"), evaluate(self.theorem_formulas[0], quantities(self))
+        return max(1 - γ * µ, 1 - p + (γ * (1 - p) * K / (1 / γ - L) if p < 1 else 0.0))
+
+    def lyapunov_terms(self, node: Any, worker: Any, f: Any) -> Sequence[Vector]:
+        return (f.at(node.known.before)[1] if self.looks_back else worker.before,)
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f* + w (‖g − ∇f(x⁻)‖² + K‖x − x⁻‖²), w = (1/γ − L)/(2K): the step's proof, at the g⁺ of the round to come."""
+        (before,), (γ, L), g = workers, constants(self, "step", "L"), node.memory.g
+        K = evaluate(self.theorem_formulas[0], quantities(self))
+        w = (1 / γ - L) / (2 * K) if K else 0.0
+        return float(known.gap + w * (squared_norm(g - before) + K * squared_norm(γ * g)))
 
     def uplink(self, node: Any, k: int) -> Link:
         return self.up.whole if node.known.full else self.up
@@ -108,6 +130,8 @@ class PAGE(MARINA):
     looks_back = True
     theory = "1/(L + sqrt((1 - p)/(p*n)*(omega*L_rms**2 + (1 + omega)*L_row**2/batch)))"
     step: Step = "theory"  # γ, the step size
+    theorem_formulas = ("(omega*L_rms**2 + (1 + omega)*L_row**2/batch)/n",)
+    lyapunov = MARINA.lyapunov
     p: Expression = "min(1/(1 + omega), batch/(N/n + batch))"  # p, the probability of a round with full gradients
     batch: int = 1  # B, samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
