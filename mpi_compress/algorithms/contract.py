@@ -90,7 +90,7 @@ class Method(Linked, Foretold, Proved, ABC):
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
     logs: ClassVar[Sequence[str]] = ()  # columns that `worker_logs` adds to the trace
     log: Any = None  # a `Log`, where columns of the trace are more than the means of these
-    step: Any = None  # γ, the step size, where there is one; a bound method has its value
+    step: Any = None  # γ, the step size: a number, or a formula such as "1/L"
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says

@@ -83,7 +83,8 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
     if not chosen:
         names = {key for members in parts.values() for key in members}
         known = names if kind in parts else {*parts, *listings, "jobs", *names}
-        raise UserError(f"{nearest(what, known, 'part or kind')}; `list JOB.toml` has those of its plugins")
+        job = f"; of a job: `mpi-compress plan {what}`" if what in shipped_jobs() else ""
+        raise UserError(f"{nearest(what, known, 'part or kind')}; `list JOB.toml` has those of its plugins{job}")
     return [line for kind, members in chosen.items() for line in _lines_of(kind, members)]
 
 

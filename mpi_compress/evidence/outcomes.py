@@ -247,6 +247,8 @@ def _refuse_none(job: Job, out: Path) -> list[Run]:
     absent = next((spec.missing for spec in job.runs if spec.missing), "")
     if not absent and any((out / folder_of_trials(job.name, job.runs)).glob("*.h5*")):
         absent = "only trials of [tune] are there: `mpi-compress run` goes on with them, `watch` shows those that are under way"
+    if not absent and (others := len([*result_file(job.name, "*", "*", out).parent.glob("*.h5")])):
+        absent = f"{others} of other settings are there: give the --set or --full that made them"
     raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
 
 

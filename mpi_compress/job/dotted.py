@@ -53,7 +53,7 @@ def put(run: dict[str, Any], key: str, value: Any) -> None:
         if isinstance(inner, str):  # the short form of a part, codec = "fixed"
             inner = run[name] = {"name": inner}
         if not isinstance(inner, dict):
-            raise UserError(f"{key}: {name} is {inner!r} and no table")
+            raise UserError(f"{key}: {name} is {type(inner).__name__ if isinstance(inner, list) else repr(inner)} and no table")
         run = inner
     run[last] = value
 

@@ -177,7 +177,7 @@ def _runs(
         overridden = untuned(overridden) if beside else dict(overridden)
         run = dotted.with_values(written, {**point, **overridden})
         run = for_the_question(run, tables.get("figure"), grid)
-        _settle_data(run, folder, f'run "{label}": data')
+        _settle_data(run, folder, f'run "{label}": data', overridden)
         return replace(run_spec(label, number, run, folder, several), overridden=overridden)
 
     runs, besides = list[RunSpec](), list[Mapping[str, Any]]()
@@ -249,15 +249,16 @@ def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
-    """If the set of [data] is not here, put the first of its `stand-in` tables that is."""
+def _settle_data(run: dict[str, Any], folder: Path, where: str, overridden: Mapping[str, Any]) -> None:
+    """If the set of [data] is not here, put the first of its `stand-in` tables that is, with what is set of it, such as rows."""
     table = run.get("data")
     if not isinstance(table, dict) or "stand-in" not in table:
         return
     others = dotted.list_of_tables(table, "stand-in")
     wanted = {k: v for k, v in table.items() if k != "stand-in"}
     title = data_table(wanted, where).title
-    choices = [wanted, *({**other, "stand_in_for": title} for other in others)]
+    changed = {name: overridden[key] for name in ("rows", "dtype", "normalize") if (key := f"data.{name}") in overridden}
+    choices = [wanted, *({**other, **changed, "stand_in_for": title} for other in others)]
     run["data"] = next((c for c in choices if data_table(c, where).is_here(folder)), wanted)
 
 

@@ -138,6 +138,8 @@ def coder(compressor: str | Mapping[str, Any], *, codec: Any = None, float: int 
     Raises:
         UserError: no such part or parameter, or a codec that cannot write what the compressor makes.
     """
+    if not isinstance(compressor, str | Mapping):
+        raise UserError(f"coder: {compressor!r} was given; the name of a compressor is required, such as 'top-k', or a table")
     table = {**({"name": compressor} if isinstance(compressor, str) else compressor), **parameters}
     if float is not None:
         codec = {**({"name": codec} if isinstance(codec, str) else codec or {}), "float": float}

@@ -69,6 +69,8 @@ def test_what_takes_the_place_of_a_set_is_said_and_so_is_what_was_looked_for(fol
     for command in ("plan", "run", "check"):
         assert main([command, "job.toml"]) == 0
         assert "".join(capfd.readouterr()).splitlines()[0] == "data: gspar, substitute for gisette, 20 × 4"
+    run = mc.load_job("job.toml", {"data.rows": 7}).runs[0]
+    assert (run.data.rows, run.written["data"]["rows"]) == (7, 7), "what is set of the set that is not here holds for its substitute"
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".xz", lzma.compress)])
