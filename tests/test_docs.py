@@ -38,7 +38,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
-RUN = ["tutorial.md", "own-data.md", "own-algorithm.md", "own-loss.md", "own-compressor.md", "deep.md", "bits.md", "from-python.md", "results.md"]
+RUN = ["tutorial.md", "own-data.md", "own-algorithm.md", "own-loss.md", "own-compressor.md", "deep.md", "bits.md", "from-python.md", "results.md", "theorem.md"]
 LONG = ["fair-comparison.md"]  # a minute
 
 
