@@ -1,8 +1,7 @@
 """f and ∇f at a point, over all workers: off the clock, and off the bit count.
 
 A worker's report is a list of arrays: how many coordinates of the gradient are listed, or −1; numbers; the gradient (d,), or those
-coordinates and their values; the algorithm's vector, which may be empty. From another rank it arrives as one array, joined. Where
-all workers hosted here evaluate together, their reports are the rows of one array.
+coordinates and their values; the algorithm's vector, which may be empty. From another rank it arrives as one array, joined.
 """
 
 import math
@@ -11,10 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.algorithms.hooks import Log
 from mpi_compress.engine.counting import Clock
 from mpi_compress.engine.lyapunov import Meter
 from mpi_compress.engine.theory import Theory
@@ -56,11 +53,8 @@ class Tally:
         self.vector: Vector = np.empty(0)
         self.kept: list[Vector] = []
 
-    def add(self, report: Sequence[Vector] | NDArray[np.float64]) -> None:
-        """Take the next worker's report; or those of the next workers, rows of one array."""
-        if isinstance(report, np.ndarray) and report.ndim == 2:
-            self._add_rows(report)
-            return
+    def add(self, report: Sequence[Vector] | Vector) -> None:
+        """Take the next worker's report."""
         _, numbers, *gradient, vector = self._parted(report) if isinstance(report, np.ndarray) else report
         if len(gradient) == 1:
             self.gradient += gradient[0]
@@ -74,19 +68,6 @@ class Tally:
             self.numbers[n:] += numbers[n:]
             self.vector += vector
         self.kept.append(numbers[self._place].copy())
-
-    def _add_rows(self, rows: NDArray[np.float64]) -> None:
-        numbers, n, place = rows[:, 1 : 1 + self._n].copy(), self._largest, self._place
-        gradients, vectors = np.split(rows[:, 1 + self._n :], [self.gradient.size], axis=1)
-        first = 0 if self.kept else 1
-        if first:
-            self.numbers, self.vector = numbers[0].copy(), vectors[0].copy()
-        np.maximum(self.numbers[:n], numbers[:, :n].max(axis=0), out=self.numbers[:n])
-        for total, more in ((self.numbers[n:], numbers[first:, n:]), (self.gradient, gradients), (self.vector, vectors[first:])):
-            if total.size:
-                for each in more:
-                    total += each
-        self.kept += [*numbers[:, place]]
 
     def _parted(self, joined: Vector) -> list[Vector]:
         listed, start = int(joined[0]), 1 + self._n
@@ -159,37 +140,17 @@ class Evaluator:
         V = self.meter.value(node, terms, master, x, point.loss, gradient) if self.meter else math.nan
         return replace(point, lyapunov=V)
 
-    def _reports(
-        self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock
-    ) -> Iterator[list[Vector] | NDArray[np.float64]]:
+    def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[list[Vector]]:
         """The report of every worker hosted here: `_LARGEST`, peaks, logs, `_ADDED`, the gradient, and its vector if it has one."""
         compute = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
         point, log, largest = Point.at(x), algorithm.log, (compute, clock.sends - (compute - borrowed), borrowed, clock.wall)
-        if (rows := self._rows(point, log, largest, workers)) is not None:
-            yield rows
-            return
         for i, f in self.objectives.items():
             evaluated = f if self.samples is None else self.samples[i]
             value, gradient = evaluated.at(point)
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
             numbers = np.concatenate([largest, peaks, log.of_worker(workers[i]), (value, f.samples, moment)])
             yield report(numbers, gradient, evaluated.last.listed, log.vector(workers[i]))
-
-    def _rows(self, point: Point, log: Log, largest: Sequence[float], workers: Mapping[int, Any]) -> NDArray[np.float64] | None:
-        """The reports of all workers hosted here as rows of one array, where they evaluate together; else None."""
-        fs, m = [*self.objectives.values()], len(self.objectives)
-        together = fs[0].neighbours if fs and self.samples is None and self.theory is None else None
-        if together is None:
-            return None
-        values = [f.at(point)[0] for f in fs]
-        gradients, vectors = together.gradients_kept(), [log.vector(workers[i]) for i in self.objectives]
-        if gradients is None:
-            return None
-        heads = np.full((m, 1 + len(largest)), (-1.0, *largest))
-        logs = np.array([log.of_worker(workers[i]) for i in self.objectives], dtype=np.float64).reshape(m, -1)
-        sums = np.array([values, [f.samples for f in fs], [0.0] * m]).T
-        return np.hstack([heads, logs, sums, gradients, *([] if vectors[0] is None else [np.array(vectors)])])
 
     def _evaluation(
         self, numbers_of: list[Vector], tally: Tally, x: Vector, algorithm: Method, node: Any

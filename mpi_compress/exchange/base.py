@@ -104,7 +104,7 @@ class Exchange:
 
     def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
         """Give every worker's report to `into` on rank 0, one by one in worker order; a list from another rank arrives joined. A
-        report is valid until the next one is asked for. One of two dimensions has those of several workers as its rows."""
+        report is valid until the next one is asked for."""
         assert into is not None
         for report in reports:
             into.add(report)

@@ -79,7 +79,7 @@ class _OverMPI(Exchange):
         while number:
             message = self._control.receive(rank, REPORT, dtype)
             each = list(_unpacked(message)) if dtype is np.float64 else [message]
-            number -= sum(len(report) if report.ndim == 2 else 1 for report in each)
+            number -= len(each)
             yield from each
 
     def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
@@ -104,7 +104,7 @@ class _OverMPI(Exchange):
 
 
 def _packed(reports: Iterable[Report], room: Room) -> Iterator[NDArray]:
-    """Reports, each behind its length, rows of m workers behind −m and theirs; as many in a message as are short together."""
+    """Reports, each behind its length, as many in a message as are short together."""
 
     def one() -> NDArray:
         return np.concatenate(held, out=room.take(8 * sum(map(len, held))).view(np.float64))
@@ -112,14 +112,13 @@ def _packed(reports: Iterable[Report], room: Room) -> Iterator[NDArray]:
     held: list[Any] = []
     size = 0
     for report in reports:
-        arrays = report if isinstance(report, list) else [report.ravel()]
+        arrays = report if isinstance(report, list) else [report]
         length = sum(array.size for array in arrays)
         size += length
-        head = [-len(report), length // len(report)] if isinstance(report, np.ndarray) and report.ndim == 2 else [length]
         if size < _TOGETHER:
-            held.append(np.concatenate([head, *arrays]))  # a copy: the next report may use the memory of this one
+            held.append(np.concatenate([[length], *arrays]))  # a copy: the next report may use the memory of this one
             continue
-        held += [head, *arrays]
+        held += [[length], *arrays]
         yield one()
         held, size = [], 0
     if held:
@@ -129,14 +128,9 @@ def _packed(reports: Iterable[Report], room: Room) -> Iterator[NDArray]:
 def _unpacked(message: NDArray) -> Iterator[NDArray]:
     start = 0
     while start < message.size:
-        length, start = int(message[start]), start + 1
-        if length >= 0:
-            yield message[start : start + length]
-            start += length
-        else:
-            workers, length, start = -length, int(message[start]), start + 1
-            yield message[start : start + workers * length].reshape(workers, length)
-            start += workers * length
+        stop = start + 1 + int(message[start])
+        yield message[start + 1 : stop]
+        start = stop
 
 
 class PointToPoint(_OverMPI):

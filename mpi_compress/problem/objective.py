@@ -40,9 +40,6 @@ class Neighbours(Protocol):
     def evaluate(self, point: Point, charged: bool) -> bool:
         """Evaluate all of them at a point and let each `keep` its value; False if that was not done."""
 
-    def gradients_kept(self) -> NDArray[np.float64] | None:
-        """∇f_i (m, d) where each was last evaluated; None where some of them have theirs elsewhere, or evaluate alone."""
-
 
 class Objective:
     """f_i(x) = weight · Σ_{j ∈ D_i} ℓ_j(x) + (µ/2)‖x‖² + r(x), with weight = n/N and a smooth penalty r, if there is one.

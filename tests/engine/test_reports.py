@@ -12,17 +12,13 @@ DIM = 6
 
 @pytest.mark.parametrize("workers", [1, 7])
 @pytest.mark.parametrize("joined", [False, True])
-@pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("length", [0, 4])
-def test_the_largest_and_the_sums_in_worker_order(workers, joined, length, rows):
+def test_the_largest_and_the_sums_in_worker_order(workers, joined, length):
     rng = np.random.default_rng(0)
     numbers, gradients, vectors = (rng.normal(size=(workers, size)) for size in (8, DIM, length))
     gradients[::2, 1::3] = 0.0
     listed = [np.array([0, 2, 3, 5], dtype=np.uint32) if i % 2 == 0 else None for i in range(workers)]
     reports = [report(*of) for of in zip(numbers, gradients, listed, vectors if length else [None] * workers, strict=True)]
-    if rows:  # of the first workers, which evaluate together
-        whole = [np.hstack([np.full((2, 1), -1.0), numbers[:2], gradients[:2], vectors[:2]])] if workers > 1 else []
-        reports = [*whole, *reports[2 * len(whole) :]]
     tally = Tally(DIM, numbers=8, largest=3, kept=2)
     for each in [array for message in _packed(reports, Room(2)) for array in _unpacked(message)] if joined else reports:
         tally.add(each)

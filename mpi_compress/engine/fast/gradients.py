@@ -58,11 +58,6 @@ class GradientsTogether:
             f.keep(Evaluated(point, value, seconds, charged))
         return True
 
-    def gradients_kept(self) -> NDArray[np.float64] | None:
-        """∇f_i (m, d) where each was last evaluated; None where some of them have theirs elsewhere, or evaluate alone."""
-        alone = any(f.neighbours is not self or f.last.is_few for f in self.objectives)
-        return None if alone else self._gradients
-
     def gradients(self, x: Vector) -> NDArray[np.float64]:
         """What `gradient(x)` of each returns, as rows (m, d)."""
         if self.objectives[0].has(x):
