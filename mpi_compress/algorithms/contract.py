@@ -71,10 +71,8 @@ class Setting:
 
 
 class Method(Linked, Foretold, Proved, ABC):
-    """A method of distributed optimisation in rounds: workers send, the master answers, everyone hears.
-
-    Its fields are its parameters.
-    """
+    """A method of distributed optimisation in rounds: workers send, the master answers, everyone hears. Its fields are its
+    parameters."""
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
@@ -170,10 +168,8 @@ class Method(Linked, Foretold, Proved, ABC):
 
     @cached_property
     def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
-        """(1/n) Σ of compressed vectors, added as [workers] fold says, sparse where they are; (1/r) Σ if `partial_mean` says so.
-
-        A robust mean takes its place where [workers] robust names one.
-        """
+        """(1/n) Σ of compressed vectors, added as [workers] fold says, sparse where they are; (1/r) Σ if `partial_mean` says so. A
+        robust mean takes its place where [workers] robust names one."""
         if self.setting.robust is not None:
             return self.setting.robust.mean
         average = Averager(self.setting.dim).mean
@@ -196,11 +192,9 @@ class Method(Linked, Foretold, Proved, ABC):
         """A worker's message of round t.k. It must not change `node`."""
 
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
-        """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`.
-
-        With [workers] fold = "tree" `ups` says how many there are, and `mean` is all that can be asked of it: a master that uses
-        them one by one says so by `needs_each`.
-        """
+        """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`. With
+        [workers] fold = "tree" `ups` says how many there are, and `mean` is all that can be asked of it: a master that uses them
+        one by one says so by `needs_each`."""
         return packed(master if self.keeps_rest else None, self.downlink(node, t.k), self.mean(ups), t)
 
     def worker_hears(self, node: Any, worker: Any, down: Compressed, t: Round) -> None:
@@ -224,11 +218,9 @@ class Algorithm(Part, Method):
 
 
 class AnswersEach(Algorithm):
-    """A method whose master sends each worker a message of its own, so that the master alone knows the iterate.
-
-    It has `answers` in place of `master_answers`, and each worker hears its own by `worker_hears`. What `all_hear` takes over then
-    is the `point` that the master holds: evaluations need it on every rank. It is not counted, and no worker may use it.
-    """
+    """A method whose master sends each worker a message of its own, so that the master alone knows the iterate. It has `answers` in
+    place of `master_answers`, and each worker hears its own by `worker_hears`. What `all_hear` takes over then is the `point` that
+    the master holds: evaluations need it on every rank. It is not counted, and no worker may use it."""
 
     answers_each = True
 

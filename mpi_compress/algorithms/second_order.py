@@ -31,12 +31,9 @@ REMEMBERS_GRADIENTS = Need(
 
 @dataclass(frozen=True)
 class SendsHessians(Part, Method):
-    """A method with a link of Hessians beside [up], the link of gradients.
-
-    A Hessian is a vector here, its triangle (d(d+1)/2,) as `messages.kinds.triangle` has it: its norm is ‖·‖_F, and any compressor
-    of vectors will do. By a compressed [up] workers send C(∇f_i − h_i), and h_i takes that in, as EF21 has it; by an exact one
-    gradients themselves, and all h_i stay 0.
-    """
+    """A method with a link of Hessians beside [up], the link of gradients. A Hessian is a vector here, its triangle (d(d+1)/2,) as
+    `messages.kinds.triangle` has it: its norm is ‖·‖_F, and any compressor of vectors will do. By a compressed [up] workers send
+    C(∇f_i − h_i), and h_i takes that in, as EF21 has it; by an exact one gradients themselves, and all h_i stay 0."""
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
     needs_each = True
@@ -101,11 +98,8 @@ def value(f: Objective, x: Vector) -> float:
 
 
 def lifted(M: Vector, µ: float, noisy: bool = False) -> Vector:
-    """[M]_µ: the symmetric M (d, d), its eigenvalues below µ lifted to µ; M itself where it is not finite.
-
-    `noisy`: to −λ_min(M) where that is more. M is then a matrix without negative eigenvalues and an error, and below its error M
-    says nothing.
-    """
+    """[M]_µ: the symmetric M (d, d), its eigenvalues below µ lifted to µ; M itself where it is not finite. `noisy`: to −λ_min(M)
+    where that is more. M is then a matrix without negative eigenvalues and an error, and below its error M says nothing."""
     if not np.all(np.isfinite(M)):
         return M
     values, vectors = np.linalg.eigh(M)

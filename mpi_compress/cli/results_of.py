@@ -32,9 +32,7 @@ def ask_for_results_alone(options: Namespace) -> None:
 
 def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
     """The results of jobs, or those in files; UserError without any, or with both kinds. What has no result is a line on stderr.
-
-    `columns`: what is asked of them; f* is computed for a suboptimality that was left out.
-    """
+    `columns`: what is asked of them; f* is computed for a suboptimality that was left out."""
     what, out = options.what, Path(options.out)
     jobs = [name for name in what if name.endswith(".toml")]
     if not jobs:

@@ -132,9 +132,7 @@ def ask() -> Queue:
 
 def tasks(name: str, out: Path) -> dict[str, Task]:
     """Key of a run → the task of its last submission, as `task_of` finds it; `out` is the folder of all results, `name` the job's.
-
-    UserError: a note of what was submitted cannot be read.
-    """
+    UserError: a note of what was submitted cannot be read."""
     found: dict[str, Task] = {}
     queue: Queue | None = None
     for folder in reversed(folders_of(name, out)):

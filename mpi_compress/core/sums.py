@@ -6,8 +6,6 @@ from operator import add
 
 
 def added(numbers: Iterable[float], start: float = 0) -> float:
-    """Numbers added one after the other, ((start + a) + b) + …, each sum rounded.
-
-    `sum` gives these bits up to Python 3.11; from 3.12 on it compensates what the additions of floats round off.
-    """
+    """Numbers added one after the other, ((start + a) + b) + …, each sum rounded. `sum` gives these bits up to Python 3.11; from
+    3.12 on it compensates what the additions of floats round off."""
     return reduce(add, numbers, start)

@@ -23,10 +23,8 @@ _DTYPES = {c.name.rpartition("_")[0]: c.dtype for c in COLUMNS if c.since == "co
 
 @dataclass(frozen=True)
 class Counts:
-    """What is counted of messages, or of all messages that senders have sent: each field has one number a sender.
-
-    A field is the column `<name>_up` of the trace, `<name>_down`, or both: those that `results.columns` has a row for.
-    """
+    """What is counted of messages, or of all messages that senders have sent: each field has one number a sender. A field is the
+    column `<name>_up` of the trace, `<name>_down`, or both: those that `results.columns` has a row for."""
 
     wire_bits: Sequence[int]
     paper_bits: Sequence[float]
@@ -136,11 +134,9 @@ class Counters:
         return self.clock.wall + self.on_its_way + self.borrowed
 
     def see_slowest(self, wall: float) -> None:
-        """Take note of the seconds that the slowest hosting rank has spent in rounds.
-
-        Rank 0 ends a round once its answer is sent. If it evaluates then, or asks whether to save, the answer arrives while its
-        clock stands; the other ranks' clocks run until they have heard it.
-        """
+        """Take note of the seconds that the slowest hosting rank has spent in rounds. Rank 0 ends a round once its answer is sent.
+        If it evaluates then, or asks whether to save, the answer arrives while its clock stands; the other ranks' clocks run until
+        they have heard it."""
         waited = self.clock.counting + stood_still()  # for rank 0, by clocks that do not count this
         self.on_its_way = max(self.on_its_way, wall - waited - self.clock.wall)
 

@@ -94,9 +94,7 @@ def _by_run_id(out: Path) -> dict[str, list[Path]]:
 
 def _link(other: Path, file: Path, attrs: Mapping[str, str]) -> None:
     """Give a finished result a second name; where some of its attributes should differ, such as its label, a copy has them.
-
-    `attrs`: what they should be; "": the result should have none of that name. OSError: it cannot be written.
-    """
+    `attrs`: what they should be; "": the result should have none of that name. OSError: it cannot be written."""
     file.parent.mkdir(parents=True, exist_ok=True)
     own = attributes(other)
     changed = {name: value for name, value in attrs.items() if own.get(name, "") != value}

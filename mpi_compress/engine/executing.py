@@ -176,10 +176,8 @@ class _Execution:
         return how.keeper(self.saved, spec.checkpoint, observer, recorder, how.interrupts.wish)
 
     def _begin_in_turn(self, attributes: Mapping[str, Any]) -> Begun:
-        """Begin; if another process executes the run, wait in a SLURM task or where runs are shared, else raise BeingWritten.
-
-        At rank 0.
-        """
+        """Begin; if another process executes the run, wait in a SLURM task or where runs are shared, else raise BeingWritten. At
+        rank 0."""
         p, how = self.p, self.how
         pause, longest = _LOOK_SECONDS
         begun, waited, in_task = time.monotonic(), False, "SLURM_JOB_ID" in os.environ

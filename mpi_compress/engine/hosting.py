@@ -119,12 +119,10 @@ def try_metrics(p: Prepared) -> None:
 
 
 def rehearse(p: Prepared, sample: Rows) -> str:
-    """Run two rounds on samples like the given one; by one rank of a host. Why that was not possible, "" if it was.
-
-    A user's algorithm gets the messages of n workers, on as many samples as a shard has, if that is no great number; it may need
-    more than that, so its errors here are left to the run itself. A user's part that remembers something outside of its state, or
-    draws from a global generator, is refused.
-    """
+    """Run two rounds on samples like the given one; by one rank of a host. Why that was not possible, "" if it was. A user's
+    algorithm gets the messages of n workers, on as many samples as a shard has, if that is no great number; it may need more than
+    that, so its errors here are left to the run itself. A user's part that remembers something outside of its state, or draws from
+    a global generator, is refused."""
     s = to_be_rehearsed(p, sample)
     with placed(p.spec.where):
         (played,) = asked(s, "rehearsal")
@@ -163,10 +161,8 @@ def loop_of(algorithm: Method) -> Callable[..., tuple[Ending, Vector]]:
 
 
 def first_states(p: Prepared, sample: Rows) -> States:
-    """States of the kinds and shapes that the run's algorithm makes, of worker 0 alone, for its checkpoints.
-
-    Those of a user's algorithm that cannot start on two samples are `UNKNOWN`: its source, which is part of the run id, is enough.
-    """
+    """States of the kinds and shapes that the run's algorithm makes, of worker 0 alone, for its checkpoints. Those of a user's
+    algorithm that cannot start on two samples are `UNKNOWN`: its source, which is part of the run id, is enough."""
     algorithm = p.spec.algorithm.bind(p.algorithm.setting)
     if algorithm.shares_memory:
         shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)

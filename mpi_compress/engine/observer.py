@@ -183,10 +183,8 @@ def ending_at(stop: Stop, point: Evaluation, f_star: float, start_distance: floa
 
 
 def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Ending, str]:
-    """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged.
-
-    A run whose loss has risen has diverged, whatever its precision. All ranks call it together.
-    """
+    """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged. A run whose loss
+    has risen has diverged, whatever its precision. All ranks call it together."""
     errors = {who: error for who, error in refusals.items() if error is not None}
     if ended := exchange.consult(next((_text(e) for e in errors.values() if isinstance(e, AllSent)), ""), _first):
         return Ending.COMPLETE, ended

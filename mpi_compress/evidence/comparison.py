@@ -125,10 +125,8 @@ class Comparison:
 
     @property
     def in_paper(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Heads and rows with mathematical signs, and the notes below them: what did not reach a target, and `notes`.
-
-        What all labels share, such as ", rounds = 2000", is left out.
-        """
+        """Heads and rows with mathematical signs, and the notes below them: what did not reach a target, and `notes`. What all
+        labels share, such as ", rounds = 2000", is left out."""
         feet: dict[str, str] = {}
 
         def cell(text: str) -> str:

@@ -42,10 +42,8 @@ def tail_of(rounds: NDArray, values: NDArray, rising: bool = False) -> Tail:
 
 
 def still_falls(tail: Tail, target: Target) -> float:
-    """1.0 if a run still comes nearer to a target as it ends, else 0.0; NaN where that cannot be said.
-
-    The distance is the column itself where it falls to 0, as ‖∇f‖² does, and else what is left to the level.
-    """
+    """1.0 if a run still comes nearer to a target as it ends, else 0.0; NaN where that cannot be said. The distance is the column
+    itself where it falls to 0, as ‖∇f‖² does, and else what is left to the level."""
     zero = 0.0 if column_of(target.column).falls and not target.rising else target.level
     middle, near, before, last, end = ((zero - value if target.rising else value - zero) for value in tail)
     if math.isnan(middle + before + last) or last <= 0 or end <= 0:

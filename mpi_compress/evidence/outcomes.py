@@ -226,9 +226,7 @@ def readable_results_of(job: Job, out: Path) -> tuple[list[Run], list[UserError]
 
 def readable(files: Sequence[Path], of_job: bool = False) -> tuple[list[Run], list[UserError]]:
     """The results in files and archives, of a job's runs also what is written so far of them; and why some cannot be read.
-
-    UserError: none can be read.
-    """
+    UserError: none can be read."""
     runs: list[Run] = []
     problems: list[UserError] = []
     for file in (each for place in files for each in zipped.members(place) or [place]):
@@ -264,10 +262,8 @@ def _come_to(file: Path) -> Run | None:
 
 
 def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
-    """The results in a folder that are of no run, or trial, of these jobs, at small or full size.
-
-    UserError: a job cannot be read, or a set that it names is not here: what it names cannot be said.
-    """
+    """The results in a folder that are of no run, or trial, of these jobs, at small or full size. UserError: a job cannot be read,
+    or a set that it names is not here: what it names cannot be said."""
     named: set[Path] = set()
     for file in files:
         try:

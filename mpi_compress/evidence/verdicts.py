@@ -131,10 +131,8 @@ class Verdict:
 
 def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """The order statistics closest to the middle between which the median of the distribution lies with probability `CONFIDENCE`.
-
-    The k-th smallest and the k-th largest of n independent values hold it with probability 1 − 2 Σ_{j<k} C(n, j)/2ⁿ, whatever
-    their continuous distribution: for 5 values the least and the largest do with 15/16. None: no pair does, or a value is NaN.
-    """
+    The k-th smallest and the k-th largest of n independent values hold it with probability 1 − 2 Σ_{j<k} C(n, j)/2ⁿ, whatever their
+    continuous distribution: for 5 values the least and the largest do with 15/16. None: no pair does, or a value is NaN."""
     n, inside, found = len(values), 1.0, None
     if np.isnan(values).any():
         return None

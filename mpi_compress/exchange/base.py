@@ -56,11 +56,9 @@ class Taker(Protocol):
 
 
 class Exchange:
-    """Carries the messages of n logical workers. In one process they are encoded and decoded as over MPI.
-
-    `gather` and `broadcast` carry the messages of the experiment, which are counted. The other methods carry evaluations,
-    checkpoints and decisions, which are not counted. All ranks call them in the same order.
-    """
+    """Carries the messages of n logical workers. In one process they are encoded and decoded as over MPI. `gather` and `broadcast`
+    carry the messages of the experiment, which are counted. The other methods carry evaluations, checkpoints and decisions, which
+    are not counted. All ranks call them in the same order."""
 
     is_root = True  # rank 0, which evaluates and records
     has_master = True  # True if this rank computes the master's part: rank 0, or with allgather every rank

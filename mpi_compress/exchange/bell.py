@@ -28,10 +28,8 @@ class _Time(ctypes.Structure):
 
 
 class Bell:
-    """The bells of the ranks of a communicator that are on this host, all of which make it together.
-
-    `crowded` is True if they share cores: if they are more than the cores, or if MPI_COMPRESS_CROWDED = 1 says so (0: they do not).
-    """
+    """The bells of the ranks of a communicator that are on this host, all of which make it together. `crowded` is True if they
+    share cores: if they are more than the cores, or if MPI_COMPRESS_CROWDED = 1 says so (0: they do not)."""
 
     def __init__(self, comm: MPI.Comm):
         host = comm.Split_type(MPI.COMM_TYPE_SHARED)

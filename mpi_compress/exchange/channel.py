@@ -139,12 +139,10 @@ class _Phase:
 
 
 class _Arrival:
-    """Receives so many messages at once from a rank, by a request that is used again in each round.
-
-    Messages that are long, and as long as those before, go to memory that waits for them. With each other length a new phase
-    begins: what waits in one phase never takes a message of the next, which may be here before it is received. The rank `source`
-    sends them by `Messages.send_messages`.
-    """
+    """Receives so many messages at once from a rank, by a request that is used again in each round. Messages that are long, and as
+    long as those before, go to memory that waits for them. With each other length a new phase begins: what waits in one phase never
+    takes a message of the next, which may be here before it is received. The rank `source` sends them by
+    `Messages.send_messages`."""
 
     def __init__(self, comm: MPI.Comm, source: int, tag: int, number: int):
         self._comm, self._source, self._tag = comm, source, tag

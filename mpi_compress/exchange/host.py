@@ -87,10 +87,8 @@ def refuse_little_shared_memory() -> None:
 
 
 def unlink_shared_memory() -> None:
-    """Remove the name of the memory that MPICH's ranks of this host share, once all of them have it.
-
-    MPICH removes it only where a run ends well. Without a name the system frees the memory with the last rank, however that ends.
-    """
+    """Remove the name of the memory that MPICH's ranks of this host share, once all of them have it. MPICH removes it only where a
+    run ends well. Without a name the system frees the memory with the last rank, however that ends."""
     with suppress(OSError):  # no Linux
         maps = Path("/proc/self/maps").read_text()
         for name in set(re.findall(r"/dev/shm/mpich_shm_\w+$", maps, re.MULTILINE)):

@@ -172,10 +172,8 @@ def _taker(figure: FigureTable, name: Namer) -> Any:
 
 
 def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str]]) -> None:
-    """Draw where curves start, at x = 0, at the left edge of a logarithmic x axis, whose tick there says 0.
-
-    Of each curve `starts` has its y at x = 0, its first point (x, y) that the axis can show, and its colour.
-    """
+    """Draw where curves start, at x = 0, at the left edge of a logarithmic x axis, whose tick there says 0. Of each curve `starts`
+    has its y at x = 0, its first point (x, y) that the axis can show, and its colour."""
     if not starts:
         return
     first = min(x for _, (x, _), _ in starts)

@@ -69,10 +69,8 @@ def plot(
 
 
 def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width: str | float | None = None) -> Figure:
-    """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column.
-
-    A plot of costs by several models, whose axis the job does not name, has a panel for each of them.
-    """
+    """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column. A plot of
+    costs by several models, whose axis the job does not name, has a panel for each of them."""
     look, room = style_of(style), inches(width)
     _refuse_no_runs(runs)
     figure = by_cost_model(runs, figure)

@@ -126,10 +126,8 @@ def write_set(indices, dim, digits, out):
 
 @kernel
 def read_set(data, start, dim, indices):
-    """Read T = indices.size indices, 0 < T < dim, from data[start] on. Returns where they end, or CORRUPT.
-
-    `data` uint8 has 8 bytes or more.
-    """
+    """Read T = indices.size indices, 0 < T < dim, from data[start] on. Returns where they end, or CORRUPT. `data` uint8 has 8 bytes
+    or more."""
     chance, seen, depth, usual = expected_gaps(indices.size, dim)
     context = u(TREE)
     code, width, at = coder.big_endian(data, u(start)), u(coder.FULL), u(start + 8)

@@ -58,10 +58,8 @@ def put_rest(out, held, nheld, at):
 
 @kernel
 def window(data, bit):
-    """At least 57 bits from position `bit` of the stream on, as the low bits of a word; 0 beyond the end.
-
-    `data` uint8 has 8 bytes or more.
-    """
+    """At least 57 bits from position `bit` of the stream on, as the low bits of a word; 0 beyond the end. `data` uint8 has 8 bytes
+    or more."""
     at = min(bit >> u(3), u(data.size) - u(8))
     shift = bit - at * u(8)
     if shift > u(63):
@@ -97,10 +95,8 @@ def pack_fields(fields, width, out, start):
 
 @kernel
 def read_fields(data, start, width, dim, indices):
-    """Read T = indices.size fields of `width` bits from data[start] on. Returns whether they increase and stay below `dim`.
-
-    `data` uint8 has 8 bytes or more, and what the fields take.
-    """
+    """Read T = indices.size fields of `width` bits from data[start] on. Returns whether they increase and stay below `dim`. `data`
+    uint8 has 8 bytes or more, and what the fields take."""
     mask = (u(1) << u(width)) - u(1)
     bit = u(8) * u(start)
     after = u(0)

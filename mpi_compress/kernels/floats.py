@@ -208,10 +208,8 @@ def put_pairs(indices, values, width, precision, start, out):
 
 @kernel
 def take_pairs(data, at, width, precision, dim, indices, values):
-    """Read T = values.size floats from data[at] on, then T fields. Returns whether these increase and stay below `dim`.
-
-    `data` has all of them, and 8 bytes or more.
-    """
+    """Read T = values.size floats from data[at] on, then T fields. Returns whether these increase and stay below `dim`. `data` has
+    all of them, and 8 bytes or more."""
     take_floats(data, at, precision, values)
     return read_fields(data, at + values.size * float_bytes(precision), width, dim, indices)
 

@@ -45,11 +45,9 @@ def keys_above(keys, threshold):
 
 @inlined_kernel
 def append_hits(hit, eight, size, start, found, n):
-    """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n.
-
-    `eight` is `hit` as words of eight: where hits are rare, 64 or 8 neighbours are skipped at once. `found` is `with_room`: some
-    entries are written twice.
-    """
+    """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n. `eight` is
+    `hit` as words of eight: where hits are rare, 64 or 8 neighbours are skipped at once. `found` is `with_room`: some entries are
+    written twice."""
     one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
     for j in range(size, BLOCK):
         hit[j] = 0

@@ -77,10 +77,8 @@ def below(v, level, scale):
 
 
 def level_of_budget(v: Vector, size: VectorSize, budget: float, passes: int | None = None) -> float:
-    """m with Σ min(1, a_j/m) = budget, a_j = |v_j|·scale; 0 where the budget covers all nonzeros of v (d,).
-
-    `passes`: the number of steps, after which Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m.
-    """
+    """m with Σ min(1, a_j/m) = budget, a_j = |v_j|·scale; 0 where the budget covers all nonzeros of v (d,). `passes`: the number of
+    steps, after which Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m."""
     if size.nonzeros == 0 or (passes is None and size.nonzeros <= budget):
         return 0.0
     v = np.ascontiguousarray(v, dtype=np.float64)
@@ -156,10 +154,8 @@ def random_bytes(rng: Generator, n: int) -> NDArray[np.uint8]:
 
 @kernel
 def likely(v, scale, per_level, u):
-    """The coordinates that the bytes u (d,) do not rule out, and how many of them they do not settle.
-
-    These are u_j ≤ ⌊x_j⌋ and u_j = ⌊x_j⌋ for x_j = |v_j|·scale·per_level = 256·p_j.
-    """
+    """The coordinates that the bytes u (d,) do not rule out, and how many of them they do not settle. These are u_j ≤ ⌊x_j⌋ and
+    u_j = ⌊x_j⌋ for x_j = |v_j|·scale·per_level = 256·p_j."""
     found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), np.uint64(0)), np.uint64(0)
     tied = 0
     hit = np.zeros(BLOCK, dtype=np.uint8)
@@ -178,10 +174,8 @@ def likely(v, scale, per_level, u):
 
 @kernel
 def settle(v, scale, per_level, u, spare, found, certain):
-    """Keep those of `found` with u_j < ⌊x_j⌋, and of the equal ones those whose next digit, `spare`, is below the rest of x_j.
-
-    They move to the front. Returns their number; `certain` says which have p = 1.
-    """
+    """Keep those of `found` with u_j < ⌊x_j⌋, and of the equal ones those whose next digit, `spare`, is below the rest of x_j. They
+    move to the front. Returns their number; `certain` says which have p = 1."""
     n, ties = np.uint64(0), np.uint64(0)
     for i in range(found.size):
         j = found[i]
@@ -237,11 +231,9 @@ def sums_and_above(v, threshold):
 
 @kernel
 def omega(largest, absolute, squares, out):
-    """out[T − 1] = ω(T), T = 1 … m, from the m largest magnitudes, falling, and the sums over all d coordinates.
-
-    With k magnitudes saturated (p = 1), the others have p_j = |g_j|(T − k)/Σ_{j>k}|g_j|; k is the smallest number for which no
-    such p_j exceeds 1, and it grows with T.
-    """
+    """out[T − 1] = ω(T), T = 1 … m, from the m largest magnitudes, falling, and the sums over all d coordinates. With k magnitudes
+    saturated (p = 1), the others have p_j = |g_j|(T − k)/Σ_{j>k}|g_j|; k is the smallest number for which no such p_j exceeds 1,
+    and it grows with T."""
     k = 0
     first, second = 0.0, 0.0  # of the saturated: Σ|g_j|, Σg_j²
     for i in range(out.size):

@@ -61,10 +61,8 @@ def write_set(indices, k, out):
 
 @kernel
 def read_set(data, bit, k, dim, indices):
-    """Read T = indices.size indices below `dim` from position `bit` of `data` on. Returns where they end, or CORRUPT.
-
-    `data` uint8 has 8 bytes or more, k ≤ 31.
-    """
+    """Read T = indices.size indices below `dim` from position `bit` of `data` on. Returns where they end, or CORRUPT. `data` uint8
+    has 8 bytes or more, k ≤ 31."""
     end, after = u(bit), u(0)
     size = u(8) * u(data.size)
     mask = (u(1) << k) - u(1)

@@ -29,10 +29,8 @@ def write_signs(signs, last_bits, out):
 
 @kernel
 def read_signs(data, start, last_bits, signs):
-    """Read signs (d,) from data[start] on. Returns whether all blocks are numbers of 17 ternary digits.
-
-    `data` uint8 has 8 bytes or more, and what the signs take.
-    """
+    """Read signs (d,) from data[start] on. Returns whether all blocks are numbers of 17 ternary digits. `data` uint8 has 8 bytes or
+    more, and what the signs take."""
     bit = u(8) * u(start)
     whole = signs.size // BLOCK
     for b in range(whole):

@@ -29,9 +29,7 @@ def reaching_of_block(typing_context, v, start, threshold):
 @intrinsic
 def put_places(typing_context, byte, start, indices, n, places):
     """Write start + j for every set bit j of `byte` to `indices` from the n-th entry on; 8 entries change. Returns the new n.
-
-    AVX-512 has an instruction for this, which takes some processors tens of cycles; a table is nearly as fast, on all of them.
-    """
+    AVX-512 has an instruction for this, which takes some processors tens of cycles; a table is nearly as fast, on all of them."""
 
     def generate(context, builder, signature, arguments):
         byte, start, _, n, _ = arguments

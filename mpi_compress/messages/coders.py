@@ -31,10 +31,8 @@ _WHOLE = (int, np.integer)
 
 @dataclass(frozen=True)
 class Coder:
-    """Compresses arrays to bytes, and reads them back. It keeps no state: one coder serves all arrays, of any size.
-
-    `coder` makes one from the names that jobs use.
-    """
+    """Compresses arrays to bytes, and reads them back. It keeps no state: one coder serves all arrays, of any size. `coder` makes
+    one from the names that jobs use."""
 
     compressor: Compressor
     codec: Codec

@@ -9,11 +9,9 @@ LEAST, MOST = -1074, 1023  # the exponents of floats of 64 bits, denormals inclu
 
 @dataclass(frozen=True)
 class FloatFormat:
-    """A binary format of floats, to which values are rounded: to nearest, ties to even.
-
-    A value x with `least` ≤ |x| ≤ `largest` becomes x(1 + e), |e| ≤ u = 2^−precision; a smaller one has an error up to u·least.
-    A value that would round to infinity is refused.
-    """
+    """A binary format of floats, to which values are rounded: to nearest, ties to even. A value x with `least` ≤ |x| ≤ `largest`
+    becomes x(1 + e), |e| ≤ u = 2^−precision; a smaller one has an error up to u·least. A value that would round to infinity is
+    refused."""
 
     setting: Setting  # what jobs write
     text: str  # what messages to users say

@@ -24,11 +24,9 @@ LENGTH_BYTES = 4  # the length that precedes each message
 
 @dataclass(eq=False, slots=True)
 class Message:
-    """The bytes that master and workers exchange. No bytes at all say nothing: `SILENT`.
-
-    `content` keeps what was decoded: a sender that needs what its receiver will see, and a receiver in the same process, decode
-    once. `refusal` says, in the sender's process alone, why a message is `REFUSED`.
-    """
+    """The bytes that master and workers exchange. No bytes at all say nothing: `SILENT`. `content` keeps what was decoded: a sender
+    that needs what its receiver will see, and a receiver in the same process, decode once. `refusal` says, in the sender's process
+    alone, why a message is `REFUSED`."""
 
     data: Bytes
     content: Compressed | None = field(default=None, repr=False)

@@ -45,12 +45,10 @@ class Samples(Compressed):
 
 
 class SamplesLink(Link):
-    """A link whose messages are samples with their labels, exactly.
-
-    They are packed by rows or by columns, whichever is shorter after LZMA, the method of xz. Where many columns have no entry,
-    these are left out. Places are written as bits, or as lists where entries are few; numbers as places in a table of the distinct
-    ones, or as floats of 32 bits if those hold them all, or of 64.
-    """
+    """A link whose messages are samples with their labels, exactly. They are packed by rows or by columns, whichever is shorter
+    after LZMA, the method of xz. Where many columns have no entry, these are left out. Places are written as bits, or as lists
+    where entries are few; numbers as places in a table of the distinct ones, or as floats of 32 bits if those hold them all, or of
+    64."""
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, Samples)

@@ -62,10 +62,8 @@ class Compiling:
 
 @contextmanager
 def shown(quiet: bool) -> Iterator[None]:
-    """Stop the algorithm's clock while something is compiled within this block, and report it; then where no bytecode is kept.
-
-    It is not reported if `quiet`, or by MPI_COMPRESS_COMPILING=silent: where output is compared.
-    """
+    """Stop the algorithm's clock while something is compiled within this block, and report it; then where no bytecode is kept. It
+    is not reported if `quiet`, or by MPI_COMPRESS_COMPILING=silent: where output is compared."""
     seen = Compiling(quiet or os.environ.get("MPI_COMPRESS_COMPILING") == "silent")
     try:
         with compilations(seen.begun, seen.ended):

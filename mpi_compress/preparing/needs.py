@@ -96,11 +96,9 @@ def refuse_runs(specs: Sequence[RunSpec], of_job: Sequence[RunSpec]) -> None:
 
 
 def refusal(spec: RunSpec, shape: Shape | None) -> str:
-    """Why a run on data of this size is refused, whatever else the data are; "" if nothing is known that speaks against it.
-
-    Numbers that are far apart stand for those of the data that are not known, such as L, and for N and d where there is no shape:
-    what is refused alike with all of them does not depend on them. No data are read, and nothing is solved or compiled.
-    """
+    """Why a run on data of this size is refused, whatever else the data are; "" if nothing is known that speaks against it. Numbers
+    that are far apart stand for those of the data that are not known, such as L, and for N and d where there is no shape: what is
+    refused alike with all of them does not depend on them. No data are read, and nothing is solved or compiled."""
     spec = trials(spec)[0] if spec.tune else spec
     if isinstance(spec.loss, Model) or spec.up.compressor.needs_noise:
         return ""  # settled by the data themselves

@@ -101,10 +101,8 @@ def estimated(data: DataSet, loss: Loss | Model, n: int, each: bool) -> Smoothne
 
 
 def steepest_change(f: Objective, x: Vector) -> float:
-    """The largest ‖∇f(x) − ∇f(y)‖ / ‖x − y‖ at points of gradient descent from x (d,), y near x.
-
-    At each point the direction y − x becomes the last difference of gradients, which turns it to where ∇f changes most.
-    """
+    """The largest ‖∇f(x) − ∇f(y)‖ / ‖x − y‖ at points of gradient descent from x (d,), y near x. At each point the direction y − x
+    becomes the last difference of gradients, which turns it to where ∇f changes most."""
     x, largest = x.copy(), 0.0
     u = np.random.default_rng(0).standard_normal(x.size)
     for _ in range(_POINTS):

@@ -70,10 +70,8 @@ def dense_hessian(f: Objective, curvature: Vector) -> Vector:
 
 
 def smoothness_diagonal(f: Objective) -> Vector:
-    """A diagonal (d,) above L_i = weight · s AᵀA + µI, s the curvature that the loss states: D_j = weight · s Σ |a_j| ‖a‖₁ + µ.
-
-    For any p_j > 0 with Σ p_j = 1, aaᵀ ⪯ diag(a_j²/p_j) by Cauchy and Schwarz; p_j = |a_j|/‖a‖₁ has the least trace.
-    """
+    """A diagonal (d,) above L_i = weight · s AᵀA + µI, s the curvature that the loss states: D_j = weight · s Σ |a_j| ‖a‖₁ + µ. For
+    any p_j > 0 with Σ p_j = 1, aaᵀ ⪯ diag(a_j²/p_j) by Cauchy and Schwarz; p_j = |a_j|/‖a‖₁ has the least trace."""
     total = np.zeros(f.dim)
     for _, a in _blocks(f.rows):
         sizes = abs(a)

@@ -58,11 +58,8 @@ def _write(texts: Mapping[str, bytes], target: Path) -> None:
 
 def unpack(file: Path, folder: Path, job: str = "") -> Path:
     """Unpack a zip of `archive` into a new folder, once all its bytes have been compared with their checksums; the job's file, of
-    several jobs that of this name.
-
-    UserError: it is no such zip, it is damaged, or larger than an archive is, it lacks a job or results, one of which cannot be
-    read, or the folder has something else.
-    """
+    several jobs that of this name. UserError: it is no such zip, it is damaged, or larger than an archive is, it lacks a job or
+    results, one of which cannot be read, or the folder has something else."""
     try:
         with zipfile.ZipFile(file) as packed:
             places = _looked_at(file, packed, folder)

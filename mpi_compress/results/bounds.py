@@ -41,10 +41,8 @@ def columns(run: Result) -> Mapping[str, NDArray]:
 
 
 def growth(run: Result) -> NDArray:
-    """The ρ that the weak growth condition (AIADE §5) needs at each row: (1/n) Σ E‖g_i‖² / 2L(f − f*), L the largest L_i.
-
-    NaN where f − f* is lost in rounding, or where the algorithm has no use for L_i or f* is not known.
-    """
+    """The ρ that the weak growth condition (AIADE §5) needs at each row: (1/n) Σ E‖g_i‖² / 2L(f − f*), L the largest L_i. NaN where
+    f − f* is lost in rounding, or where the algorithm has no use for L_i or f* is not known."""
     gap = run.trace["suboptimality"]
     known = gap > 1e-12 * abs(run.attrs["f_star"])
     moment = run.theory["variance"] + run.trace["grad_norm"] ** 2

@@ -141,10 +141,8 @@ def _job(result: Path, out: Path) -> str:
 
 
 def move(job: str, to: str, out: Path) -> int:
-    """Move the results of a job to another name, as its file was moved; the number of results.
-
-    UserError: there are none, the name is no folder's, one is there already, or one is being written.
-    """
+    """Move the results of a job to another name, as its file was moved; the number of results. UserError: there are none, the name
+    is no folder's, one is there already, or one is being written."""
     target = PurePath(to)
     if not target.parts or target.is_absolute() or ".." in target.parts:
         raise UserError(f"{to}: should name a job, such as sweep or sweep/steps")

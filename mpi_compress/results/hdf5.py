@@ -54,10 +54,8 @@ def _with_groups() -> Any:
 
 
 def arrays(group: Any, most: int) -> dict[str, NDArray[Any]]:
-    """The arrays of a group's datasets by their names; none of None.
-
-    Refused: a dataset is larger than `most`, the bytes that the file can hold, or the group or a dataset leads to another file.
-    """
+    """The arrays of a group's datasets by their names; none of None. Refused: a dataset is larger than `most`, the bytes that the
+    file can hold, or the group or a dataset leads to another file."""
     return {name: array(group, name, most) for name in group or ()}
 
 

@@ -46,10 +46,8 @@ def bits_a_second(run: Run) -> float:
 
 
 class Live:
-    """Runs that may be under way at this moment.
-
-    `find` gives the files of their results by now, with their labels, "" where the file says it; `part_of` them may exist instead.
-    """
+    """Runs that may be under way at this moment. `find` gives the files of their results by now, with their labels, "" where the
+    file says it; `part_of` them may exist instead."""
 
     def __init__(self, find: Callable[[], Mapping[Path, str]]):
         self._find = find

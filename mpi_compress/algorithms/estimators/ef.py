@@ -24,10 +24,8 @@ from mpi_compress.messages.kinds import Compressed, Vector
 
 @dataclass
 class Regime:
-    """ACCORDION's schedule, by what every node knows: in a critical regime k_max coordinates are sent, else k_min.
-
-    Agarwal, Wang, Lee, Venkataraman, Papailiopoulos (2021).
-    """
+    """ACCORDION's schedule, by what every node knows: in a critical regime k_max coordinates are sent, else k_min. Agarwal, Wang,
+    Lee, Venkataraman, Papailiopoulos (2021)."""
 
     accumulated: Vector  # (d,) Σ of the mean gradients that were heard in this epoch
     before: float = 0.0  # its norm at the last test

@@ -42,10 +42,8 @@ class Compressor(Part, ABC):
         remembers something from one message to the next defines `start`, and `compress(v, t, state)`."""
 
     def start(self, dim: int) -> Any:
-        """What a node's compressor remembers before its first message: arrays, lists, a dict or a dataclass of them.
-
-        `compress` gets it, and changes it in place. Each worker has its own, and so has the master; checkpoints save it.
-        """
+        """What a node's compressor remembers before its first message: arrays, lists, a dict or a dataclass of them. `compress`
+        gets it, and changes it in place. Each worker has its own, and so has the master; checkpoints save it."""
         return None
 
     def applied(self, v: Vector, t: Round) -> Compressed:
@@ -101,10 +99,8 @@ class Compressor(Part, ABC):
         return self
 
     def delta(self, dim: int) -> float | None:
-        """δ with ‖v − C(v)‖² ≤ (1 − δ)‖v‖² for every v (in the mean, where C is random); None: not contractive.
-
-        An unbiased C with ω < 1 is contractive with δ = 1 − ω.
-        """
+        """δ with ‖v − C(v)‖² ≤ (1 − δ)‖v‖² for every v (in the mean, where C is random); None: not contractive. An unbiased C with
+        ω < 1 is contractive with δ = 1 − ω."""
         ω = self.omega(dim)
         return None if ω is None or ω >= 1 else 1.0 - ω
 

@@ -78,10 +78,8 @@ class SignSparse(Compressed):
 
 @dataclass(frozen=True, eq=False)
 class Hybrid(Compressed):
-    """s coordinates with their values, and r other coordinates ±magnitude (GSpar §2.3: Q_A and Q_B).
-
-    Paper bits, b = FPP: min(s(b + log2 d) + r·log2 d + b, s·b + 2d + b), GSpar §2.3, which omits the r sign bits.
-    """
+    """s coordinates with their values, and r other coordinates ±magnitude (GSpar §2.3: Q_A and Q_B). Paper bits, b = FPP:
+    min(s(b + log2 d) + r·log2 d + b, s·b + 2d + b), GSpar §2.3, which omits the r sign bits."""
 
     floats = ("values", "magnitude")
     dim: int

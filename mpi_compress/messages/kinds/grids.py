@@ -149,12 +149,10 @@ class Grid(Integral):
 
 @dataclass(frozen=True, eq=False)
 class Levels(Grid):
-    """v_j = scales[⌊j / bucket⌋]·levels[j]: integers on a grid for each bucket of coordinates (QSGD sends ‖v‖/s as scale).
-
-    Paper bits: 32 for each scale + the Elias code of the levels, the shorter of the two of QSGD's paper (Alistarh et al. 2017,
-    §3.2 and its appendix): omega code of the gap to each nonzero level, its sign, omega code of its size; or for every
-    coordinate its sign and the omega code of its size + 1.
-    """
+    """v_j = scales[⌊j / bucket⌋]·levels[j]: integers on a grid for each bucket of coordinates (QSGD sends ‖v‖/s as scale). Paper
+    bits: 32 for each scale + the Elias code of the levels, the shorter of the two of QSGD's paper (Alistarh et al. 2017, §3.2 and
+    its appendix): omega code of the gap to each nonzero level, its sign, omega code of its size; or for every coordinate its sign
+    and the omega code of its size + 1."""
 
     numbers, floats, bucket_name, layouts = "levels", ("scales",), "bucket", ("entropy",)
     levels: NDArray[np.signedinteger]  # (d,), int8 or int32

@@ -103,10 +103,8 @@ class _Point:
 
 
 def _interior_point(f: Objective) -> tuple[Vector, Vector]:
-    """x (d,) and α (N,) by Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992), until rounding stops it.
-
-    A step solves (µI + BᵀΘB) dx = −µx + Bᵀ(α + Θρ) for Θ = 1/(s/α + ξ/β); the other parts follow from dx.
-    """
+    """x (d,) and α (N,) by Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992), until rounding stops it. A step solves
+    (µI + BᵀΘB) dx = −µx + Bᵀ(α + Θρ) for Θ = 1/(s/α + ξ/β); the other parts follow from dx."""
     n, cap = len(f.rows), f.weight
     p = _Point(np.zeros(f.dim), np.full(n, cap / 2), np.full(n, cap / 2), np.ones(n), np.ones(n))
     for _ in range(_INTERIOR_STEPS):

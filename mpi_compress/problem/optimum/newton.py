@@ -29,11 +29,8 @@ _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no lo
 
 
 def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
-    """x* and f*, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
-
-    The accuracy is the square of the Newton decrement, twice f(x) − f* where f is quadratic. On an exponential tail, as where x
-    separates the rows and µ = 0, f* = 0 is not attained.
-    """
+    """x* and f*, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it. The accuracy is the square of the Newton decrement, twice
+    f(x) − f* where f is quadratic. On an exponential tail, as where x separates the rows and µ = 0, f* = 0 is not attained."""
     x = np.zeros(f.dim)
     first = norm(f.value_and_gradient(x)[1])
     newton = _Newton(f)
@@ -102,10 +99,8 @@ def _near(f: Objective, first: float, end: float, tell: Tell) -> Vector:
 def _search(
     f: Objective, x: Vector, step: Vector, value: float, size: float, decrement: float
 ) -> tuple[Vector, float, Vector] | None:
-    """The next x (d,) with f and ∇f there; None if no part of the step is progress.
-
-    The step is halved until f falls enough or, once f has stopped falling because of rounding, until ‖∇f‖ does.
-    """
+    """The next x (d,) with f and ∇f there; None if no part of the step is progress. The step is halved until f falls enough or,
+    once f has stopped falling because of rounding, until ‖∇f‖ does."""
     rounding = 8 * EPS * abs(value)
     t = 1.0
     while t > _SHORTEST:
