@@ -6,10 +6,13 @@ bits are their median: of a method whose rounds differ this is the usual round.
 """
 
 import math
+import sys
 import time
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,7 @@ from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.parts import Lies
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Ending, Stop
+from mpi_compress.messages.costs import costs as cost_models
 from mpi_compress.messages.kinds import Dense
 from mpi_compress.messages.link import Message
 from mpi_compress.messages.mean import Averager
@@ -231,3 +235,28 @@ def _merging(dim: int) -> float:
         PartialSum.of(averager, [own, PartialSum.read(message, dim)])
         took.append(time.perf_counter() - start)
     return float(np.quantile(took, _UNDISTURBED))
+
+
+@dataclass(frozen=True)
+class LinkCosts:
+    """A link in seconds and bits, as the model takes it."""
+
+    c0: float = 0.0  # seconds of a message
+    c1: float = 0.0  # seconds a bit
+    message: float = 0.0  # seconds of the processor for a message: where many meet, it takes them in turn
+
+    @classmethod
+    def of(cls, file: Path) -> "LinkCosts":
+        """The affine model of a table that `calibrate` wrote; UserError if it is none."""
+        table = cost_models.build({"name": "table", "file": str(file)}, "--link")
+        known = tomllib.loads(file.read_text(encoding="utf-8")).get("compute", {})
+        message: Any = known.get("message", 0.0) if isinstance(known, Mapping) else None
+        is_number = isinstance(message, int | float) and not isinstance(message, bool)
+        if not is_number or not 0 <= message <= sys.float_info.max:
+            raise UserError(f"--link: file = '{file}': compute.message should be a time in seconds, 0 or more")
+        c0 = float(table.cost(0.0))
+        return cls(c0, float(table.cost(1e9) - c0) / 1e9, float(message))
+
+    def port(self, ranks: int, up: float, down: float) -> float:
+        """Seconds in which one rank gets so many bits from others, together, and sends `down` bits to each of them."""
+        return 2.0 * self.c0 + self.c1 * (up + ranks * down) + 2.0 * self.message * (ranks - 1) if ranks else 0.0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks._parts import PartCosts, PartTimer
+from benchmarks._parts import LinkCosts, PartCosts, PartTimer
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.tables import comma_separated
@@ -23,7 +23,6 @@ from mpi_compress.exchange.base import block, group_levels
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.tree import Tree
-from mpi_compress.planning.links import LinkCosts
 
 Way = Literal["star", "allgather", "tree"]
 WAYS: tuple[Way, ...] = ("star", "allgather", "tree")

@@ -3,9 +3,7 @@
 CAT's experiment 1: measure, fit, then tune for the link by `[cost] model = "table"`.
 """
 
-import sys
 import time
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
@@ -19,7 +17,6 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.messages.costs import costs as cost_models
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.losses import losses
@@ -64,31 +61,6 @@ class LinkTimes:
         points = {"bits": self.bits.tolist(), "seconds": self.seconds.tolist(), "spread": self.spread.tolist()}
         outliers = {"bits": [b for b, _ in self.outliers], "seconds": [s for _, s in self.outliers]}
         return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, **compute, "points": points, "outliers": outliers})
-
-
-@dataclass(frozen=True)
-class LinkCosts:
-    """A link in seconds and bits, as `benchmarks.scale` takes it."""
-
-    c0: float = 0.0  # seconds of a message
-    c1: float = 0.0  # seconds a bit
-    message: float = 0.0  # seconds of the processor for a message: where many meet, it takes them in turn
-
-    @classmethod
-    def of(cls, file: Path) -> "LinkCosts":
-        """The affine model of a table that `calibrate` wrote; UserError if it is none."""
-        table = cost_models.build({"name": "table", "file": str(file)}, "--link")
-        known = tomllib.loads(file.read_text(encoding="utf-8")).get("compute", {})
-        message: Any = known.get("message", 0.0) if isinstance(known, Mapping) else None
-        is_number = isinstance(message, int | float) and not isinstance(message, bool)
-        if not is_number or not 0 <= message <= sys.float_info.max:
-            raise UserError(f"--link: file = '{file}': compute.message should be a time in seconds, 0 or more")
-        c0 = float(table.cost(0.0))
-        return cls(c0, float(table.cost(1e9) - c0) / 1e9, float(message))
-
-    def port(self, ranks: int, up: float, down: float) -> float:
-        """Seconds in which one rank gets so many bits from others, together, and sends `down` bits to each of them."""
-        return 2.0 * self.c0 + self.c1 * (up + ranks * down) + 2.0 * self.message * (ranks - 1) if ranks else 0.0
 
 
 def measure(ranks: Ranks, repeats: int, largest: float) -> LinkTimes | None:
