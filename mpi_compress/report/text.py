@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -16,27 +17,8 @@ from mpi_compress.evidence.sentences import Sentence, scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.figures import plotting as figures
 
-PAPERS = {
-    "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning "
-    "(AAAI 2021), arXiv:2003.06377",
-    "GSpar": "Wangni, Wang, Liu, Zhang: Gradient Sparsification for Communication-Efficient Distributed Optimization "
-    "(NeurIPS 2018), arXiv:1710.09854",
-    "HT": "Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis: Rethinking Gradient Sparsification as Total Error Minimization "
-    "(NeurIPS 2021), arXiv:2108.00951",
-    "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
-}
-_TABLE = """One line for each figure, and the verdict on each sentence of its paper, by `mpi-compress report --table`.
-[Every case]({cases}) has its number, interval over seeds, required value and reason; `mpi-compress check JOB` prints them.
-
-- A **sentence** counts once, and holds if all of its tested **cases** (panels, data sets, targets) hold; *in part* if some do.
-- A case is judged by its median over seeds. It is *undecided* where the interval of the median (probability ≥ 0.9, from five
-  seeds on) or the grid of a tuned number leaves both possible, and *not tested* where a run was cut off before the target.
-- An **id** is a paper's short name and our number: CAT, GS (GSpar), HT and AI (AIADE) are the papers below; D is for deep networks.
-- *Substitute*: another set takes the place of the paper's. *Generated*: made as the paper or the job says.
-
-{papers}
-
-"""
+_HERE = Path(__file__).parent
+PAPERS: dict[str, str] = tomllib.loads((_HERE / "papers.toml").read_text(encoding="utf-8"))
 STAND_IN = ", a stand-in for "  # how results name a substitute data set
 _ARXIV = re.compile(r"arXiv:(\S+)")
 _GALLERY = "Each figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`."
@@ -84,7 +66,7 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
         rows = [[s.ids, _short(s), jobs_of, s.verdict] for s, jobs_of in zip(sentences, where, strict=True)]
         parts[GROUPS[group]] = markdown(("id", "sentence", "jobs", "verdict"), rows)
     papers = "\n".join(f"- {key}: {words}" for key, words in PAPERS.items() if any(group_of(o) == key for o in found))
-    above = _TABLE.format(cases=cases, papers=_ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", papers))
+    above = (_HERE / "figures.md").read_text(encoding="utf-8").format(cases=cases, papers=_ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", papers))
     return above + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
 
 
