@@ -8,10 +8,11 @@ from mpi_compress.job.loading import load_job
 
 
 def act(options: Namespace) -> int:
+    parameters = key_values(options.parameters)
     if options.job is None:
-        found = findings_by_name(options.name, key_values(options.parameters))
+        found = findings_by_name(options.name, parameters, options.theorem)
     else:
-        found = findings_in_job(options.name, load_job(options.job), key_values(options.parameters))
+        found = findings_in_job(options.name, load_job(options.job), parameters, options.theorem)
     for where, findings in found.items():
         print(f"{options.name}, {where}:")
         print(*(f"  {each}{f' [{each.by}]' * options.verbose}" for each in findings), sep="\n")

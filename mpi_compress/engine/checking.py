@@ -13,6 +13,7 @@ from mpi_compress.guard.checks import Subject, everything
 from mpi_compress.guard.findings import Finding
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.guard.testing import findings
+from mpi_compress.guard.theorem import theorem as of_theorem
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.compressors import Compressor
@@ -24,14 +25,23 @@ from mpi_compress.problem.models import Model
 _ROWS = 200  # of a job's data, at most, on which a model is checked
 _COORDINATES = 4_000_000  # of all workers, up to which a method's rounds are compared
 
+Found = dict[str, list[Finding]]
 
-def findings_by_name(name: str, parameters: Mapping[str, Any]) -> dict[str, list[Finding]]:
-    """What checks find of every part of a name, by its kind; UserError if there is none."""
+
+def findings_by_name(name: str, parameters: Mapping[str, Any], theorem: bool = False) -> Found:
+    """What checks find of every part of a name, by its kind, or what is found of its `theorem`; UserError if there is none."""
     known = [r for r in registries if name in r] or [r for r in registries if r.knows(name)]
     if not known:
         here = nearest(name, {each for registry in registries for each in registry}, "part")
         raise UserError(f"{here}; --job JOB knows those of its plugins, too")
-    return {registry.kind: findings(_built(registry, name, parameters)) for registry in known}
+    return {registry.kind: _asked(_built(registry, name, parameters), theorem) for registry in known}
+
+
+def _asked(part: Any, theorem: bool) -> list[Finding]:
+    """What checks find of a part by itself, or of its theorem."""
+    if theorem and not isinstance(part, Method):
+        raise UserError(f"--theorem: {part.name} is no method, and V is a method's")
+    return [*of_theorem(part)] if theorem else findings(part)
 
 
 def _built(registry: Registry[Any], name: str, parameters: Mapping[str, Any]) -> Any:
@@ -41,11 +51,12 @@ def _built(registry: Registry[Any], name: str, parameters: Mapping[str, Any]) ->
     return checked_at(name, lambda: usual(registry[name]))
 
 
-def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = None) -> dict[str, list[Finding]]:
+def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = None, theorem: bool = False) -> Found:
     """What checks find of every part of a name in a job's runs, as they have it, by the run.
 
     Args:
         parameters: of a part of the job's plugins that no run has; it is checked by itself.
+        theorem: True: what is found of the theorem of a method.
 
     Raises:
         UserError: neither a run nor a plugin has such a part; all that plugins have are named.
@@ -56,13 +67,13 @@ def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = 
         for part in (each for each in _parts_of(spec) if each.name == name):
             if part not in seen:
                 seen.append(part)
-                found[f"{spec.label} ({type(part).__name__})"] = _in_run(part, spec)
+                found[f"{spec.label} ({type(part).__name__})"] = _asked(part, theorem) if theorem else _in_run(part, spec)
     if found and parameters:
         raise UserError(f"{name}: its parameters are those of the job's runs; leave {', '.join(parameters)} out")
-    return found or _of_plugins(name, job, parameters or {})
+    return found or _of_plugins(name, job, parameters or {}, theorem)
 
 
-def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any]) -> dict[str, list[Finding]]:
+def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any], theorem: bool) -> Found:
     """What checks find of a part that plugins define and no run has."""
     plugins = {each for spec in job.runs for each in spec.written.get("plugins", [])}
     parts = parts_of_plugins(plugins, job.runs[0].folder)
@@ -72,7 +83,7 @@ def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any]) -> dict[str,
         own = [f"{each} ({kind})" for kind, members in parts.items() for each in sorted(members)]
         told = f"; its plugins have {', '.join(own)}" if own else ""
         raise UserError(nearest(name, has, "part in this job") + told)
-    return {f"no run has it ({r[name].__name__})": findings(_built(r, name, parameters)) for r in known}
+    return {f"no run has it ({r[name].__name__})": _asked(_built(r, name, parameters), theorem) for r in known}
 
 
 def _parts_of(spec: RunSpec) -> list[Any]:

@@ -115,7 +115,7 @@ def _of_rounds(method: Method, fs: Mapping[int, Objective], x0: Vector, what: st
 
 def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool) -> Notes:
     stages = [*STAGES]
-    play, notes = _Rounds(method, fs, x0, apart), dict[Key, Any]()
+    play, notes = Rounds(method, fs, x0, apart), dict[Key, Any]()
     for k in range(_ROUNDS):
         try:
             found = play.round(k)
@@ -127,11 +127,11 @@ def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool
     return notes
 
 
-class _Rounds:
+class Rounds:
     """Rounds of a method. Workers share one node; or, `apart`, each and the master has its own, and the last worker comes first."""
 
-    def __init__(self, method: Any, fs: Mapping[int, Objective], x0: Vector, apart: bool):
-        self.method, self.fs, self.streams = method, fs, Streams(SEED)
+    def __init__(self, method: Any, fs: Mapping[int, Objective], x0: Vector, apart: bool, seed: int = SEED):
+        self.method, self.fs, self.streams = method, fs, Streams(seed)
         self.homes: list[list[int]] = [[], *([i] for i in sorted(fs, reverse=True))] if apart else [[*fs]]
         self.nodes = [method.start(x0.copy()) for _ in self.homes]
         self.workers = {i: method.start_worker(node, fs[i]) for node, home in self._hosts() for i in home}
@@ -143,8 +143,8 @@ class _Rounds:
     def _hosts(self) -> Iterator[tuple[Any, list[int]]]:
         return zip(self.nodes, self.homes, strict=True)
 
-    def round(self, k: int) -> dict[tuple[str, int], Any]:
-        """Run a round: its messages, and the states after it."""
+    def play(self, k: int) -> tuple[Mapping[int, Message], Sequence[Message]]:
+        """Run a round: the messages of workers, and the master's."""
         method, sent = self.method, {i: message for node, home in self._hosts() for i, message in self._sent(node, home, k)}
         uplink, downlink = method.uplink(self.nodes[0], k), method.downlink(self.nodes[0], k)
         ups = [uplink.unpack(Message(sent[i].data)) for i in self.fs]
@@ -156,6 +156,11 @@ class _Rounds:
             for i in home:
                 method.worker_hears(node, self.workers[i], heard[i % len(heard)], t.to(i))
             method.all_hear(node, Dense(method.point(self.master)) if method.answers_each else heard[0], t)
+        return sent, answers
+
+    def round(self, k: int) -> dict[tuple[str, int], Any]:
+        """Run a round: its messages, and the states after it."""
+        sent, answers = self.play(k)
         return {
             **{("message", i): sent[i].data for i in self.fs},
             **{("answer", i): message.data for i, message in enumerate(answers)},

@@ -1,0 +1,182 @@
+"""V falls on random problems as each theorem says; wrong methods are caught by V alone; a user's own method gets the same."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from helpers.running import command
+
+from mpi_compress.algorithms import error_memory, parts, tight
+from mpi_compress.algorithms.contract import algorithms
+from mpi_compress.algorithms.estimators import diana, ef21, marina
+from mpi_compress.algorithms.theorem import stated
+from mpi_compress.core.expressions import evaluate
+from mpi_compress.guard.theorem import theorem
+
+STATING = ("diana", "ef", "ef21", "gd", "marina", "page")
+
+
+def test_these_methods_state_v_and_no_method_inherits_it_with_other_lines():
+    def states(name):
+        part = algorithms[name](**({"deadline": 1.0} if name == "kimad" else {}))
+        return stated(part)
+
+    assert sorted(filter(states, algorithms)) == sorted(STATING)
+
+
+@pytest.mark.parametrize("name", STATING)
+def test_v_falls_as_the_theorem_says(name):
+    (found,) = theorem(algorithms[name](), problems=6)
+    assert found.holds, found.text
+
+
+def with_original(owner, name, change):
+    """A function in the place of a class's: `change` gets the original first."""
+    original = getattr(owner, name)
+    return owner, name, lambda *given: change(original, *given)
+
+
+def forgotten(original, self, sent):
+    """The error is not taken over."""
+    before = self.e.copy()
+    original(self, sent)
+    self.e[:] = before
+
+
+def opposite(original, self, sent):
+    original(self, sent)
+    self.e *= -1.0
+
+
+def unlearnt(original, self, node, worker, f, t):
+    before = worker.g.copy()
+    message = original(self, node, worker, f, t)
+    worker.g[:] = before
+    return message
+
+
+def learnt_twice(original, self, node, worker, f, t):
+    before = worker.h.copy()
+    message = original(self, node, worker, f, t)
+    worker.h += worker.h - before
+    return message
+
+
+def stale(original, self, node, worker, f, t):
+    before = worker.before.copy()
+    message = original(self, node, worker, f, t)
+    worker.before[:] = before
+    return message
+
+
+def own_coin(original, self, node, worker, f, t):
+    g, Δ = f.gradient(node.x).copy(), -f.gradient(node.known.before)
+    return self.uplink(node, t.k).pack(g if t.rng.random() < float(self.p) else g + Δ, t)
+
+
+def own_rows(original, self, node, worker, f, t):
+    if node.known.full:
+        return original(self, node, worker, f, t)
+    one, other = t.rng.integers(len(f.rows), size=(2, 1)).astype(np.uint64)
+    g = f.gradient(node.x, one).copy()
+    return self.uplink(node, t.k).pack(g - f.gradient(node.known.before, other), t)
+
+
+MUTANTS = {
+    "gd, step × 2.5": ("gd", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, 2.5 * γ))),
+    "gd, n forgotten": ("gd", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, γ * s.method.setting.n))),
+    "ef, sign of e": ("ef", with_original(error_memory.ErrorMemory, "take_out", opposite)),
+    "ef, nothing taken out of e": ("ef", with_original(error_memory.ErrorMemory, "take_out", forgotten)),
+    "ef21, memory not updated": ("ef21", with_original(ef21.EF21, "worker_sends", unlearnt)),
+    "diana, n forgotten": ("diana", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, γ * s.method.setting.n))),
+    "diana, α doubled": ("diana", with_original(diana.DIANA, "worker_sends", learnt_twice)),
+    "marina, stale gradients": ("marina", with_original(marina.MARINA, "worker_sends", stale)),
+    "page, coin not shared": ("page", with_original(marina.PAGE, "worker_sends", own_coin)),
+    "page, rows not shared": ("page", with_original(marina.PAGE, "worker_sends", own_rows)),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_method_is_caught_within_50_rounds_by_v_alone(mutant, monkeypatch):
+    name, change = MUTANTS[mutant]
+    monkeypatch.setattr(*change)
+    (found,) = theorem(algorithms[name](), problems=14, rounds=50)
+    assert not found.holds, found.text
+
+
+OWN = """
+from dataclasses import dataclass
+
+import numpy as np
+
+import mpi_compress as mc
+
+
+@mc.algorithms.register("heavy")
+@dataclass(frozen=True)
+class Heavy(mc.Estimator):
+    step: mc.Step = "1/L"  # γ
+    rate = "1 - step*mu"
+
+    def worker_sends(self, node, worker, f, t):
+        return self.up.pack(f.gradient(node.x), t)
+
+    def lyapunov(self, node, workers, master, known):
+        return known.gap
+"""
+
+
+def test_a_method_of_ones_own_gets_the_same_by_two_functions(tmp_path):
+    (tmp_path / "heavy.py").write_text(OWN)
+    job = """plugins = ["heavy"]
+    data = { generator = "gspar", samples = 40, dim = 8 }
+    objective = { mu = "1e-2 L" }
+    stop = { rounds = 5 }
+    log = { theory = true }
+    run = [{ label = "heavy", algorithm = { name = "heavy" } }]"""
+    (tmp_path / "own.toml").write_text(job)
+    right = command("check-part", "heavy", "--theorem", "--job", tmp_path / "own.toml")
+    assert (right.returncode, right.stdout.count("holds  theorem: ")) == (0, 1), right.stdout + right.stderr
+    ran = command("run", tmp_path / "own.toml", "--out", tmp_path, "--quiet")
+    assert ran.returncode == 0, ran.stderr
+    (file,) = tmp_path.rglob("heavy*.h5")
+    assert "lyapunov  worst factor of a round 0." in command("show", file).stdout
+    (tmp_path / "heavy.py").write_text(OWN.replace("step*mu", "2.5*step*mu"))
+    wrong = command("check-part", "heavy", "--theorem", "--job", tmp_path / "own.toml")
+    assert (wrong.returncode, wrong.stdout.count("WRONG  theorem: V goes to ")) == (1, 1), wrong.stdout + wrong.stderr
+
+
+def test_what_has_no_v_is_refused_in_one_line():
+    refused = command("check-part", "sgd", "--theorem")
+    assert (refused.returncode, refused.stdout.splitlines()[1:]) == (
+        1, ["  WRONG  theorem: sgd states no V: lyapunov and rate do (docs/own-algorithm.md)"]
+    )  # fmt: skip
+    assert command("check-part", "top-k", "--theorem").returncode == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("PEPit") is None, reason="pip install 'mpi-compress[theorems]'")
+@pytest.mark.parametrize(("name", "lost"), [("gd", 0.0), ("ef", 0.25), ("ef21", 0.25), ("ef21", 0.6)])
+def test_the_tight_factor_is_pepits_worst_case(name, lost):
+    from PEPit import PEP
+    from PEPit.functions import SmoothStronglyConvexFunction
+
+    L, mu, ε, s, problem = 1.0, 0.1, lost, np.sqrt(lost), PEP()
+    f = problem.declare_function(SmoothStronglyConvexFunction, L=L, mu=mu)
+    best, x, η = f.stationary_point(), problem.set_initial_point(), evaluate(tight.STEP, {"L_mean": L, "mu": mu, "delta": 1 - ε})
+    if name == "gd":
+        before, after = (x - best) ** 2, (x - η * f.gradient(x) - best) ** 2
+    elif name == "ef":
+        e, q = problem.set_initial_point(), problem.set_initial_point()  # e⁺ is q
+        p = e + η * f.gradient(x)
+        problem.add_constraint(q**2 <= ε * p**2)
+        before, after = (x - best - e) ** 2 + e**2 / s, (x - best - p) ** 2 + q**2 / s
+    else:
+        g, q = problem.set_initial_point(), problem.set_initial_point()
+        new = f.gradient(x - η * g)
+        problem.add_constraint(q**2 <= ε * (new - g) ** 2)
+        old = f.gradient(x)
+        before, after = (g - old) ** 2 + s * old**2, q**2 + s * new**2
+    problem.set_initial_condition(before <= 1)
+    problem.set_performance_metric(after)
+    assert problem.solve(verbose=0) == pytest.approx(tight.factor(L, mu, ε), rel=1e-3)
