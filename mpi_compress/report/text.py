@@ -66,7 +66,8 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
         rows = [[s.ids, _short(s), jobs_of, s.verdict] for s, jobs_of in zip(sentences, where, strict=True)]
         parts[GROUPS[group]] = markdown(("id", "sentence", "jobs", "verdict"), rows)
     papers = "\n".join(f"- {key}: {words}" for key, words in PAPERS.items() if any(group_of(o) == key for o in found))
-    above = (_HERE / "figures.md").read_text(encoding="utf-8").format(cases=cases, papers=_ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", papers))
+    papers = _ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", papers)
+    above = (_HERE / "figures.md").read_text(encoding="utf-8").format(cases=cases, papers=papers)
     return above + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
 
 

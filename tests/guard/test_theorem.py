@@ -13,7 +13,7 @@ from mpi_compress.algorithms.theorem import stated
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.guard.theorem import theorem
 
-STATING = ("diana", "ef", "ef21", "gd", "marina", "page")
+STATING = ("diana", "ef", "ef21", "gd", "marina", "page", "scaffnew")
 
 
 def test_these_methods_state_v_and_no_method_inherits_it_with_other_lines():

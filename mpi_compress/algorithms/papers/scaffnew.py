@@ -1,11 +1,14 @@
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, WHOLE_GRADIENTS, exact_up
+from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, exact_up
+from mpi_compress.algorithms.theorem import WITHIN, constants
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
+from mpi_compress.kernels.vectors import squared_norm
 
 
 @dataclass
@@ -45,6 +48,21 @@ class Scaffnew(Algorithm):
     keeps_rest = True
     step: Step = theory  # γ, the step size of local steps
     p: Expression = "sqrt(mu/L_max)"  # p, the probability of an exchange after a local step; with 1 it is gradient descent
+
+    theorem_needs = (WITHIN, OPTIMUM)
+
+    def rate(self, t: Round) -> float:
+        """1 − min{γµ, p²} for each local step of the round: Theorem 3.6."""
+        γ, µ, p = constants(self, "step", "mu", "p")
+        return float((1 - min(γ * µ, p**2)) ** local_steps(p, t))
+
+    def lyapunov_terms(self, node: Any, worker: Worker, f: Any) -> Sequence[float]:
+        return (squared_norm(worker.h - f.at_optimum),)
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + (γ/p)² (1/n) Σ‖h_i − ∇f_i(x*)‖²: Theorem 3.6, at an exchange, where all x_i are x."""
+        γ, p = constants(self, "step", "p")
+        return float(known.distance2() + (γ / p) ** 2 * workers[0])
 
     def check(self) -> None:
         check_coin(self.p)
