@@ -1,5 +1,6 @@
 """Methods that are products of parts with files of their own: each states its parts, its theoretical step size, and its paper."""
 
+import math
 from dataclasses import field
 from typing import Any, Literal
 
@@ -9,11 +10,14 @@ from mpi_compress.algorithms.estimators.diana import DIANA
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.estimators.ef21 import EF21
 from mpi_compress.algorithms.estimators.gd import GD
-from mpi_compress.algorithms.needs import EXACT_DOWN, HOMOGENEOUS_UP, WHOLE_GRADIENTS, exact_up
+from mpi_compress.algorithms.needs import EXACT_DOWN, HOMOGENEOUS_UP, ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, exact_up
+from mpi_compress.algorithms.parts import dense
 from mpi_compress.algorithms.steps import Step
+from mpi_compress.algorithms.theorem import OWN_MOMENTUM, OWN_PARTS, WITHIN, constants
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.fields import AtLeastOne, Decay, Positive
 from mpi_compress.core.streams import Round
+from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.problem.objective import Objective
 
 
@@ -32,6 +36,14 @@ class Nesterov(GD):
     paper = "Nesterov 2004, 2.2.9"
     partial_mean = ""
     momentum: Expression | None = None  # τ, the momentum; left out: (√L − √µ)/(√L + √µ), and k/(k + 3) where µ = 0
+    theorem_needs = (*GD.theorem_needs, OWN_MOMENTUM, WITHIN)
+    rate = "1 - sqrt(mu/L)"
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f(x) − f* + (µ/2)‖z − x*‖², z = x + (1 + √(L/µ))(y − x): Nesterov (2004), Theorem 2.2.3, by its estimate sequence."""
+        L, µ = constants(self, "L", "mu")
+        z = known.x + (1 + math.sqrt(L / µ)) * (node.moved.y - known.x)
+        return float(known.gap + µ / 2 * known.distance2(z))
 
 
 @algorithms.register("adam")
@@ -97,6 +109,13 @@ class GDByEF21P(GD):
     needs = (WHOLE_GRADIENTS, exact_up("ef21-p sends whole gradients up: leave [up] out, or use ef21-p-diana"))
     theory = "delta_down/(16*L)"
     step: Step = "theory"  # γ, the step size
+    theorem_needs = (ONE_STEP_SIZE, OWN_PARTS, OPTIMUM, WITHIN)
+    rate = "max(1 - step*mu/2, 1 - delta_down/3)"
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + ‖w − x‖² for convex f and γ ≤ δ/(16L): derived here; 1 − γµ/2 is the paper's."""
+        x = dense(master.moved.x)
+        return float(known.distance2(x) + squared_norm(known.x - x))
 
 
 @algorithms.register("ef21-p-diana")

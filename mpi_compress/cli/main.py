@@ -9,6 +9,7 @@ import sys
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import mpi_compress as mc
@@ -19,14 +20,7 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.shipped import shipped
 from mpi_compress.core.terminal import BOLD, RED, coloured, room, say, wrapped
 
-_FIRST = (
-    "",
-    "To begin:",
-    "  mpi-compress new first        then `cd first` and `mpi-compress run job.toml`",
-    "  mpi-compress list jobs        the papers' jobs: `mpi-compress run cat/fig1`",
-    "  mpi-compress COMMAND --help   what a command takes",
-    f"Documentation: {shipped('docs') / 'tutorial.md'}, and the pages beside it",
-)
+_FIRST = Path(__file__).with_name("begin.txt").read_text("utf-8").replace("DOCS", str(shipped("docs"))).splitlines()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -25,11 +25,7 @@ from mpi_compress.algorithms.tuning.search import falling as known_of
 from mpi_compress.job.loading import parse_job
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
-from mpi_compress.messages.costs.affine import Affine
-from mpi_compress.messages.costs.ieee802154 import IEEE802154
-from mpi_compress.messages.costs.packet import Packet
-from mpi_compress.messages.costs.payload import Payload
-from mpi_compress.messages.costs.udp_ethernet import UDPEthernet
+from mpi_compress.messages.costs.formulas import IEEE802154, Affine, Packet, Payload, UDPEthernet
 from mpi_compress.messages.kinds import index_bits
 from mpi_compress.messages.link import Link
 

@@ -21,10 +21,7 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import Sized
-from mpi_compress.messages.costs.affine import Affine
-from mpi_compress.messages.costs.payload import Payload
-from mpi_compress.messages.costs.udp_ethernet import UDPEthernet
-from mpi_compress.messages.costs.wire import Wire
+from mpi_compress.messages.costs.formulas import Affine, Payload, UDPEthernet, Wire
 from mpi_compress.messages.kinds import Sparse, WithSize, index_bits
 from mpi_compress.messages.link import Link, Message
 

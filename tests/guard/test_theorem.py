@@ -9,11 +9,14 @@ from helpers.running import command
 from mpi_compress.algorithms import error_memory, parts, tight
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators import diana, ef21, marina
+from mpi_compress.algorithms.papers import iade, scaffnew
 from mpi_compress.algorithms.theorem import stated
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.guard.theorem import theorem
 
-STATING = ("diana", "ef", "ef21", "gd", "marina", "page", "scaffnew")
+STATING = (
+    "aiade", "diana", "dqgd", "ef", "ef21", "ef21-p", "gd", "iade", "marina", "nesterov", "page", "rand-diana", "scaffnew",
+)  # fmt: skip
 
 
 def test_these_methods_state_v_and_no_method_inherits_it_with_other_lines():
@@ -82,17 +85,24 @@ def own_rows(original, self, node, worker, f, t):
     return self.uplink(node, t.k).pack(g - f.gradient(node.known.before, other), t)
 
 
+def without_p(original, self, node, worker, down, t):
+    before = worker.h.copy()
+    original(self, node, worker, down, t)
+    worker.h += (worker.h - before) * (1 / float(self.p) - 1)
+
+
 MUTANTS = {
     "gd, step × 2.5": ("gd", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, 2.5 * γ))),
     "gd, n forgotten": ("gd", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, γ * s.method.setting.n))),
     "ef, sign of e": ("ef", with_original(error_memory.ErrorMemory, "take_out", opposite)),
     "ef, nothing taken out of e": ("ef", with_original(error_memory.ErrorMemory, "take_out", forgotten)),
     "ef21, memory not updated": ("ef21", with_original(ef21.EF21, "worker_sends", unlearnt)),
-    "diana, n forgotten": ("diana", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, γ * s.method.setting.n))),
     "diana, α doubled": ("diana", with_original(diana.DIANA, "worker_sends", learnt_twice)),
     "marina, stale gradients": ("marina", with_original(marina.MARINA, "worker_sends", stale)),
     "page, coin not shared": ("page", with_original(marina.PAGE, "worker_sends", own_coin)),
     "page, rows not shared": ("page", with_original(marina.PAGE, "worker_sends", own_rows)),
+    "scaffnew, p forgotten": ("scaffnew", with_original(scaffnew.Scaffnew, "worker_hears", without_p)),
+    "iade, coarse": ("iade", with_original(iade.IADE, "sigma", lambda f, s, k: 4 * f(s, k))),
 }
 
 

@@ -3,8 +3,9 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.estimators.diana import Memory, Worker
-from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
+from mpi_compress.algorithms.estimators.diana import DIANA, Memory, Worker
+from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, UNBIASED_UP, WHOLE_GRADIENTS
+from mpi_compress.algorithms.theorem import PLAIN, WITHIN, constants
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Pair, Vector, no_coordinates
 from mpi_compress.messages.several import PairLink, RefreshLink, means_of_pairs
@@ -33,6 +34,9 @@ class RandDIANA(Estimator):
     theory_is_convex = True
     step: Step = theory  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability that a worker sends its difference whole, too, and renews h_i
+    theorem_needs = (*PLAIN, OPTIMUM, WITHIN)
+    rate = "max(1 - step*mu, 1 - p/2)"
+    lyapunov_terms = DIANA.lyapunov_terms
     fixed_budget = None
     needs_each = True  # each has two vectors
 
@@ -42,6 +46,11 @@ class RandDIANA(Estimator):
     def downlink(self, node: Any, k: int) -> Link:
         link = super().downlink(node, k)
         return PairLink(link) if self.by.everyone_remembers else link
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(np): as DIANA's."""
+        γ, ω, n, p = constants(self, "step", "omega", "n", "p")
+        return float(known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0])
 
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(np.zeros_like(x0))

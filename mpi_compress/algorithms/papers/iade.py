@@ -5,8 +5,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.double_encoding import LATTICE, DoubleEncoding, Master, Node, check_rate, note_round, square, xi
-from mpi_compress.algorithms.needs import EXACT_DOWN, Need
+from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, Need
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Round, Sampling, Vector, algorithms
+from mpi_compress.kernels.vectors import norm
+
+PROVED = Need(lambda m: m.proved, "the theorem of {name} does not cover this step")
 
 
 @algorithms.register("iade")
@@ -41,6 +44,17 @@ class IADE(DoubleEncoding):
         super().check()
         check_rate(self.c1, self.c, "1 − ηµ")
 
+    theorem_needs: ClassVar[Sequence[Need]] = (OPTIMUM, PROVED)
+
+    def lyapunov_terms(self, node: Any, worker: Any, f: Any) -> Sequence[Vector]:
+        return (worker.g,)
+
+    def lyapunov(self, node: Node, workers: Any, master: Any, known: Any) -> float:
+        """max{‖x − x*‖, D c'^k, D‖v − ∇f(x⁻)‖/s}, D = ηsc'/(c' − c), which falls by c' (`rate`): Theorem 3.1 by its Lemma 7.1."""
+        D, k = self.η * self.s * self.c1 / (self.c1 - self.c), node.past.k
+        gap = norm(node.v - workers[0]) / self.s if k else 0.0
+        return max(math.sqrt(known.distance2()), D * self.c1**k, D * gap)
+
     def budget(self, k: int) -> float:
         return self.s * self.c1 ** (k + 1)
 
@@ -73,6 +87,7 @@ class DQGD(IADE):
 
     paper = "DQGD, AIADE's rival"
     needs = (*IADE.needs, EXACT_DOWN, DOWN_OF_32)
+    lyapunov = IADE.lyapunov
     keeps_rest = True
     links: ClassVar[Mapping[str, Any]] = {"up": LATTICE}
 
@@ -162,6 +177,16 @@ class AIADE(DoubleEncoding):
     """
 
     paper = "AIADE, Algorithm 2"
+
+    theorem_needs = (OPTIMUM, PROVED)
+    lyapunov_terms = IADE.lyapunov_terms
+    rate = 1.0
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """max{1, ‖x − x*‖ and ‖v − ∇f(y⁻)‖ over their bounds}, which stays 1: Theorem 4.1 has no factor of a round."""
+        k = node.past.k
+        gap = norm(node.v - workers[0]) / self.budget(k - 1) if k else 0.0
+        return max(1.0, math.sqrt(known.distance2()) / self.bound(k, node.past.start), gap)
 
     def check(self) -> None:
         super().check()

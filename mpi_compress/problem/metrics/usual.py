@@ -1,8 +1,42 @@
+"""Metrics of a point and of its test set."""
+
+import math
+
 import numpy as np
 
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
+from mpi_compress.problem.metrics.base import HeldOut, Metric, ProblemView, metrics
+
+
+@metrics.register("nonzeros")
+class Nonzeros(Metric):
+    """The number of coordinates of x that are not 0."""
+
+    def value(self, x: Vector, problem: ProblemView) -> float:
+        return float(np.count_nonzero(x))
+
+
+@metrics.register("accuracy")
+class Accuracy(Metric):
+    """The share of training samples whose label is the class that x predicts, as `test_accuracy` has it on a test set."""
+
+    def value(self, x: Vector, problem: ProblemView) -> float:
+        found = HeldOut(problem.rows, problem.loss).columns(x)
+        if "test_accuracy" not in found:
+            raise ValueError("the labels are no classes, so there is no accuracy")
+        return found["test_accuracy"]
+
+
+@metrics.register("perplexity")
+class Perplexity(Metric):
+    """exp(test_loss), of rows that no worker holds: for a model whose loss is the mean −log of the words' probabilities."""
+
+    def value(self, x: Vector, problem: ProblemView) -> float:
+        if problem.held_out is None:
+            raise ValueError('perplexity is of a test set, and the job has none: [data] test = "…"')
+        loss = problem.held_out.columns(x)["test_loss"]
+        return math.exp(loss) if loss < 700 else math.inf
 
 
 @metrics.register("hit-rate")

@@ -1,0 +1,79 @@
+"""Penalties that are sums over coordinates or groups of them."""
+
+import numpy as np
+
+from mpi_compress.core.fields import AtLeastOne
+from mpi_compress.core.registry import fact
+from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.penalties.base import Penalty, penalties
+
+
+@penalties.register("l1")
+class L1(Penalty):
+    """Lasso: Tibshirani (1996); its prox is soft thresholding."""
+
+    formula = "λ ‖x‖₁"
+
+    def value(self, x: Vector) -> float:
+        return self.λ * float(np.sum(np.abs(x)))
+
+    def prox(self, x: Vector, γ: float) -> Vector:
+        return np.sign(x) * np.maximum(np.abs(x) - γ * self.λ, 0.0)
+
+
+@penalties.register("l2")
+class L2(Penalty):
+    """Ridge: the same as mu = weight."""
+
+    formula = "(λ/2) ‖x‖²"
+    curvature = 1.0
+
+    @fact
+    def mu(self) -> float:
+        return self.λ
+
+    def value(self, x: Vector) -> float:
+        return 0.5 * self.λ * squared_norm(x)
+
+    def gradient(self, x: Vector) -> Vector:
+        return self.λ * x
+
+
+@penalties.register("ratio")
+class Ratio(Penalty):
+    """The nonconvex penalty of the EF21, MARINA and DASHA papers; its second derivatives are within [−λ/2, 2λ]."""
+
+    formula = "λ Σ x_j² / (1 + x_j²)"
+    curvature = 2.0
+    lowest = -0.5
+
+    def value(self, x: Vector) -> float:
+        return self.λ * float(np.sum(np.square(x / np.hypot(1.0, x))))
+
+    def gradient(self, x: Vector) -> Vector:
+        shorter = 1.0 / np.hypot(1.0, x)
+        return 2.0 * self.λ * (x * shorter) * shorter**3
+
+
+@penalties.register("group")
+class Group(Penalty):
+    """Group lasso: Yuan and Lin (2006); each group is `size` coordinates in a row, the last one what is left."""
+
+    formula = "λ Σ_g √|g| ‖x_g‖"
+    size: AtLeastOne = 10  # coordinates of a group
+
+    def value(self, x: Vector) -> float:
+        norms, roots = self._groups(x)
+        return self.λ * float(np.sum(roots * norms))
+
+    def prox(self, x: Vector, γ: float) -> Vector:
+        norms, roots = self._groups(x)
+        cut = γ * self.λ * roots
+        kept = np.where(norms > cut, 1.0 - cut / np.where(norms > cut, norms, 1.0), 0.0)
+        return x * np.repeat(kept, self.size)[: x.size]
+
+    def _groups(self, x: Vector) -> tuple[Vector, Vector]:
+        """‖x_g‖ and √|g| of every group."""
+        starts = np.arange(0, x.size, self.size)
+        return np.sqrt(np.add.reduceat(x * x, starts)), np.sqrt(np.diff(np.append(starts, x.size)))
