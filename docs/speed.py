@@ -1,4 +1,4 @@
-"""The page docs/speed.md: what `python -m benchmarks losses script layouts growth` finds on this machine; python docs/speed.py > docs/speed.md
+"""The page docs/speed.md: what `python -m benchmarks losses limits script layouts growth` finds on this machine; python docs/speed.py > docs/speed.md
 
 Start it in the repository's folder, with MPI_COMPRESS_DATA naming the folder of the published sets.
 """
@@ -10,7 +10,7 @@ from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import growth, layouts, losses, script
+from benchmarks import growth, layouts, limits, losses, script
 
 PAGE = """# Speed
 
@@ -34,7 +34,7 @@ What makes the pass fast changes no bit of a result, and the order of additions 
 def main() -> None:
     print(PAGE, flush=True)
     play(losses)
-    for title, module in (("Beside a script", script), ("Ranks and cores", layouts), ("Growth with n and d", growth)):
+    for title, module in (("Limits", limits), ("Beside a script", script), ("Ranks and cores", layouts), ("Growth with n and d", growth)):
         print(f"\n## {title}\n\n{module.__doc__}", flush=True)
         play(module)
 
