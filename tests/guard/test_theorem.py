@@ -15,7 +15,7 @@ from mpi_compress.core.expressions import evaluate
 from mpi_compress.guard.theorem import theorem
 
 STATING = (
-    "aiade", "diana", "dqgd", "ef", "ef21", "ef21-p", "gd", "iade", "marina", "nesterov", "page", "rand-diana", "scaffnew",
+    "aiade", "cat", "diana", "dqgd", "ef", "ef21", "ef21-p", "gd", "iade", "marina", "nesterov", "page", "rand-diana", "scaffnew",
 )  # fmt: skip
 
 

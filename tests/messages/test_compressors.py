@@ -23,7 +23,7 @@ from mpi_compress.messages.compressors.pattern import Pattern
 from mpi_compress.messages.compressors.perm_k import PermK
 from mpi_compress.messages.compressors.random_k import RandomK
 from mpi_compress.messages.compressors.rounding import Rounding
-from mpi_compress.messages.compressors.sq import SQ
+from mpi_compress.messages.compressors.signs import SQ
 from mpi_compress.messages.compressors.top_k import TopK
 from mpi_compress.messages.compressors.unisp import UniSp
 from mpi_compress.messages.kinds import Sparse

@@ -1,11 +1,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mpi_compress.algorithms.estimators.gd import GD
+from mpi_compress.algorithms.needs import Need
+from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WHOLE
 from mpi_compress.algorithms.tuning.schemes import SCHEMES, Budget, Scheme, Tuning, check_budget
 from mpi_compress.algorithms.tuning.sizes import sizes_of
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector, algorithms
@@ -17,6 +19,12 @@ from mpi_compress.messages.costs import Clocked
 @dataclass
 class Worker:
     budget: float = np.nan  # T of the last round, or the size s
+
+
+LEMMA = Need(
+    lambda m: m.setting.n == 1 and m.up.compressor.name == "top-k" and m.is_lemma_step,
+    "V of {name} is that of one worker, top-k and the step 1/L",
+)
 
 
 @algorithms.register("cat")
@@ -51,6 +59,14 @@ class CAT(GD):
     partial_mean = ""
     logs = ("budget",)
     budget: Budget = "cat"  # T, or the size s: tuned, by Alistarh's rule for S+Q, or a number
+
+    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, WHOLE, F_STAR, LEMMA)
+
+    rate = "1 - mu/(L*d)"
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f*, which falls by 1 − α(T)µ/L where f is µ-PŁ (CAT's Lemma 1); α(T) is at least T/d, and T at least 1."""
+        return float(known.gap)
 
     @cached_property
     def tuning(self) -> Tuning:

@@ -1,4 +1,4 @@
-"""What byzantine workers send in place of the truth. One file, one attack."""
+"""What byzantine workers send in place of the truth."""
 
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.attacks.base import Attack, Byzantine, attacks

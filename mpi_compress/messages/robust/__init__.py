@@ -1,4 +1,4 @@
-"""Robust means: what a master takes in place of the mean where some workers may be byzantine. One file, one mean."""
+"""Robust means: what a master takes in place of the mean where some workers may be byzantine."""
 
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.robust.base import RobustMean, robust_means

@@ -1,5 +1,8 @@
+"""Attacks of workers that know all honest messages."""
+
 from statistics import NormalDist
 
+from mpi_compress.core.fields import Positive
 from mpi_compress.messages.attacks.base import Attack, Vectors, attacks
 from mpi_compress.messages.kinds import Vector
 
@@ -23,3 +26,15 @@ class ALIE(Attack):
     def knowing(self, honest: Vectors, f: int) -> Vector:
         z = NormalDist().inv_cdf(self.share(len(honest) + f, f)) if self.z is None else self.z
         return honest.mean(axis=0) - z * honest.std(axis=0)
+
+
+@attacks.register("ipm")
+class IPM(Attack):
+    """−εµ, µ the mean of the honest vectors: inner product manipulation."""
+
+    epsilon: Positive = 0.1  # ε
+    paper = "Xie, Koyejo, Gupta (UAI 2019); not checked against the paper"
+    knows_all = True
+
+    def knowing(self, honest: Vectors, f: int) -> Vector:
+        return -self.epsilon * honest.mean(axis=0)
