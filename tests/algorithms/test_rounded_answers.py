@@ -21,13 +21,13 @@ EXACT = {  # they come down to 1e-10 with answers of any floats
     "clag": (TOP, {}), "compressed-scaffnew": (NONE, {}), "dasha": (RANDOM, {"step": "4 theory"}), "dasha-page": (RANDOM, {"batch": 6, "step": "6 theory"}),
     "dasha-pp": (RANDOM, {"step": "4 theory"}), "diana": (RANDOM, {}), "diana-plus": (RANDOM, {}), "econtrol": (TOP, {"step": "0.1/L"}), "ef-bv": (TOP, {}),
     "ef-gdstar": (TOP, {}), "ef21": (TOP, {}), "ef21-sgdm": (TOP, {"step": "0.1/L"}), "ef21-w": (TOP, {}), "fednl": (TOP, {}), "fednl-pp": (TOP, {}), "gd": (NONE, {}),
-    "kimad": ({"name": "top-k"}, {"deadline": 300}), "lag": (NONE, {}), "locodl": (RANDOM, {}), "marina": (RANDOM, {}), "marina-pp": (RANDOM, {}), "nesterov": (NONE, {}), "page": (RANDOM, {"batch": 6}),
+    "kimad": ({"name": "top-k"}, {"deadline": 300}), "lag": (NONE, {}), "laq": (NONE, {}), "locodl": (RANDOM, {}), "marina": (RANDOM, {}), "marina-pp": (RANDOM, {}), "nesterov": (NONE, {}), "page": (RANDOM, {"batch": 6}),
     "rand-diana": (RANDOM, {}), "scaffnew": (NONE, {}), "ship-data": (NONE, {}),
 }  # fmt: skip
 WITHOUT_BF16 = {"aiade": "lattice with floats of 16 bits", "dqgd": "none to messages down in 16 bits", "iade": "lattice with floats of 16 bits"}
 WITH_A_FLOOR = {  # of another kind: errors of minibatches, of workers' compression, or of local steps; or a compressor down is meant
     "adam", "cat", "dasha-mvr", "double-squeeze", "ef", "ef21-p", "ef21-p-diana", "iade-sgd", "local-sgd", "marina-p", "power-sgd", "sgd", "svrg",
-    "async-sgd",
+    "async-sgd", "cafe", "ef21-norm", "sparse-loco",
 }  # fmt: skip
 
 

@@ -119,9 +119,11 @@ def test_contractive_compressors_lose_at_most_their_stated_share(spec, v):
     C = fitting(spec, v.size)
     if C is None:
         return
-    lost = losses(C, v, DRAWS // 4 if isinstance(C, RandomK) else 1)
+    few = losses(C, v, 8)
+    lost = few[:1] if np.array_equal(few, np.tile(few[0], (8, 1))) else losses(C, v, DRAWS // 4)  # in the mean, where it draws
     squares = np.sum(lost**2, axis=1)
     slack = 5 * np.std(squares) / np.sqrt(squares.size)
+    slack += v.size * (2.0**-1074 / np.max(np.abs(v), initial=1e-323)) ** 2 * (1 + 1e-9)  # floats below 2⁻¹⁰²² have this distance
     assert np.mean(squares) <= (1 - C.delta(v.size) + 1e-28) * relative_norm(v) ** 2 * (1 + 1e-12) + slack  # 1e-28: rounding
 
 

@@ -96,8 +96,8 @@ class CorrelatedDithering(Dithering, Dealt):
 class Uniform(Dithering):
     """Each coordinate to the nearest of the 2s + 1 multiples of max|v_j|/s, without chance.
 
-    Contractive with δ = 4s²/(4s² + d − 1): the largest coordinate is exact, and no other is wrong by more than it is, or than half
-    a level. LAQ's own levels leave 0 out.
+    Contractive with δ = 4s²/(4s² + d − 1): the largest coordinate is exact (above 2⁻¹⁰²²), and no other is wrong by more than it
+    is, or than half a level. LAQ's own levels leave 0 out.
     """
 
     p: float = field(default=inf, init=False)
