@@ -34,6 +34,7 @@ def findings_by_name(name: str, parameters: Mapping[str, Any], theorem: bool = F
     if not known:
         here = nearest(name, {each for registry in registries for each in registry}, "part")
         raise UserError(f"{here}; --job JOB knows those of its plugins, too")
+    known = [r for r in known if theorem and issubclass(r[name], Method)] or known  # a server may have a method's name
     return {registry.kind: _asked(_built(registry, name, parameters), theorem) for registry in known}
 
 
@@ -64,7 +65,7 @@ def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = 
     found: dict[str, list[Finding]] = {}
     seen: list[Any] = []
     for spec in job.runs:
-        for part in (each for each in _parts_of(spec) if each.name == name):
+        for part in (each for each in _parts_of(spec) if each.name == name and isinstance(each, Method if theorem else object)):
             if part not in seen:
                 seen.append(part)
                 found[f"{spec.label} ({type(part).__name__})"] = _asked(part, theorem) if theorem else _in_run(part, spec)

@@ -12,7 +12,9 @@ from mpi_compress.algorithms.estimators import diana, ef21, marina
 from mpi_compress.algorithms.papers import iade, scaffnew
 from mpi_compress.algorithms.theorem import stated
 from mpi_compress.core.expressions import evaluate
+from mpi_compress.engine.checking import findings_by_name, findings_in_job
 from mpi_compress.guard.theorem import theorem
+from mpi_compress.job.loading import load_job
 
 STATING = (
     "aiade", "cat", "diana", "dqgd", "ef", "ef21", "ef21-p", "gd", "iade", "marina", "nesterov", "page", "rand-diana", "scaffnew",
@@ -190,3 +192,10 @@ def test_the_tight_factor_is_pepits_worst_case(name, lost):
     problem.set_initial_condition(before <= 1)
     problem.set_performance_metric(after)
     assert problem.solve(verbose=0) == pytest.approx(tight.factor(L, mu, ε), rel=1e-3)
+
+
+def test_a_server_of_a_method_s_name_has_no_theorem(tmp_path):
+    (tmp_path / "job.toml").write_text('data = { generator = "gspar" }\nobjective = { mu = "1e-2 L" }\nstop = { rounds = 1 }\nalgorithm = { name = "nesterov" }\n')
+    for found in (findings_by_name("nesterov", {}, True), findings_in_job("nesterov", load_job(tmp_path / "job.toml"), {}, True)):
+        ((each,),) = found.values()
+        assert each.holds
