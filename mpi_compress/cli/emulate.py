@@ -48,7 +48,7 @@ def act(options: Namespace) -> int:
 def _link(text: str) -> tuple[float, float]:
     """The delay in ms and the rate in Mbit/s of "5 ms, 1 Gbit/s"."""
     try:
-        delay, rate = text.split(",")
+        delay, _, rate = text.partition(",")
         return 1e3 * seconds(delay), bits_per_second(rate.strip()) / 1e6
     except ValueError as error:
         raise UserError(f'--link {text}: a delay and a bandwidth are required, such as "5 ms, 1 Gbit/s" ({error})') from None

@@ -127,7 +127,7 @@ def _by_target(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
             for place, share in [*places]:
                 if not searches[i].can_be_prepared(place, trying.how, problems):
                     places.remove((place, share))
-                    searches[i].played[place, share] = trials.NEVER
+                    searches[i].ran[place, share] = trials.NEVER
         found = trying.results({i: searches[i].trials(places) for i, places in asked.items()}, specs)
         for i, runs in found.items():
             searches[i].note(asked[i], runs)
@@ -139,7 +139,7 @@ class _Search:
     """The search for one run's value. What was tried is known at rank 0."""
 
     spec: RunSpec
-    played: dict[tuple[int, float], Rank] = field(default_factory=dict)  # by place in the grid, and share of the run's length
+    ran: dict[tuple[int, float], Rank] = field(default_factory=dict)  # by place in the grid, and share of the run's length
 
     def __post_init__(self) -> None:
         self.table = tune_of(self.spec)
@@ -147,11 +147,11 @@ class _Search:
 
     def wanted(self) -> list[tuple[int, float]]:
         """What is to run next, by place and share; places without a value are noted as such."""
-        while places := trials.wanted(self.count, self.is_ordered, self.played):
+        while places := trials.wanted(self.count, self.is_ordered, self.ran):
             none = [place for place in places if self.table.beyond(place[0]) is None]
             if not none:
                 break
-            self.played.update(dict.fromkeys(none, trials.NEVER))
+            self.ran.update(dict.fromkeys(none, trials.NEVER))
         return places
 
     def can_be_prepared(self, place: int, how: How, problems: dict[str, Problem]) -> bool:
@@ -172,9 +172,9 @@ class _Search:
         each, problems = len(runs) // len(places) if places else 0, len(self.table.settings)
         for number, place in enumerate(places):
             outcomes = [self._outcome(run) for run in runs[number * each : (number + 1) * each]]
-            self.played[place] = rank = trials.rank_of([took for took, _ in outcomes], [merit for _, merit in outcomes], problems)
+            self.ran[place] = rank = trials.rank_of([took for took, _ in outcomes], [merit for _, merit in outcomes], problems)
             if self.table.on is not None and not rank.missed:  # what it paid is the same in longer trials
-                self.played |= {(place[0], stage.share): rank for stage in trials.stages_of(self.count) if stage.share > place[1]}
+                self.ran |= {(place[0], stage.share): rank for stage in trials.stages_of(self.count) if stage.share > place[1]}
 
     def _outcome(self, run: Run) -> tuple[float, float]:
         """What a trial paid to the target, infinite if it was missed; and how near it came, infinite if it ended badly."""
@@ -191,12 +191,12 @@ class _Search:
     def found(self) -> Mapping[str, Any]:
         """The value that won, what was tried, and whether a better one may lie beyond."""
         table, target = self.table, self.table.target
-        won = trials.answer(self.count, self.is_ordered, self.played)
+        won = trials.answer(self.count, self.is_ordered, self.ran)
         if won is None or target is None:
             below = ", and no higher than it starts" if table.descends else ""
             raise UserError(f"{self.spec.where}tune: no value of {table.known_as} gives a run that ends at a finite loss{below}")
-        longest = {place: max(share for own, share in self.played if own == place) for place, _ in sorted(self.played)}
-        tried = {place: self.played[place, share] for place, share in longest.items() if table.beyond(place) is not None}
+        longest = {place: max(share for own, share in self.ran if own == place) for place, _ in sorted(self.ran)}
+        tried = {place: self.ran[place, share] for place, share in longest.items() if table.beyond(place) is not None}
         sign = -1.0 if target.rising else 1.0
         return {
             "parameter": table.known_as, "value": table.beyond(won.place), "settled": won.settled,

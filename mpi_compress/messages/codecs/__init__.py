@@ -1,4 +1,4 @@
-"""Codecs: compressed vectors → bytes and back, exactly. One file, one codec."""
+"""Codecs: compressed vectors → bytes and back, exactly."""
 
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.codecs.base import Codec, codecs

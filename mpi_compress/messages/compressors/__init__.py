@@ -1,4 +1,4 @@
-"""Compressors: a vector → fewer numbers, the mathematics without the bits. One file, one compressor."""
+"""Compressors: a vector → fewer numbers, the mathematics without the bits."""
 
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.compressors.base import Compressor, compressors

@@ -1,4 +1,4 @@
-"""Cost models: the cost of one message as a function of its payload in bits (CAT, 'Communication Cost'). One file, one model."""
+"""Cost models: the cost of one message as a function of its payload in bits (CAT, 'Communication Cost')."""
 
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.costs.base import Clocked, CostModel, at_moment, costs

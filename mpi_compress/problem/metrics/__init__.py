@@ -1,4 +1,4 @@
-"""Metrics: numbers of a point that a job adds to its trace. One file, one metric."""
+"""Metrics: numbers of a point that a job adds to its trace."""
 
 from mpi_compress.core.registry import import_all
 from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
