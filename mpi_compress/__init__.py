@@ -2,7 +2,6 @@
 
 import ast
 import os
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,22 +10,14 @@ from typing import Any
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")  # one thread a rank, set before NumPy is imported: more would change bits
 
-_FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams",
-           "testing": "guard.testing"}  # fmt: skip
-"""Modules under other names: those that they had before, which users' parts may still import, and `mc.testing`."""
 _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
-_MODULES = {"algorithms": "mpi_compress.algorithms", "datasets": "mpi_compress.problem.datasets"} | {
+_MODULES = {
     name.asname: str(each.module) for each in _STUB if isinstance(each, ast.ImportFrom) for name in each.names if name.asname
-}
+} | {
+    "algorithms": "mpi_compress.algorithms", "datasets": "mpi_compress.problem.datasets", "testing": "mpi_compress.guard.testing",
+}  # fmt: skip
 """The module that a name stands for, or that defines it, by the stub of type checkers; imported when it is first used."""
 __all__ = sorted({*_MODULES, "__version__"})
-
-
-class _Former(ModuleType):
-    """A module under another name."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(f"mpi_compress.{_FORMER[self.__name__.rpartition('.')[2]]}"), name)
 
 
 class _Problem(ModuleType):
@@ -37,9 +28,6 @@ class _Problem(ModuleType):
 
 
 import_module("mpi_compress.problem").__class__ = _Problem
-
-for _name in _FORMER:
-    sys.modules[f"mpi_compress.{_name}"] = globals()[_name] = _Former(f"mpi_compress.{_name}")
 
 
 def __getattr__(name: str) -> Any:

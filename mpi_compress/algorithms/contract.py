@@ -112,7 +112,7 @@ class Method(Linked, Foretold, Proved, ABC):
         check_needs(bound)
         bound.check()
         nearest = next(name for cls in type(self).__mro__ for name in ("log", "logged", "logs", "worker_logs") if name in vars(cls))
-        return bound.bound_to(log=Log.of(bound) if nearest in ("logs", "worker_logs") else bound.logged())
+        return bound.bound_to(log=Log(bound.logs, bound.worker_logs) if nearest in ("logs", "worker_logs") else bound.logged())
 
     def settled(self, setting: Setting) -> Self:
         """This method with what follows from the setting and from its parameters; nothing is checked yet."""
@@ -144,7 +144,7 @@ class Method(Linked, Foretold, Proved, ABC):
 
     def logged(self) -> Log:
         """What a bound method logs: its `log`, or `logs` by `worker_logs`."""
-        return Log.of(self) if self.log is None else self.log
+        return Log(self.logs, self.worker_logs) if self.log is None else self.log
 
     def worker_logs(self, worker: Any) -> Sequence[float]:
         """One number for each of `logs`."""

@@ -15,27 +15,6 @@ from mpi_compress.messages.link import ChoosingLink, Link
 PartialMean = Literal["", "over all", "over participants"]
 
 
-FORMER = {
-    ("within", 2): "bind(self, setting): return super().bind(setting)",
-    ("begin", 2): "settled(self, setting): return super().settled(setting).bound_to(name=value, …)",
-    ("joined", 3): "bind(self, method): return super().bind(method)",
-    ("wrap", 2): "verbs(self, m): return {verb: function, …}",
-}
-"""Verbs of earlier versions, by name and number of arguments, and what is written in their place."""
-
-
-class Refuses:
-    """A contract that refuses classes with verbs of earlier versions."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        for (verb, arguments), now in FORMER.items():
-            code = getattr(vars(cls).get(verb), "__code__", None)
-            if code is not None and code.co_argcount == arguments:
-                where = f"{code.co_filename}, line {code.co_firstlineno}"
-                raise TypeError(f"{cls.__name__}.{verb} is called by nothing, as a part is never written to; write {now} ({where})")
-
-
 @dataclass(frozen=True)
 class Log:
     """Columns that a method adds to the trace, at logged rounds: from numbers of each worker, or from a vector of each."""
@@ -46,14 +25,8 @@ class Log:
     vector: Callable[[Any], Vector | None] = lambda worker: None  # (d,) of a worker
     of_mean: Callable[[Vector, Any], Mapping[str, float]] = lambda mean, node: {}  # of /trace, from its mean, at rank 0
 
-    @classmethod
-    def of(cls, method: Any) -> "Log":
-        """What a method's class says by `logs` and `worker_logs`, and one of an earlier version by verbs for the other three."""
-        former = {"of_means": "trace_logs", "vector": "worker_vector", "of_mean": "mean_logs"}
-        return cls(method.logs, method.worker_logs, **{of: getattr(method, v) for of, v in former.items() if hasattr(method, v)})
 
-
-class Linked(Refuses):
+class Linked:
     """The links of a method's messages, and how many workers a round needs. A run's `up` and `down` are the defaults."""
 
     up: Any

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import Average, Method
-from mpi_compress.algorithms.hooks import Refuses
 from mpi_compress.algorithms.needs import EXACT_DOWN, Need
 from mpi_compress.algorithms.steps import Decreasing, formulas_of, names_of, step_at, values_of
 from mpi_compress.core.registry import Part, Registry
@@ -76,7 +75,7 @@ class Node:
         return self.moved.point
 
 
-class Bindable(Refuses):
+class Bindable:
     """What a server and a downlink have in common: they are declared by themselves, and bound to a method in a run."""
 
     paper: ClassVar[str] = ""

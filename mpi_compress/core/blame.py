@@ -3,12 +3,9 @@
 import inspect
 import linecache
 import os
-import re
 import site
-import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,34 +59,3 @@ def is_ours(part: Any) -> bool:
 def is_users_file(file: str) -> bool:
     """True for a file that is none of this package, of Python's, or installed."""
     return not file.startswith((_PACKAGE, *_INSTALLED))
-
-
-_MERGED = {
-    "AddsUp": "mpi_compress.Estimator with adds_up = True",
-    "Descent": "mpi_compress.Estimator, with step, batch and what else the class declares",
-}
-"""Bases that are part of another class now."""
-
-
-def moved(error: BaseException, source: str) -> str:
-    """The rest of an error line: where what a plugin wants of this package in its line `source` is now; "" if nothing is known of
-    it."""
-    package = Path(_PACKAGE).name
-    if package not in str(error):
-        return ""
-    wanted = re.findall(r"\w+", source.partition(" import ")[2]) or re.findall(r"(\w+)'", str(error))[-1:]
-    places = {name: [f"{package}.{name}"] if name in sys.modules[package].__all__ else [*_definitions(name)] for name in wanted}
-    places |= {name: [now] for name, now in _MERGED.items() if name in wanted}
-    now = [" or ".join(found) for found in places.values() if 0 < len(found) <= 3]
-    return f"; now it is {' and '.join(now)}" if now else ""
-
-
-def _definitions(name: str) -> Iterator[str]:
-    """The dotted names of a module, and of classes, functions and constants, of this package."""
-    defined = re.compile(rf"^(?:class|def) {name}\b|^{name}\b.* = ", re.MULTILINE)
-    for file in sorted(Path(_PACKAGE).rglob("*.py")):
-        module = ".".join(file.relative_to(Path(_PACKAGE).parent).with_suffix("").parts).removesuffix(".__init__")
-        if module.endswith(f".{name}"):
-            yield module
-        elif defined.search(file.read_text(encoding="utf-8")):
-            yield f"{module}.{name}"

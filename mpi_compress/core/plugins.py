@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from mpi_compress.core import installed
-from mpi_compress.core.blame import is_users_file, moved, place_in_part
+from mpi_compress.core.blame import is_users_file, place_in_part
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, is_ours, registries
 
@@ -74,11 +74,10 @@ def import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None
 def _why_not(name: str, error: BaseException) -> str:
     """Why a module of users' parts could not be imported, and where it says so."""
     place = place_in_part(error)
-    now = moved(error, place.rpartition(": ")[2].rstrip(")"))
-    if isinstance(error, ModuleNotFoundError) and not now:
+    if isinstance(error, ModuleNotFoundError):
         return f"no module '{error.name}' here, beside the job, or installed{place}"
     how = "ends the program" if isinstance(error, SystemExit) else "fails"
-    return f"module '{name}' {how} on import: {type(error).__name__}: {' '.join(str(error).split())}{place}{now}"
+    return f"module '{name}' {how} on import: {type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
 def import_plugin(name: str, places: Sequence[Path]) -> None:

@@ -65,8 +65,6 @@ class PairLink(SeveralLink):
     def together(self, contents: Sequence[Compressed]) -> Pair:
         return Pair(*contents)
 
-    joined = SeveralLink.join  # the name that plugins of earlier versions call
-
     def pack_two(self, first: Vector | Compressed, second: Vector | Compressed, t: Round) -> Message:
         """Compress two vectors (dim,), in this order, and encode the results; raises OverflowError where `pack` does."""
         link = self.parts[0]

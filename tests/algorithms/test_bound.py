@@ -4,7 +4,6 @@ import copy
 
 import pytest
 from helpers.plays import bound, play, problem
-from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms, downlinks, servers
@@ -75,28 +74,7 @@ def test_columns_come_from_logs_or_from_a_component():
     class Doubled(Heights):
         log = Log(("height",), lambda worker: (3.0,), lambda means, node: {"twice": 2 * means["height"]})
 
-    class Former(Heights):
-        def trace_logs(self, means, node):
-            return {"thrice": 3 * means["height"]}
-
     of_ef = type("OfEF", (algorithms["ef"],), {"logs": ("height",), "worker_logs": Heights.worker_logs})
-    columns = [play(problem(), cls(), TOP, 1).rows[-1].trace for cls in (Heights, Doubled, Former, of_ef)]
-    names = ("height", "twice", "thrice", "height")  # the last one's class is nearer than the component of ef
-    assert [own[name] for own, name in zip(columns, names, strict=True)] == [2.0, 6.0, 6.0, 2.0]
-
-
-@pytest.mark.parametrize(
-    ("base", "verb", "arguments", "now"),
-    [
-        (mc.Algorithm, "within", "self, setting", "bind(self, setting)"),
-        (mc.Estimator, "begin", "self, numbers", "settled(self, setting)"),
-        (mc.algorithms.Server, "joined", "self, method, numbers", "bind(self, method)"),
-        (mc.algorithms.Downlink, "wrap", "self, m", "verbs(self, m)"),
-    ],
-)
-def test_a_class_of_an_earlier_version_is_told_what_to_write(base, verb, arguments, now):
-    space = {}
-    exec(f"def {verb}({arguments}): ...", space)
-    with pytest.raises(TypeError, match=naming(f"Mine.{verb} {now}")):
-        type("Mine", (base,), {verb: space[verb]})
-    assert type("Mine", (base,), {verb: lambda: None})  # a helper that has such a name alone
+    columns = [play(problem(), cls(), TOP, 1).rows[-1].trace for cls in (Heights, Doubled, of_ef)]
+    names = ("height", "twice", "height")  # the last one's class is nearer than the component of ef
+    assert [own[name] for own, name in zip(columns, names, strict=True)] == [2.0, 6.0, 2.0]

@@ -1,11 +1,12 @@
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import Average, SharedMemoryMethod, algorithms
+from mpi_compress.algorithms.hooks import Log
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Objective, Round, Sampling, Step, Vector
 from mpi_compress.exchange.host import rest
@@ -79,8 +80,9 @@ class AsyncSGD(SharedMemoryMethod):
         shared, i = worker
         return float(shared.updates[i]), float(shared.writes[i]), float(shared.retries[i])
 
-    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-        return {name: round(mean * self.setting.n) for name, mean in means.items()}
+    def logged(self) -> Log:
+        n = self.setting.n
+        return Log(self.logs, self.worker_logs, lambda means, node: {name: round(mean * n) for name, mean in means.items()})
 
     def iterate(self, node: Any) -> Vector:
         return node.x
