@@ -9,19 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy  # which loads what is used of it when it is used, and that takes a second
 from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne, NotNegative, within
-from mpi_compress.core.sums import added
 from mpi_compress.kernels.convert import unit_rows
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, generators
-
-_SPREAD = 4.0  # shape of the gamma distribution of row lengths: mean 1, standard deviation ½
 
 
 @dataclass(frozen=True)
@@ -94,23 +91,20 @@ RCV1, URL = Popularity(**_MEASURED["rcv1"]), Popularity(**_MEASURED["url"])
 
 @dataclass(frozen=True)
 class _Words(Generator):
-    """Rows whose features are as popular as was measured on rows of the real set (docs/reproduces.md), or follow Zipf's law.
-
-    measured   each feature's share of rows, the spread of samples' lengths, and which features occur together, from `real`
-    zipf       rows of unit norm; feature j is drawn with probability log((j+2)/(j+1)) / log(d+1), about 1/j
+    """Rows with each feature's share of rows, the spread of samples' lengths, and which features occur together as they were
+    measured on rows of the real set (docs/reproduces.md).
 
     A row has about `nonzeros` features in the mean. Labels are y = sign(a·w̄ − b + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1); b, about
-    the mean of a·w̄, keeps the two classes alike in size where some features are in nearly all rows, and is 0 by Zipf's law.
+    the mean of a·w̄, keeps the two classes alike in size where some features are in nearly all rows.
     """
 
     real: ClassVar[Popularity]
-    unit_rows: ClassVar[bool] = True  # by Zipf's law samples always have unit norm
+    unit_rows: ClassVar[bool] = True  # samples are scaled to unit norm
 
     samples: Samples = 2  # N, the number of samples
     dim: AtLeastOne = 1  # d, the number of features
     nonzeros: float = 1.0  # nonzeros of a sample, in the mean
     noise: NotNegative = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
-    law: Literal["measured", "zipf"] = "measured"  # how popular features are: as in samples of the real set, or by Zipf's law
 
     _ROWS = 4096  # of a chunk
 
@@ -135,54 +129,23 @@ class _Words(Generator):
 
     @abstractmethod
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
-        """A value for every drawn feature, by its rank in frequency; rows are scaled to unit norm afterwards."""
+        """A value for every drawn feature, by its rank in frequency."""
 
     def _chunk(self, rng: np.random.Generator, rows: int, w: Vector, names: NDArray[np.int64] | None) -> Chunk:
-        zipf = self.law == "zipf"
-        row, rank = np.divmod(self._drawn(rng, rows) if zipf else self._units.draw(rng, rows), self.dim)
+        row, rank = np.divmod(self._units.draw(rng, rows), self.dim)
         indptr = np.searchsorted(row, np.arange(rows + 1))
-        values = (self.values if zipf else self.measured_values)(rng, rank)
-        if zipf or self.unit_rows:
+        values = self.values(rng, rank)
+        if self.unit_rows:
             unit_rows(indptr, values)
         a = scipy.sparse.csr_matrix((values, rank if names is None else names[rank], indptr), shape=(rows, self.dim))
         a.sort_indices()
-        margins = a @ w
-        if not zipf:  # less b
-            mean_weight = float(self._units.shares @ (w if names is None else w[names])) / self.nonzeros
-            margins -= values.sum() / max(rows, 1) * mean_weight
+        mean_weight = float(self._units.shares @ (w if names is None else w[names])) / self.nonzeros
+        margins = a @ w - values.sum() / max(rows, 1) * mean_weight  # less b
         return a, np.where(margins + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
-
-    def _drawn(self, rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
-        """The features of so many rows by Zipf's law, as row · d + feature, increasing."""
-        draws = np.maximum(1, np.rint(self._draws * rng.gamma(_SPREAD, 1 / _SPREAD, rows))).astype(np.int64)
-        ranks = np.minimum((np.expm1(rng.random(draws.sum()) * np.log1p(self.dim))).astype(np.int64), self.dim - 1)
-        return np.unique(np.repeat(np.arange(rows), draws) * self.dim + ranks)
-
-    @abstractmethod
-    def measured_values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
-        """`values`, where features are as popular as was measured."""
 
     @cached_property
     def _units(self) -> Units:
         return self.real.units(self.dim, self.nonzeros)
-
-    @cached_property
-    def _chances(self) -> Vector:
-        return np.diff(np.log1p(np.arange(self.dim + 1.0))) / np.log1p(self.dim)
-
-    @cached_property
-    def _draws(self) -> float:
-        """Draws a row that give `nonzeros` different features in the mean."""
-        stay = np.log1p(-np.minimum(self._chances, 1 - 1e-12))
-        spread = scipy.stats.gamma.ppf((np.arange(8) + 0.5) / 8, _SPREAD, scale=1 / _SPREAD)
-
-        def excess(draws: float) -> float:
-            return added(float(-np.expm1(draws * s * stay).sum()) for s in spread) / spread.size - self.nonzeros
-
-        upper = self.nonzeros
-        while excess(upper) < 0:
-            upper *= 2
-        return float(scipy.optimize.brentq(excess, 0, upper, rtol=1e-4))
 
 
 @generators.register("rcv1-like")
@@ -199,9 +162,6 @@ class RCV1Like(_Words):
         return rng.permutation(self.dim)
 
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
-        return (1.0 + rng.exponential(0.5, ranks.size)) * -np.log(self._chances[ranks])
-
-    def measured_values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
         return (1.0 + rng.exponential(0.5, ranks.size)) * (1.0 - np.log(self._units.shares[ranks]))
 
 
@@ -217,9 +177,6 @@ class URLLike(_Words):
     nonzeros: float = 116.0  # nonzeros of a sample, in the mean
 
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
-        return np.ones(ranks.size)
-
-    def measured_values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
         return np.where(ranks % 10 == 9, rng.random(ranks.size), 1.0)
 
 
