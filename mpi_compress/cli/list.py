@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -21,8 +22,10 @@ from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import bring_in
 from mpi_compress.core.shipped import shipped_jobs
+from mpi_compress.core.tables import plain
 from mpi_compress.core.terminal import say
 from mpi_compress.job.claim_functions import listing as functions_of_claims
+from mpi_compress.job.dotted import leaves
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.stops import stops
 from mpi_compress.messages.attacks import attacks
@@ -34,6 +37,7 @@ from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.formats import formats
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
+from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.metrics import metrics
 from mpi_compress.problem.models import models
@@ -75,7 +79,7 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
     kind = plural.get(kind, kind)
     parts, what = ({kind: parts[kind]}, name) if name and kind in parts else (parts, what if name else kind)
     if what == "jobs":
-        return ["jobs:", *_jobs()]
+        return _jobs()
     if what in listings:
         return [f"{what}:", *listings[what]()]
     named = {kind: {what: members[what]} for kind, members in parts.items() if what in members}
@@ -121,11 +125,24 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     )
 
 
-def _jobs() -> Iterator[str]:
+def _jobs() -> list[str]:
+    """Each job's name, where its data are, and its title."""
+    rows = []
     for name, file in shipped_jobs().items():
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
-        paper = tables.get("paper", "")
-        yield f"  {name:22s} {tables['title']}" + (f" [{paper}]" if paper and paper not in tables["title"] else "")
+        paper, title = tables.get("paper", ""), tables["title"]
+        rows.append([f"  {name}", _where_data_are(tables), title + (f" [{paper}]" if paper and paper not in title else "")])
+    return plain(("jobs:", "data", "title"), rows)
+
+
+def _where_data_are(tables: Mapping[str, Any]) -> str:
+    """Whether the data of a job are generated, or here, or a substitute for them is, or they are to be fetched."""
+    settings = [leaf for table in (tables, *tables.get("run", [])) for leaf in leaves(table)]
+    named = [value if isinstance(value, list) else [value] for key, value in settings if key.endswith("data.name")]
+    if all(DataTable(name=name).is_here(Path()) for name in chain(*named)):
+        return "here" if named else "generated"
+    others = [other for key, value in settings if key.endswith("data.stand-in") for other in value]
+    return "substitute" if any("name" not in each or DataTable(name=each["name"]).is_here(Path()) for each in others) else "to get"
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:

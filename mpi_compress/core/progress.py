@@ -75,8 +75,8 @@ class Progress(_Reports):
         if rounds and done:
             left = seconds * (rounds - k) / done
             times = [f"{time_text(left)} left"]
-            if self._later and k < rounds:  # if the later runs take as long as this one
-                times.append(f"about {time_text(left + seconds * rounds / done * self._later)} for all")
+            if self._later and k < rounds:  # a later run may stop before its last round
+                times.append(f"at most {time_text(left + seconds * rounds / done * self._later)} for all")
         at, pace = f"round {k:,}{f' of {rounds:,}' if rounds else ''}", [f"{done / seconds:.3g} rounds/s"] if done else []
         numbers = [f"loss {self._loss:.6g}", f"{bits_text(wire_bits_up)} up"]
         self._tell(min(k / rounds, 1.0) if rounds else None, [*times, *pace, at, *numbers], [at, *numbers, *times])

@@ -232,7 +232,7 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
         if key not in known:
             if not is_ours(cls) and hasattr(cls, key):
                 kind = {"step": "mc.Step", "batch": "int | None"}.get(key, "float")
-                untyped = f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: {kind} = …"
+                untyped = f"{cls.__name__} has no parameter '{key}': a parameter is a field with its type, {key}: {kind} = …"
                 untyped += place_of_class(cls)
                 raise UserError(f"{where}: {untyped}")
             raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")

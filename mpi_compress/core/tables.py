@@ -4,6 +4,8 @@ import csv
 import io
 import os
 import re
+import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import zip_longest
@@ -49,19 +51,24 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
 
 def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequence[str] = (), aligned: str = "l") -> list[str]:
     """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. What all cells of a column
-    begin with goes first; then columns whose heads are `less_needed` are left out, those of equal cells first; then texts are
-    shortened, and never a number."""
+    begin with goes first; then columns whose heads are `less_needed` are left out, those of equal cells first, as a last line says;
+    then texts are shortened, and never a number; no two become one."""
     letter_of = aligned.ljust(len(heads), aligned[-1])
     columns: list[_Column] = [*zip(letter_of, zip(heads, *rows, strict=True), strict=False)]
+    kept = [*heads]
     if (letters := room(stream)) is not None and _size(columns) > letters:
         columns = [(letter, _without_common(cells)) for letter, cells in columns]
         alike = [column[0] for _, column in columns if len(set(column[1:])) == 1]
         for head in (*(head for head in less_needed if head in alike), *less_needed):
             if _size(columns, _LABEL) > letters:
                 columns = [column for column in columns if column[1][0] != head]
+        kept = [cells[0] for _, cells in columns]
         columns = _shortened(columns, letters)
     first, *cells = zip(*(own for _, own in columns), strict=True)
     line, *lines = plain(first, cells, "".join(letter for letter, _ in columns))
+    if left_out := ", ".join(head for head in heads if head not in kept):
+        pipe = "| cat" if stream is sys.stdout else "2>&1 | cat"
+        lines.append(f"left out for width: {left_out}; a wider terminal or `{pipe}` shows them")
     return [coloured(line, BOLD, stream), *lines]
 
 
@@ -85,8 +92,20 @@ def _shortened(columns: Sequence[_Column], letters: int) -> list[_Column]:
         can = [i for i, size in enumerate(most) if size > max(least[i], LEAST)]
         if not can:
             break
-        most[max(can, key=most.__getitem__)] -= 1
-    return [(letter, [shortened(cell, size) for cell in cells]) for (letter, cells), size in zip(columns, most, strict=True)]
+        cells = columns[i := max(can, key=most.__getitem__)][1]
+        differ = len({*_cut(cells, most[i] - 1)}) == len({*cells})
+        most[i], least[i] = most[i] - differ, least[i] if differ else most[i]
+    return [(letter, _cut(cells, size)) for (letter, cells), size in zip(columns, most, strict=True)]
+
+
+def _cut(cells: Sequence[str], letters: int) -> list[str]:
+    """Cells of at most so many letters; those that would be cut alike begin with the first word in which they differ."""
+    cut = [shortened(cell, letters) for cell in cells]
+    alike: dict[str, set[str]] = defaultdict(set)
+    for cell, short in zip(cells, cut, strict=True):
+        alike[short].add(cell)
+    begin = {short: os.path.commonprefix([*own]).rfind(" ") + 1 for short, own in alike.items() if len(own) > 1}  # noqa: RUF071
+    return [shortened(f"…{cell[begin[s] :]}", letters) if s in begin else s for cell, s in zip(cells, cut, strict=True)]
 
 
 def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:

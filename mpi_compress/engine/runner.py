@@ -65,6 +65,7 @@ def run(
         job: a job, or what `load_job` takes; `comm`: the communicator of mpi4py whose ranks host the workers.
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
         quiet: print no progress and no summary on stderr, only what goes wrong.
+        ranks: in place of `comm`, ranks that are open already, and stay so.
         force: try also runs that need more memory than is free.
         on_row: takes every record, a dict of `label`, the columns of the trace, and `seconds`.
         metrics: functions of x (d,), by the names of the columns that their numbers become; NaN where x is not finite.

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.endings import comes_nearer, tail_of
-from mpi_compress.job.claim_functions import Missing, Question, tuned_between
+from mpi_compress.job.claim_functions import Missing, Question, Unknown, tuned_between
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target, first_row, grows
 from mpi_compress.results.tidy import settings_of, varying
@@ -41,7 +42,10 @@ class Answers:
         if number in self._instead:
             return self._instead[number]
         runs = [self._run(label) for label in q.labels]
-        answers = [q.answer(run) for run in runs]
+        try:
+            answers = [q.answer(run) for run in runs]
+        except UserError as error:
+            raise Unknown(f"a column is not logged: {error}") from None
         smallest = min((value for value in answers if not math.isnan(value)), default=math.nan)
         ends = [self._between(q, run, answer) for run, answer in zip(runs, answers, strict=True)]
         low, high = (min((end[i] for end in ends if not math.isnan(end[i])), default=math.nan) for i in range(2))

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
@@ -44,7 +44,7 @@ class Verdict:
     def outcome(self) -> Word:
         """Whether the median over seeds meets the claim; undecided where its interval, or a grid of trials, leaves both possible. A
         value that is no number tests nothing, and neither does a run that was cut off where its further rounds would decide."""
-        if not self.values:
+        if not (self.values or self.untested):
             return "not run"
         if self.untested or math.isnan(self.median):
             return "not tested"
@@ -153,7 +153,8 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
     by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
     for spec in job.runs:
         by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
-    return [_verdict(claim, by_label) for claim in job.claims]
+    changed = any(spec.overridden for spec in job.runs)  # then the reason that the job gives is another setting's
+    return [_verdict(replace(claim, why="") if changed else claim, by_label) for claim in job.claims]
 
 
 def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> Verdict:
@@ -167,7 +168,7 @@ def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> 
         try:
             values.append(_number(claim, answers))
         except Unknown as unknown:
-            return Verdict(claim, [], str(unknown))
+            return Verdict(claim, [], untested=str(unknown))
         except Missing as missing:
             of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
             return Verdict(claim, [], f"'{missing.label}' has no {missing.what}{of_seed}")

@@ -26,7 +26,7 @@ class Missing(Exception):
 
 
 class Unknown(Exception):
-    """A column that a claim needs has no number in any row: says why."""
+    """A column that a claim needs is not there, or has no number in any row: says why."""
 
 
 def tuned_between(run: Run) -> tuple[float, float]:

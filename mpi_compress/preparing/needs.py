@@ -62,7 +62,8 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
         yield f"log.theory: the job asks for lyapunov, and {why}"
     if workers.participants is not None and not method.partial_mean:
         enough = f"some of them are enough for {_with('partial_mean')}"
-        yield f"{some}: {as_set} needs all workers in every round; {enough}"
+        own = '; partial_mean = "over participants" or "over all" says so of one of your own' * (not is_ours(method))
+        yield f"{some}: {as_set} needs all workers in every round; {enough}{own}"
     if workers.fold == "tree":
         if method.shares_memory:
             yield f'{tree}: {as_set} shares memory and sends no messages; fold = "order" would do'

@@ -97,7 +97,7 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
         return problem if wish == "skip" else replace(problem, f_star=float(wish), f_star_source="given")
     if wish == "lowest seen":
         return _with_lowest(spec, problem, quiet)
-    problem = with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, None if quiet else f" for {spec.label}")
+    problem = with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, not quiet)
     if wanted.optimum and problem.f_star_source == INFIMUM:
         raise UserError(f"objective: there is no x*, which the job needs: f* = 0 is {INFIMUM}; set mu > 0")
     return problem
@@ -159,15 +159,15 @@ def _within(spec: RunSpec, data: DataSet) -> Loss | Model:
     return bound
 
 
-def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, whose: str | None = None) -> Problem:
+def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, tells: bool = False) -> Problem:
     """The problem with x* and f* by its loss's solver, unless that takes long and nothing asks for them; refused if it `needs` them
-    in vain. `whose`: behind the set's name, where that it is being solved is told."""
+    in vain. `tells`: how far the solver is."""
     loss = problem.loss
     if problem.penalty is not None or (loss.solver is None and not needs):
         return problem
     if not (needs or asked or is_soon_solved(problem.data.nonzeros, problem.data.dim, problem.dim)):
         return replace(problem, f_star_source=LEFT_OUT)
-    best = _solved(problem, whose)
+    best = _solved(problem, tells)
     if best.reached > _SOLVED:
         if needs:
             raise UserError(
@@ -176,19 +176,19 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, whos
             )
         return problem
     if not best.attained:
-        if whose is not None:
+        if tells:
             print_line(f"{problem.data.title}: f* = 0 is {INFIMUM}")
         return replace(problem, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source=INFIMUM)
     return replace(problem, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source="solver")
 
 
-def _solved(problem: Problem, whose: str | None) -> Optimum:
-    """x* and f*, from the file beside the data if it is there."""
+def _solved(problem: Problem, tells: bool) -> Optimum:
+    """x* and f*, from the file beside the data if it is there. Where there is no bar, what takes seconds is not told."""
     data, loss, mu = problem.data, problem.loss, problem.mu
-    title = f"computing x* and f* of {data.title}{whose}"
-    quiet = whose is None or optimum_file(data, loss, mu).exists()
-    if not quiet and not has_bar():
-        print_line(f"{title} (kept in the cache)")
+    title = f"computing x* and f* of {data.title}"
+    quiet = not tells or optimum_file(data, loss, mu).exists()
+    if not (quiet or has_bar() or is_soon_solved(data.nonzeros, data.dim, problem.dim)):
+        print_line(f"{title}, which are kept in the cache")
     with Digits(title, quiet) as tell:
         return optimum(data, loss, mu, tell)
 
@@ -222,7 +222,7 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     """A run's problem with its minimiser, however large it is; in this process."""
     data = open_data(spec.data, spec.folder, spec.split, spec.labels)
     problem = problem_of(spec, data, quiet=True)
-    return problem, _solved(problem, "")
+    return problem, _solved(problem, True)
 
 
 def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:

@@ -22,7 +22,7 @@ def test_lines_say_which_run_it_is_and_how_long_all_take(monkeypatch, capsys):
             seen(k, 0.5 if k % 2 == 0 else None, 1000.0 * k)
             now[0] += 30.0
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["GD (run 2 of 5): round 3 of 100, loss 0.5, 3 kbit up, 48 min left, about 3.3 h for all"]
+    assert lines == ["GD (run 2 of 5): round 3 of 100, loss 0.5, 3 kbit up, 48 min left, at most 3.3 h for all"]
     with progress.Progress("GD", None, False) as seen:
         now[0] += 61.0
         seen(3, 0.25, 0.0)

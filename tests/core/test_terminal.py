@@ -87,7 +87,7 @@ def test_a_bar_shows_share_and_time_left_and_is_gone_at_the_end(columns, monkeyp
     *frames, line, rest = re.split("[\r\n ]*[\r\n]", told())
     assert max(map(len, frames)) < (columns or 80)  # a letter in the last column could begin another line
     assert " (run 2 of 5)   50 % " in frames[-1]
-    assert ("░░░░░░░  50 s left, about 5.8 min for all" in frames[-1]) == (columns != 40)
+    assert ("░░░░░░░  50 s left, at most 5.8 min for all" in frames[-1]) == (columns != 40)
     assert ("1 rounds/s, round 50 of 100, loss 0.5, 1 kbit up" in frames[-1]) == (columns == 200)
     assert (line, rest.strip()) == ("a line", "")
 
@@ -108,8 +108,19 @@ HEADS, ROWS = ["run", "loss", "time", "ended by"], [["alike, the first of all th
 def test_a_table_leaves_out_what_is_less_needed_then_shortens_texts_and_never_a_number(monkeypatch):
     for columns in (200, 80, 60, 40, 24):
         monkeypatch.setenv("COLUMNS", str(columns))
-        lines = shown(sys.stdout, HEADS, ROWS, ("time", "ended by"))
+        *lines, note = [*shown(sys.stdout, HEADS, ROWS, ("time", "ended by")), *[""] * (columns >= 80)]
         assert max(map(len, lines)) <= columns
+        assert note == ("" if columns >= 80 else "left out for width: time, ended by; a wider terminal or `| cat` shows them")
         assert lines[1].endswith("0.123456" if columns <= 60 else "300 rounds")
         assert ("time" in lines[0]) == (columns >= 80)
     assert lines == ["run        loss", "…the…10 %  0.123456", "…GD        0.2"]
+
+
+def test_two_labels_differ_however_narrow_the_terminal_is(monkeypatch):
+    labels = [f"CAT on a9a, tuned, T = {t}, shuffled rows, four workers" for t in ("10", "100", "best of all")]
+    for columns in range(12, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        rows = shown(sys.stdout, ["run", "loss"], [[label, "0.123456"] for label in ["GD", *labels, labels[0]]])[1:]
+        assert (len(set(rows)), rows[1]) == (4, rows[4])
+    monkeypatch.setenv("COLUMNS", "40")
+    assert shown(sys.stdout, ["run", "loss"], [[label, "0.123456"] for label in labels])[1].startswith("…T = 10,…four workers ")

@@ -76,8 +76,8 @@ def test_a_condition_is_met_by_its_bounds_and_never_by_nan(condition, value, met
 
 
 def test_what_has_not_been_run_neither_holds_nor_fails(job):
-    with pytest.raises(UserError, match=naming("los loss")):
-        judged(job, "los('GD')", "> 1")
+    unlogged = judged(job, "los('GD')", "> 1")
+    assert (unlogged.outcome, "'los'" in unlogged.reason, "'loss'?" in unlogged.reason) == ("not tested", True, True)
     verdict = judged(job, "loss('later')", "< 1")
     assert verdict.holds is None
     assert "'later' has no result" in str(verdict)
@@ -213,6 +213,14 @@ def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capf
     said = capfd.readouterr().out
     assert "A: three a message\n    paper 360; ours 360 (360 … 360 over 2 seeds); required in [360, 360]: holds" in said
     assert "required <= 0: does not hold" in said
+    claimed.write_text(JOB + good + bad + 'why = "of 40 rounds"\n' + bad.replace("loss(", "accuracy(").replace('"B"', '"C"'))
+    assert main(["check", str(claimed), "--out", str(job.parent)]) == 1
+    said = capfd.readouterr().out
+    assert "required <= 0: does not hold: of 40 rounds" in said
+    assert "required <= 0: not tested: a column is not logged: " in said
+    mc.run(load_job(claimed, {"stop.rounds": 4}).only("GD"), out=job.parent)
+    assert main(["check", str(claimed), "--out", str(job.parent), "--set", "stop.rounds=4", "--only", "GD"]) == 1
+    assert "required <= 0: does not hold\n" in capfd.readouterr().out  # the reason is that of the job as it is written
 
 
 def test_a_claim_with_a_grid_is_one_for_each_of_its_points(job):
@@ -308,8 +316,8 @@ def test_a_claim_about_a_gap_to_an_unknown_optimum_says_that_it_is_not_known(job
     )
     claimed = load_job(file, only="GD")
     (verdict,) = verdicts.check(claimed, mc.run(claimed, out=tmp_path))
-    assert verdict.holds is None
-    assert verdict.why == "f* of 'GD' is not known, and so its suboptimality is not"
+    assert verdict.outcome == "not tested"
+    assert verdict.reason == "f* of 'GD' is not known, and so its suboptimality is not"
     assert verdicts.answerable(claimed) == claimed.claims
     assert verdicts.answerable(load_job(file, only="top")) == []
 

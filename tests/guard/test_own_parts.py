@@ -489,7 +489,7 @@ AS_IT_RUNS = [
     (GENERATOR.format(made="yield a, y\n        yield a[:, :7], y"), OWN_DATA, "make of mine gives chunks of 10 and of 7 columns"),
 ]  # fmt: skip
 WITH_THE_JOB = [
-    (compressor(SORTED, field="share = 0.5"), "'share' of Mine is no parameter as it is written: give it its type, as share: float"),
+    (compressor(SORTED, field="share = 0.5"), "Mine has no parameter 'share': a parameter is a field with its type, share: float"),
     (compressor(SORTED, base=""), "TypeError: Mine is no compressor: derive it from Compressor"),
     (compressor(SORTED).replace("def compress", "def press"), "abstract method compress"),
     (compressor(SORTED).replace('register("mine")', "register"), 'register takes the name that jobs use: @register("my-compressor")'),

@@ -27,8 +27,12 @@ def get(name: str, url: str | None, quiet: bool, report: Report) -> Path:
     Raises:
         UserError: no such set, a server that cannot give it, or content that differs from what was published or fetched before.
     """
-    if not how_to_get(name):
-        raise UserError(f"data get: {nearest(name, [s for s in (*KNOWN, *PUBLISHED) if how_to_get(s)], 'set')}")
+    fetched = [each for each in (*KNOWN, *PUBLISHED) if how_to_get(each)]
+    if name in (*KNOWN, *PUBLISHED) and name not in fetched:
+        others = "".join(f"; {each}, which is fetched, is another set" for each in fetched if each.startswith(name))
+        raise UserError(f"data get: {name} is not fetched: put its file into ./data or the folder $MPI_COMPRESS_DATA{others}")
+    if name not in fetched:
+        raise UserError(f"data get: {nearest(name, fetched, 'set')}")
     url, folder = url or os.environ.get("MPI_COMPRESS_DATA_URL"), cache_folder() / "sets"
     found = find_published(name, [folder]) if name in PUBLISHED else _kept(name, folder)
     if found is not None:
