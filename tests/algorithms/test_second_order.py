@@ -266,6 +266,19 @@ def test_low_rank_keeps_the_eigenvalues_that_are_largest(v, rank):
     assert c.paper_bits(32) == 32 * c.elements
 
 
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize(("least", "most", "equal"), [(-9, 4, 1), (-1, 9, 1), (2, 2, 49), (-3, -3, 49), (-5, 5, 25), (-2, 0, 40)])
+def test_low_rank_of_a_larger_matrix_finds_both_ends_and_equal_eigenvalues(least, most, equal, rank):
+    rng, s = np.random.default_rng(rank), 50
+    eigenvalues = np.sort(np.concatenate([np.full(equal, least), np.linspace(least, most, s - equal)]))
+    for Q in (np.eye(s), np.linalg.qr(rng.normal(size=(s, s)))[0]):
+        v = triangle((Q * eigenvalues) @ Q.T)
+        c = mc.compressors.compressors["low-rank"](rank).compress(v, None)
+        np.testing.assert_allclose(np.sort(abs(c.values)), np.sort(abs(eigenvalues))[-rank:], rtol=1e-13)
+        np.testing.assert_allclose(c.vectors @ c.vectors.T, np.eye(rank), atol=1e-13)
+        assert np.linalg.norm(v - c.dense()) ** 2 == pytest.approx(np.sum(np.sort(abs(eigenvalues))[:-rank] ** 2), rel=1e-12)
+
+
 def test_low_rank_attains_its_contraction():
     v = triangle(np.diag([1.0, -1.0, 1.0, 1.0]))
     compressor = mc.compressors.compressors["low-rank"](3)

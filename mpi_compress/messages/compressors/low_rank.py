@@ -1,6 +1,7 @@
 from typing import Annotated
 
 import numpy as np
+import scipy  # which loads linalg where it is first used
 
 from mpi_compress.core.fields import within
 from mpi_compress.core.streams import Round
@@ -27,7 +28,7 @@ class LargestEigenvalues(Compressor):
         s = side_of(v.size)
         if not np.all(np.isfinite(v)):
             return Eigenpairs(v.size, np.full(self.rank, np.nan), np.zeros((self.rank, s)))
-        values, vectors = np.linalg.eigh(square(v))
+        values, vectors = _at_both_ends(square(v), self.rank)
         kept = np.argsort(-np.abs(values), kind="stable")[: self.rank]
         return Eigenpairs(v.size, values[kept], np.ascontiguousarray(vectors[:, kept].T))
 
@@ -40,3 +41,22 @@ class LargestEigenvalues(Compressor):
 
     def delta(self, dim: int) -> float:
         return min(1.0, self.rank / side_of(dim))
+
+
+def _at_both_ends(M: Vector, rank: int) -> tuple[Vector, Vector]:
+    """Eigenvalues (m,) and -vectors (s, m) of M (s, s), those `rank` of largest magnitude among them: of the largest the ones ≥ 0,
+    of the least the ones < 0, by M's tridiagonal form; or all, where that is no slower."""
+    s = len(M)
+    if 16 * rank < s and 1e-100 < np.abs(M).max() < 1e100:  # squares neither vanish nor overflow
+        lapack, values, vectors, fails = scipy.linalg.lapack, np.empty(0), np.empty((s, 0)), 0
+        reflectors, d, e, τ, _ = lapack.dsytrd(M.T, lower=1, lwork=32 * s)
+        for last, sign in ((s, 1.0), (rank, -1.0)):
+            _, w, blocks, splits, lost = lapack.dstebz(d, e, 2, 0.0, 0.0, last - rank + 1, last, 0.0, "B")
+            mine = np.flatnonzero(np.copysign(1.0, w[:rank]) == sign)
+            blocks[: mine.size] = blocks[mine]
+            u, failed = lapack.dstein(d, e, w[mine], blocks, splits)
+            values, vectors, fails = np.append(values, w[mine]), np.hstack([vectors, u]), fails + lost + failed
+        if not fails and values.size >= rank:
+            vectors[1:] = lapack.dormqr("L", "N", reflectors[1:, :-1], τ, vectors[1:], 32 * s)[0]
+            return values, vectors
+    return np.linalg.eigh(M)
