@@ -51,7 +51,7 @@ def act_list(_: Namespace) -> int:
     for name, generator in generators.items():
         given = generator().size()
         rows.append([name, f"{given[0]:>13,} × {given[1]:,}" if given else "by its parameters", "generated"])
-    say(*shown(sys.stdout, ("name", "size", "where it is"), rows))
+    say(*shown(sys.stdout, ("name", "size", "where it is"), rows, ("size",)))
     return 0
 
 

@@ -24,7 +24,7 @@ def act_ls(options: Namespace) -> int:
         rows, letters = _rows(listed, lambda entry: entry.job), room(sys.stdout)
         if letters is not None and max(map(len, plain(heads, rows))) > letters:  # then labels say the rest
             rows = _rows(listed, lambda entry: f"{entry.job} {entry.label}")
-        say(*shown(sys.stdout, heads, rows, ("size", "age", "job")))
+        say(*shown(sys.stdout, heads, rows, ("size", "age", "job", "differs in", "status")))
     hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_size(trials)}" * bool(trials)
     say(f"{count_text(len(listed), 'result')}, {_size(listed)}{hidden}")
     damage = [line for entry in found for line in entry.damage()] if options.check else []

@@ -35,7 +35,7 @@ def of_partition(part: Partition) -> Iterator[Finding]:
     rng = np.random.default_rng(SEED)
     kinds = (rng.choice([-1.0, 1.0], _ROWS), rng.integers(0, 4, _ROWS) * 1.0, rng.random(_ROWS))
     dealt, refused = [], ""
-    for kind, y in zip(("two classes", "classes", "numbers"), kinds, strict=True):
+    for kind, y in zip(("two classes", "four classes", "real labels"), kinds, strict=True):
         y.flags.writeable = False
         for n in _WORKERS:
             try:
@@ -46,7 +46,7 @@ def of_partition(part: Partition) -> Iterator[Finding]:
                     yield Finding("rows", False, str(error))
                 refused = refused or str(error)
                 continue
-            dealt.append(f"{n} workers with {kind}")
+            dealt.append(f"n = {n} and {kind}")
             if once != again:
                 yield Finding("seed", False, f"the same seed assigns other samples the second time, for {dealt[-1]}")
             if once != other and not part.drawn:

@@ -57,7 +57,7 @@ def _between(what: str, f: Callable[[Vector], Vector], given: Vector, y: Vector,
     wrong = (given < low - slack) | (given > high + slack)
     i = int(np.argmax(wrong))
     found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {given[i]:.6g}; its {of} rise by {(low[i] + high[i]) / 2:.6g}"
-    return Finding(what, not wrong.any(), found if wrong.any() else f"the difference quotient of the {of} at {m.size} margins")
+    return Finding(what, not wrong.any(), found if wrong.any() else f"is the difference quotient of the {of} at {m.size} margins")
 
 
 def curvature_of_loss(loss: Loss) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def _gradients(f: Any, points: list[Vector]) -> Iterator[Finding]:
             least, quotient = min(missed)
             if least > max(worst, 1.0):
                 worst, said = least, f"along a direction it is {slope:.6g}, and values rise by {quotient:.6g}"
-    yield Finding("gradient", not said, said or f"the difference quotient of the values at {len(points)} points")
+    yield Finding("gradient", not said, said or f"is the difference quotient of the values at {len(points)} points")
 
 
 def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Iterator[Finding]:
@@ -138,7 +138,7 @@ def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Ite
         text = f"{L:.6g} is stated; gradients change by up to {most:.6g} times the distance"
         yield Finding("curvature", most <= L * (1 + _SLACK) + _SLACK, text)
     if math.isfinite(lowest):
-        text = f"{lowest:.6g} is stated of the least; {least:.6g} was found"
+        text = f"the least curvature is stated as {lowest:.6g}; {least:.6g} was found"
         yield Finding("convex" if lowest == 0 else "lowest", least >= lowest - 1e-5 * (1 + abs(most)), text)
 
 

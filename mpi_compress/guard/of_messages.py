@@ -137,14 +137,14 @@ def stated(c: Compressor, v: Vector, found: Any, name: str) -> Iterator[Finding]
     dim, square, errors = v.size, float(v @ v), np.sum((found - v) ** 2, axis=1)
     mean, off = float(errors.mean()), _SIGMAS * float(errors.std()) / math.sqrt(len(errors))
     δ, ω, bound = c.delta(dim), c.omega(dim), c.variance(dim)
-    share = mean / square if square > 1e-300 else 0.0
-    at = f"is stated for d = {dim}; of a vector {name}"
+    share = mean / square if square > 1e-300 else math.inf if mean > 1e-300 else 0.0
+    at, by = f"is stated for d = {dim}", f"was found with a vector {name}"
     if δ is not None:
-        yield Finding("δ", mean - off <= (1 - δ) * square * (1 + 1e-9) + 1e-300, f"{δ:.6g} {at} {1 - share:.6g} was found")
+        yield Finding("δ", mean - off <= (1 - δ) * square * (1 + 1e-9) + 1e-300, f"{δ:.6g} {at}; {1 - share:.6g} {by}")
     if ω is not None:
-        yield Finding("ω", mean - off <= ω * square * (1 + 1e-9) + 1e-300, f"{ω:.6g} {at} {share:.6g} was found")
+        yield Finding("ω", mean - off <= ω * square * (1 + 1e-9) + 1e-300, f"{ω:.6g} {at}; {share:.6g} {by}")
     if bound is not None:
-        yield Finding("variance", mean - off <= bound * (1 + 1e-9), f"{bound:.6g} {at} {mean:.6g} was found")
+        yield Finding("variance", mean - off <= bound * (1 + 1e-9), f"{bound:.6g} {at}; {mean:.6g} {by}")
     if ω is not None and square > 1e-300:
         yield _unbiased(found, v, ω, name)
 
@@ -196,13 +196,13 @@ def _round_trip(codec: Codec, content: Compressed, c: Compressor, name: str) -> 
     tolerance = _OF_FLOATS[codec.float]
     least = 0.0 if codec.float == 64 else 1e-7 if codec.float == 16 else 1e-40  # below it floats have fewer digits
     right = bool(np.all(apart <= tolerance * np.abs(content.dense()) + least))
-    text = f"{name} of {type(content).__name__}, by {codec.name} of {codec.float} bits"
+    text = f"{name} as {type(content).__name__}, by {codec.name} with float = {codec.float}"
     if not right:
         i = int(np.argmax(apart))
         text += f": {content.dense()[i]:.9g} comes back as {read.dense()[i]:.9g}"
     if end != 3 + data.size:
         return Finding("round trip", False, f"{text}: its {data.size} bytes end at {end - 3}")
-    return Finding("round trip", right, text)
+    return Finding("round trip", right, text + ", comes back" * right)
 
 
 def messages(codec: Codec) -> Iterator[Finding]:
@@ -236,9 +236,9 @@ def _cut(codec: Codec, content: Compressed, c: Compressor, data: Any) -> Finding
     """What is made of a message without its last byte: it may not be read beyond its end."""
     try:
         _, end = codec.decode(data, 0, content.dim, c.makes, c.known(content.dim))
-        return Finding("cut short", end <= data.size, f"a message of {type(content).__name__} is read beyond its end")
+        return Finding("cut short", end <= data.size, f"a message of kind {type(content).__name__} is read beyond its end")
     except (CorruptMessage, OverflowError):
-        return Finding("cut short", True, f"a message of {type(content).__name__} is refused")
+        return Finding("cut short", True, f"a message of kind {type(content).__name__} is refused")
     except Exception as error:
         text = f"{type(error).__name__}: {error}; bytes that it cannot have written raise mc.CorruptMessage"
         return Finding("cut short", False, text)

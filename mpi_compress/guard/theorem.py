@@ -92,8 +92,8 @@ def theorem(method: Method, problems: int = PROBLEMS, rounds: int = ROUNDS) -> I
         yield Finding("theorem", False, f"no problem of {problems} goes with it: {why}")
         return
     fall, text = found[-1] if found[-1][0].broken else min(found, key=lambda each: each[0].slack)
-    said = f"{len(found)} random problems, at worst to {fall.measured:.6g} V in a round, and by theorem to {fall.stated:.6g} V"
-    yield Finding("theorem", not fall.broken, f"{fall.broken or said} ({text})")
+    worst = f"on the worst of {len(found)} random problems V goes to {fall.measured:.6g} V in a round"
+    yield Finding("theorem", not fall.broken, f"{fall.broken or f'{worst}; the theorem says {fall.stated:.6g} V'} ({text})")
 
 
 def measured(p: RandomProblem, rounds: int) -> Fall:
@@ -113,7 +113,7 @@ def _exact(V: Vector, ρ: Vector) -> Fall:
         k = int(np.argmax(factors - ρ)) if ρ.size else 0
         return Fall(float(factors[k]), float(ρ[k])) if ρ.size else Fall(0.0, 1.0)
     k = int(np.argmin(within))  # NaN, too
-    said = f"V goes to {factors[k]:.6g} V in round {k}, and by theorem to {ρ[k]:.6g} V"
+    said = f"V goes to {factors[k]:.6g} V in round {k}; the theorem says {ρ[k]:.6g} V"
     return Fall(float(factors[k]), float(ρ[k]), said)
 
 
@@ -125,7 +125,7 @@ def _in_mean(runs: Sequence[tuple[Vector, Vector]], sure: float) -> Fall:
         over, mean, limit = (factors - ρ)[:, :k], float(factors[:, :k].mean()), float(ρ[:, :k].mean())
         error = float(over.std()) / math.sqrt(over.size)
         if not over.mean() <= sure * error + 1e-9:
-            said = f"V goes to {mean:.6g} ± {error:.2g} V in the mean of rounds 0 to {k - 1}, and by theorem to {limit:.6g} V"
+            said = f"V goes to {mean:.6g} ± {error:.2g} V in the mean of rounds 0 to {k - 1}; the theorem says {limit:.6g} V"
             return Fall(mean, limit, said)
     return Fall(float(factors.mean()), float(ρ.mean()))
 

@@ -218,7 +218,7 @@ def test_every_part_of_a_jobs_plugins_is_found_and_all_are_listed_where_there_is
     assert [each.stdout.splitlines()[0] for each in said] == [
         "by-age, job (ByAge):", "honest-top, no run has it (HonestTop):", "descent-of-plugin, no run has it (Descent):",
     ]  # fmt: skip
-    assert "for d = 12; of a vector (0.4, 0.4, 0.4, …, 1)" in said[0].stdout
+    assert "was found with a vector (0.4, 0.4, 0.4, …, 1)" in said[0].stdout
     assert (
         "n = 3: 6 rounds are the same, whether workers share a process or not, and saved and read after each [rounds]"
         in said[2].stdout
