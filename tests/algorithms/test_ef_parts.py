@@ -14,7 +14,7 @@ from mpi_compress.algorithms.sampling import Batches
 from mpi_compress.algorithms.steps import bind
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.job.tables import Ending
-from mpi_compress.messages.compressors.accordion import Accordion
+from mpi_compress.messages.compressors.largest import Accordion
 from mpi_compress.messages.kinds import Dense
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets import libsvm

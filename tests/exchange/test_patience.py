@@ -34,7 +34,7 @@ PART = """
 import os, time
 from dataclasses import dataclass
 import mpi_compress as mc
-from mpi_compress.messages.compressors.top_k import TopK
+from mpi_compress.messages.compressors.largest import TopK
 
 @mc.compressors.register("slow")
 @dataclass(frozen=True)

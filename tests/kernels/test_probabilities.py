@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from mpi_compress.kernels import probabilities, quantize
 from mpi_compress.kernels.probabilities import level_of_budget, level_of_variance, size_of
-from mpi_compress.messages.compressors.gspar import GSpar
+from mpi_compress.messages.compressors.at_random import GSpar
 
 FAST = settings(max_examples=100, deadline=None, derandomize=True)
 

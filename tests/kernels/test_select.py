@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from mpi_compress.kernels import hits, select
 from mpi_compress.kernels.threshold import reaching, reaching_of_rows
-from mpi_compress.messages.compressors.hard_threshold import HardThreshold
+from mpi_compress.messages.compressors.largest import HardThreshold
 
 ANY = st.floats(width=64)
 FEW = st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, np.inf, -np.inf, np.nan])

@@ -13,19 +13,14 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
-from mpi_compress.messages.compressors.accordion import Accordion
+from mpi_compress.messages.compressors.among_workers import Pattern, PermK
+from mpi_compress.messages.compressors.at_random import RandomK, UniSp
 from mpi_compress.messages.compressors.base import Sized
-from mpi_compress.messages.compressors.hard_threshold import HardThreshold
-from mpi_compress.messages.compressors.identity import Identity
+from mpi_compress.messages.compressors.largest import Accordion, HardThreshold, TopK
 from mpi_compress.messages.compressors.lattice import LatticeQuantizer
-from mpi_compress.messages.compressors.lq import LQ
-from mpi_compress.messages.compressors.pattern import Pattern
-from mpi_compress.messages.compressors.perm_k import PermK
-from mpi_compress.messages.compressors.random_k import RandomK
-from mpi_compress.messages.compressors.rounding import Rounding
-from mpi_compress.messages.compressors.signs import SQ
-from mpi_compress.messages.compressors.top_k import TopK
-from mpi_compress.messages.compressors.unisp import UniSp
+from mpi_compress.messages.compressors.levels import Rounding
+from mpi_compress.messages.compressors.signs import LQ, SQ
+from mpi_compress.messages.compressors.whole import Identity
 from mpi_compress.messages.kinds import Sparse
 from mpi_compress.messages.link import Link, Message
 

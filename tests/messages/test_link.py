@@ -9,7 +9,7 @@ from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
-from mpi_compress.messages.compressors.stochastic import Stochastic
+from mpi_compress.messages.compressors.at_random import Stochastic
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
 from mpi_compress.messages.link import Link, Message, ScalarLink

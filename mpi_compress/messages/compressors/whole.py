@@ -1,3 +1,5 @@
+"""Whole vectors, as they are or clipped."""
+
 import numpy as np
 
 from mpi_compress.core.fields import NotNegative, Positive
@@ -5,6 +7,26 @@ from mpi_compress.core.streams import Round
 from mpi_compress.kernels.probabilities import size_of
 from mpi_compress.messages.compressors.base import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
+
+
+@compressors.register("identity")
+class Identity(Compressor):
+    """C(v) = v: all d coordinates."""
+
+    makes = Dense
+    codec = "dense"
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        return Dense(v)
+
+    def compress_again(self, c: Compressed, t: Round) -> Compressed:
+        return c
+
+    def delta(self, dim: int) -> float:
+        return 1.0
+
+    def omega(self, dim: int) -> float:
+        return 0.0
 
 
 @compressors.register("clip")

@@ -1,0 +1,131 @@
+"""Coordinates that are drawn at random."""
+
+from typing import Annotated
+
+import numpy as np
+
+from mpi_compress.core.fields import NotNegative, Share, within
+from mpi_compress.core.registry import fact
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels import probabilities
+from mpi_compress.kernels.vectors import taken
+from mpi_compress.messages.compressors.base import Compressor, Count, OfK, compressors, count_of, one_of
+from mpi_compress.messages.kinds import Compressed, Drawn, Hybrid, Known, Sparse, Vector, uniform_indices
+
+
+@compressors.register("random-k")
+class RandomK(OfK):
+    """k coordinates drawn uniformly without replacement, each times d/k where `scaled`.
+
+    Scaled it is unbiased with ω = d/k − 1. Unscaled, as error feedback needs it, it is contractive in the mean with δ = k/d.
+    """
+
+    k: Count  # k, how many coordinates are sent: a count or a share of d, "0.2%"
+    scaled: bool = True  # true: values times d/k, which is unbiased; false: values as they are, as error feedback needs them
+    paper = "HT §3"
+    draws_indices = True
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        k = count_of(self.k, v.size)
+        indices = np.sort(t.rng.choice(v.size, size=k, replace=False, shuffle=False)).astype(np.uint32)
+        values = taken(v, indices)
+        return Sparse(v.size, indices, values * (v.size / k) if self.scaled else values)
+
+    def delta(self, dim: int) -> float | None:
+        return super().delta(dim) if self.scaled else count_of(self.k, dim) / dim
+
+    def omega(self, dim: int) -> float | None:
+        return dim / count_of(self.k, dim) - 1 if self.scaled else None
+
+
+@compressors.register("unisp")
+class UniSp(Compressor):
+    """(g_j/κ)·Bernoulli(κ), the same κ for all coordinates (GSpar §4, their baseline).  Unbiased with ω = 1/κ − 1.
+
+    With `shared_seed` a message holds a seed of 64 bits, from which its receiver draws the indices again, and the values.
+    """
+
+    kappa: Share  # κ, the probability that a coordinate is sent
+    shared_seed: bool = False  # true: a message holds a seed of 64 bits in place of the indices
+    paper = "GSpar §4"
+    draws_indices = True
+
+    @fact
+    def makes(self) -> type[Compressed]:
+        return Drawn if self.shared_seed else Sparse
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        if self.shared_seed:
+            drawn = Drawn(v.size, int(t.rng.integers(2**64, dtype=np.uint64)), self.kappa, np.empty(0))
+            return Drawn(v.size, drawn.seed, self.kappa, v[drawn.indices] / self.kappa)
+        indices = uniform_indices(v.size, self.kappa, t.rng)
+        return Sparse(v.size, indices, taken(v, indices) / self.kappa)
+
+    def known(self, dim: int) -> Known:
+        return {"kappa": self.kappa} if self.shared_seed else {}
+
+    def omega(self, dim: int) -> float:
+        return 1 / self.kappa - 1
+
+
+@compressors.register("stochastic")
+class Stochastic(OfK):
+    """(g_j/p_j)·Bernoulli(p_j), p_j = min(1, λ|g_j|) with Σ p_j = T = k (CAT eq. 4): the p of least variance for that sum.
+
+    T is clamped to the nonzeros of g, which are then sent as they are. Unbiased with ω = d/k − 1, which equal magnitudes attain.
+    """
+
+    k: Count | None = None  # k, how many are sent in the mean: a count or a share of d, "0.2%"; left out: the algorithm sets it
+    paper = "CAT eq. 4"
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        size = probabilities.size_of(v)
+        level = probabilities.level_of_budget(v, size, count_of(self.k, v.size))
+        indices, certain, m = probabilities.draw(v, size, level, t.rng)
+        values = np.empty(indices.size)
+        probabilities.values_at(v, indices, certain, m, values)
+        return Sparse(v.size, indices, values)
+
+    def omega(self, dim: int) -> float:
+        return dim / count_of(self.k, dim) - 1
+
+
+@compressors.register("gspar")
+class GSpar(Compressor):
+    """(g_j/p_j)·Bernoulli(p_j), p_j = min(1, λ|g_j|); those with p_j = 1 are sent as they are, the others as ±1/λ (GSpar §2).
+
+    epsilon: Algorithm 2, the fewest Σ p_j with Σ g_j²/p_j ≤ (1 + ε)‖g‖², so ω = ε: the smallest k that meets eq. 11 (the printed
+    algorithm says 10), λ = Σ_{j>k}|g_(j)| / (ε‖g‖² + Σ_{j>k}g_(j)²).
+    kappa: Algorithm 3, Σ p_j → κd from below in `passes` rounds, p ← min(cp, 1) over those with p ≠ 1. Every c ≥ 1, so
+    ω ≤ 1/κ; with many rounds it is the compressor `stochastic` with k = κd.
+    """
+
+    epsilon: NotNegative | None = None  # ε, the variance: E‖Q(g)‖² ≤ (1 + ε)‖g‖² (Algorithm 2); left out: kappa is given
+    kappa: Share | None = None  # κ, the most that is sent in the mean, as a share of d (Algorithm 3); left out: epsilon is given
+    passes: Annotated[int, within("[0, inf)")] = 2  # steps of Algorithm 3, which approach the share kappa from below
+    makes = Hybrid
+    codec = "gspar-hybrid"
+    paper = "GSpar Algorithms 2 and 3"
+
+    def __post_init__(self) -> None:
+        one_of(epsilon=self.epsilon, kappa=self.kappa)
+        super().__post_init__()
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        size = probabilities.size_of(v)
+        found, certain, m = probabilities.draw(v, size, self.level(v, size), t.rng)
+        indices, drawn = found[certain], found[~certain]
+        return Hybrid(v.size, indices, v[indices].astype(np.float64, copy=False), drawn, v[drawn] < 0, m)
+
+    def level(self, v: Vector, size: probabilities.VectorSize) -> float:
+        """1/λ, times the scale of `size`."""
+        if self.epsilon is not None:
+            return probabilities.level_of_variance(v, size, self.epsilon)
+        assert self.kappa is not None
+        return probabilities.level_of_budget(v, size, self.kappa * v.size, self.passes)
+
+    def omega(self, dim: int) -> float:
+        if self.epsilon is not None:
+            return self.epsilon
+        assert self.kappa is not None
+        return 1 / self.kappa
