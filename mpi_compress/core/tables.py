@@ -67,8 +67,9 @@ def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequenc
     first, *cells = zip(*(own for _, own in columns), strict=True)
     line, *lines = plain(first, cells, "".join(letter for letter, _ in columns))
     if left_out := ", ".join(head for head in heads if head not in kept):
-        pipe = "| cat" if stream is sys.stdout else "2>&1 | cat"
-        lines.append(f"left out for width: {left_out}; a wider terminal or `{pipe}` shows them")
+        pipe = "`| cat`" if stream is sys.stdout else "`2>&1 | cat`"
+        wider = "a larger $COLUMNS" if os.environ.get("COLUMNS") else f"a wider terminal or {pipe}"
+        lines.append(f"left out for width: {left_out}; {wider} shows them")
     return [coloured(line, BOLD, stream), *lines]
 
 
