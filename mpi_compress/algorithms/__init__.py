@@ -5,7 +5,6 @@ from mpi_compress.algorithms.parts import Downlink, Server, downlinks, servers
 from mpi_compress.algorithms.product import Estimator
 from mpi_compress.core.registry import import_all
 
-register = algorithms.register
-import_all(__name__)
+import_all(__name__, algorithms)
 
-__all__ = ["Algorithm", "Downlink", "Estimator", "Method", "Server", "Setting", "algorithms", "downlinks", "register", "servers"]
+__all__ = ["Algorithm", "Downlink", "Estimator", "Method", "Server", "Setting", "algorithms", "downlinks", "servers"]

@@ -186,16 +186,17 @@ class PartsModule(ModuleType, Mapping[str, type[Part]]):
     """A package of parts, which is a mapping as its registry is: `compressors["top-k"]`, `list(compressors)`."""
 
     __eq__, __hash__ = ModuleType.__eq__, ModuleType.__hash__
+    registry: "Registry[Any]"
     register: Callable[[str], Callable[[Any], Any]]  # the registry's
 
     def __getitem__(self, name: str) -> type[Part]:
-        return _registry_of(self)[name]
+        return self.registry[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_registry_of(self))
+        return iter(self.registry)
 
     def __len__(self) -> int:
-        return len(_registry_of(self))
+        return len(self.registry)
 
 
 def bring_in(entry: "EntryPoint") -> bool:
@@ -205,11 +206,6 @@ def bring_in(entry: "EntryPoint") -> bool:
     for registry, parts in zip(registries, before, strict=True):
         registry._parts |= parts
     return imported
-
-
-def _registry_of(module: Any) -> Registry[Any]:
-    """The registry whose `register` a package of parts has."""
-    return module.register.__self__
 
 
 def with_inner(parts: Iterable[Any]) -> Iterator[Any]:
@@ -248,12 +244,13 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
     return built
 
 
-def import_all(package: str, but: Collection[str] = ()) -> None:
-    """Import every module of a package, so that the parts in them register themselves; the package is then a `PartsModule`. What is
-    named in `but` has no parts, and takes long to import."""
-    module = importlib.import_module(package)
-    if hasattr(module, "register"):
+def import_all(package: str, registry: Registry[Any] | None = None, but: Collection[str] = ()) -> None:
+    """Import every module of a package, so that the parts in them register themselves; with their registry, the package is then a
+    `PartsModule`. What is named in `but` has no parts, and takes long to import."""
+    module = cast(PartsModule, importlib.import_module(package))
+    if registry is not None:
         module.__class__ = PartsModule
+        module.registry, module.register = registry, registry.register
     for info in pkgutil.iter_modules(module.__path__, module.__name__ + "."):
         if info.name.rpartition(".")[2] not in but:
             importlib.import_module(info.name)

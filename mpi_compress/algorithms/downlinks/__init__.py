@@ -3,7 +3,6 @@
 from mpi_compress.algorithms.parts import Downlink, downlinks
 from mpi_compress.core.registry import import_all
 
-register = downlinks.register
-import_all(__name__)
+import_all(__name__, downlinks)
 
-__all__ = ["Downlink", "downlinks", "register"]
+__all__ = ["Downlink", "downlinks"]

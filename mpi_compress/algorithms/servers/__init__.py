@@ -3,7 +3,6 @@
 from mpi_compress.algorithms.parts import Server, servers
 from mpi_compress.core.registry import import_all
 
-register = servers.register
-import_all(__name__)
+import_all(__name__, servers)
 
-__all__ = ["Server", "register", "servers"]
+__all__ = ["Server", "servers"]

@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.job.stops.base import StopRule, stops
 
-register = stops.register
-import_all(__name__)
+import_all(__name__, stops)
 
-__all__ = ["StopRule", "register", "stops"]
+__all__ = ["StopRule", "stops"]

@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.attacks.base import Attack, Byzantine, attacks
 
-register = attacks.register
-import_all(__name__)
+import_all(__name__, attacks)
 
-__all__ = ["Attack", "Byzantine", "attacks", "register"]
+__all__ = ["Attack", "Byzantine", "attacks"]

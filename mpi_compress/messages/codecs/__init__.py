@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.codecs.base import Codec, codecs
 
-register = codecs.register
-import_all(__name__)
+import_all(__name__, codecs)
 
-__all__ = ["Codec", "codecs", "register"]
+__all__ = ["Codec", "codecs"]

@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.compressors.base import Compressor, compressors
 
-register = compressors.register
-import_all(__name__)
+import_all(__name__, compressors)
 
-__all__ = ["Compressor", "compressors", "register"]
+__all__ = ["Compressor", "compressors"]

@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.costs.base import Clocked, CostModel, at_moment, costs
 
-register = costs.register
-import_all(__name__)
+import_all(__name__, costs)
 
-__all__ = ["Clocked", "CostModel", "at_moment", "costs", "register"]
+__all__ = ["Clocked", "CostModel", "at_moment", "costs"]

@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.robust.base import RobustMean, robust_means
 
-register = robust_means.register
-import_all(__name__)
+import_all(__name__, robust_means)
 
-__all__ = ["RobustMean", "register", "robust_means"]
+__all__ = ["RobustMean", "robust_means"]

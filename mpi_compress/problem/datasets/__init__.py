@@ -5,7 +5,6 @@ from mpi_compress.problem.datasets.generators import Generator, generators
 from mpi_compress.problem.datasets.known import KNOWN
 from mpi_compress.problem.datasets.store import DataSet, open_data
 
-register = generators.register
-import_all(__name__, but=("download", "fetch"))
+import_all(__name__, generators, but=("download", "fetch"))
 
-__all__ = ["KNOWN", "DataSet", "Generator", "generators", "open_data", "register"]
+__all__ = ["KNOWN", "DataSet", "Generator", "generators", "open_data"]

@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.problem.losses.base import Loss, losses
 
-register = losses.register
-import_all(__name__)
+import_all(__name__, losses)
 
-__all__ = ["Loss", "losses", "register"]
+__all__ = ["Loss", "losses"]

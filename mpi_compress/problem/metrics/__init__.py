@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
 
-register = metrics.register
-import_all(__name__)
+import_all(__name__, metrics)
 
-__all__ = ["Metric", "ProblemView", "metrics", "register"]
+__all__ = ["Metric", "ProblemView", "metrics"]

@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.problem.models.base import Model, Outline, dim_of, models
 
-register = models.register
-import_all(__name__)
+import_all(__name__, models)
 
-__all__ = ["Model", "Outline", "dim_of", "models", "register"]
+__all__ = ["Model", "Outline", "dim_of", "models"]

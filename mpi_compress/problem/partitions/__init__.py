@@ -4,7 +4,6 @@ from mpi_compress.core.registry import import_all
 from mpi_compress.problem.partitions.base import Partition, SizedPartition, partitions
 from mpi_compress.problem.partitions.split import Split, refuse_idle_workers
 
-register = partitions.register
-import_all(__name__)
+import_all(__name__, partitions)
 
-__all__ = ["Partition", "SizedPartition", "Split", "partitions", "refuse_idle_workers", "register"]
+__all__ = ["Partition", "SizedPartition", "Split", "partitions", "refuse_idle_workers"]

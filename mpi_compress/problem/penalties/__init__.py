@@ -3,7 +3,6 @@
 from mpi_compress.core.registry import import_all
 from mpi_compress.problem.penalties.base import Penalty, penalties
 
-register = penalties.register
-import_all(__name__)
+import_all(__name__, penalties)
 
-__all__ = ["Penalty", "penalties", "register"]
+__all__ = ["Penalty", "penalties"]

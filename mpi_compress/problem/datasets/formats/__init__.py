@@ -7,8 +7,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import import_all
 from mpi_compress.problem.datasets.formats.base import HELD_OUT, Format, Reading, formats
 
-register = formats.register
-import_all(__name__)
+import_all(__name__, formats)
 
 
 def format_of(path: Path) -> Format:
@@ -24,4 +23,4 @@ def _shows(how: type[Format], name: str) -> bool:
         raise UserError(f"the format '{how.name}': names = {how.names!r} was given; {wanted} ({error})") from None
 
 
-__all__ = ["HELD_OUT", "Format", "Reading", "format_of", "formats", "register"]
+__all__ = ["HELD_OUT", "Format", "Reading", "format_of", "formats"]
