@@ -1,3 +1,4 @@
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,9 +9,10 @@ from mpi_compress.algorithms.hooks import PartialMean
 from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, UNBIASED_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.sampling import sampled_omega
 from mpi_compress.algorithms.theorem import PLAIN, WITHIN, constants
-from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Message, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
 from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.kinds import Compressed, Pair, Vector, no_coordinates
+from mpi_compress.messages.several import PairLink, RefreshLink, means_of_pairs
 
 
 @dataclass
@@ -82,3 +84,130 @@ class DIANA(Estimator):
         h = memory.h.copy()
         mean.add_to(memory.h, float(self.alpha))
         return h, mean
+
+
+@algorithms.register("rand-diana")
+class RandDIANA(Estimator):
+    """Rand-DIANA: Shulgin and Richtárik (2021): DIANA whose shifts are gradients of rounds before. All h start at 0.
+
+    worker sends     m_i ← Q(∇f_i(x) − h_i);  with probability p, by a coin of its own, also c_i ← ∇f_i(x) − h_i whole, else c_i = 0
+                     h_i ← h_i + c_i, which then is ∇f_i(x)
+    master answers   m ← (1/n) Σ m_i and c ← (1/n) Σ c_i
+    everyone         x ← x − γ (h + m);  h ← h + c
+
+    Q is unbiased with ω. For σ² = (1/n) Σ‖h_i − ∇f_i(x*)‖² the coins give E σ₊² = (1 − p)σ² + (p/n) Σ‖∇f_i(x) − ∇f_i(x*)‖², and
+    Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1 with M = 4ω/(np) says: γ ≤ 1/(L_max (1 + 6ω/n)), then E‖x_k − x*‖²
+    falls by max(1 − γµ, 1 − p/2) a round. This γ and p = 1/(1 + ω) are the defaults. They were derived here, and not checked
+    against Rand-DIANA's paper.
+    """
+
+    paper = "Rand-DIANA"
+    compressor = "random-k"
+    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
+    shares = ("p",)
+    theory = "1/(L_max*(1 + 6*omega/n))"
+    theory_is_convex = True
+    step: Step = theory  # γ, the step size
+    p: Expression = "1/(1 + omega)"  # p, the probability that a worker sends its difference whole, too, and renews h_i
+    theorem_needs = (*PLAIN, OPTIMUM, WITHIN)
+    rate = "max(1 - step*mu, 1 - p/2)"
+    lyapunov_terms = DIANA.lyapunov_terms
+    fixed_budget = None
+    needs_each = True  # each has two vectors
+
+    def uplink(self, node: Any, k: int) -> RefreshLink:
+        return RefreshLink(self.up)
+
+    def downlink(self, node: Any, k: int) -> Link:
+        link = super().downlink(node, k)
+        return PairLink(link) if self.by.everyone_remembers else link
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(np): as DIANA's."""
+        γ, ω, n, p = constants(self, "step", "omega", "n", "p")
+        return float(known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0])
+
+    def start_memory(self, x0: Vector) -> Memory:
+        return Memory(np.zeros_like(x0))
+
+    def start_worker(self, node: Any, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim))
+
+    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
+        link, Δ = self.uplink(node, t.k), f.gradient(node.x) - worker.h
+        m = self.up.compressed(Δ, t)
+        message = link.encode(Pair(m, self.up.whole.compress(Δ, t) if t.rng.random() < float(self.p) else no_coordinates(Δ.size)))
+        seen = link.unpack(message)
+        assert isinstance(seen, Pair)
+        seen.second.add_to(worker.h)
+        return message
+
+    def answer(self, ups: Sequence[Compressed]) -> Pair:
+        return means_of_pairs(self.mean, ups)
+
+    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
+        assert isinstance(mean, Pair)
+        h = memory.h.copy()
+        mean.second.add_to(memory.h)
+        return h, mean.first
+
+
+_R = "((1 - lam + lam*bias)**2 + lam**2*spread)"
+_R_AV = "((1 - nu + nu*bias)**2 + nu**2*spread_of_mean)"
+
+
+@algorithms.register("ef-bv")
+class EFBV(Estimator):
+    """EF-BV: Condat, Yi, Richtárik (NeurIPS 2022), Algorithm 1: EF21 and DIANA, and what lies between. All h start at 0.
+
+    worker sends     m_i ← C(∇f_i(x) − h_i);  h_i ← h_i + λ m_i
+    master answers   m ← (1/n) Σ m_i
+    everyone         x ← x − γ (h + ν m);  h ← h + λ m
+
+    λ = ν is a sum of differences: with λ = ν = 1 it is EF21. With ν = 1 and λ = 1/(1 + ω) it is DIANA.
+
+    C has ‖E C(v) − v‖ ≤ η‖v‖ and E‖C(v) − E C(v)‖² ≤ ω‖v‖²; formulas name η `bias` and ω `spread`. An unbiased C has η = 0, a
+    contraction with δ has η = √(1−δ), ω = 0. The mean of n workers that draw independently has the variance ω/n, `spread_of_mean`.
+    λ = min{(1−η)/((1−η)² + ω), 1} and ν likewise with ω/n are the defaults, with r = (1−λ+λη)² + λ²ω, and r_av likewise of ν and
+    ω/n. The default step, γ ≤ 1/(L + L̃ √r_av/(1 − √r)), L̃ = √((1/n) Σ L_i²), is for E‖∇f‖² = O(1/T); for λ = ν = 1 it is EF21's.
+    Where f is µ-PŁ, γ ≤ 1/(L + L̃ √r_av/(√ρ − √r)) with ρ = (1+r)/2, about half as long, makes f − f* + (γ/2θ) (1/n) Σ ‖∇f_i − h_i‖²
+    fall by max{1 − γµ, ρ} a round; in terms of s* = √(ρ/r) − 1 it is 1/(L + L̃ √(r_av/r)/s*), and θ = s*(1+s*) r/r_av. Both steps
+    were derived here, and are the longest by their proof; the paper's text was not at hand.
+    """
+
+    paper = "EF-BV, Algorithm 1"
+    compressor = "top-k"
+    needs = (WHOLE_GRADIENTS, EXACT_DOWN)
+    shares = ("lam", "nu")
+    theory = f"1/(L + L_rms*sqrt({_R_AV})/(1 - sqrt({_R})))"
+    step: Step = theory  # γ, the step size
+    lam: Expression = "min((1 - bias)/((1 - bias)**2 + spread), 1)"  # λ, the share of a message that the shifts h_i take in
+    nu: Expression = "min((1 - bias)/((1 - bias)**2 + spread_of_mean), 1)"  # ν, the share that the direction takes in
+
+    def knows(self) -> Mapping[str, float]:
+        C, d, n = self.up.compressor, self.setting.dim, self.setting.n
+        ω, δ = C.omega(d), C.delta(d)
+        if C.unbiased(d) and ω is not None:
+            return {**super().knows(), "bias": 0.0, "spread": ω, "spread_of_mean": ω / n}
+        named = {"bias": math.sqrt(1 - δ), "spread": 0.0, "spread_of_mean": 0.0} if δ is not None else {}
+        return {**super().knows(), **named}
+
+    def start_memory(self, x0: Vector) -> Memory:
+        return Memory(np.zeros_like(x0))
+
+    def start_worker(self, node: Any, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim))
+
+    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
+        m = self.up.pack(f.gradient(node.x) - worker.h, t)
+        self.up.unpack(m).add_to(worker.h, float(self.lam))
+        return m
+
+    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
+        λ, ν, h = float(self.lam), float(self.nu), memory.h
+        if λ == ν:
+            mean.add_to(h, λ)
+            return (h,)
+        before = h.copy()
+        mean.add_to(h, λ)
+        return before, mean if ν == 1 else ν * mean.dense()
