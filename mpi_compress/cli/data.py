@@ -31,7 +31,7 @@ from mpi_compress.problem.datasets.store import SOLVED_UP_TO, open_data
 from mpi_compress.problem.datasets.table import DataTable, contents_of, find_file, find_set
 from mpi_compress.problem.optimum import Optimum, solver_of
 from mpi_compress.problem.partitions import Split
-from mpi_compress.results.columns import INFIMUM
+from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART
 
 _UNLIKE = 100.0  # the ratio of two columns' sizes from which "data make" speaks of it
 
@@ -173,7 +173,7 @@ def _solved(problem: Problem, best: Optimum, seconds: float) -> Iterator[str]:
     else:
         yield f"  L     none, the loss is not smooth; mu {problem.mu:.6g}"
     if not best.attained:
-        yield f"  f*    {best.f:g}, {INFIMUM}: there is no x*"
+        yield f"  f*    {best.f:.15g}, {INFIMUM_IN_PART if best.f else INFIMUM}: there is no x*"
         return
     measure = solver_of(problem.loss).measure
     yield f"  f*    {best.f:.15g} to {best.accuracy:.1g}; {measure} {best.reached:.1g} of what it was at 0"

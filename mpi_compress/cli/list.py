@@ -55,11 +55,11 @@ def act(options: Namespace) -> int:
     names = [what for what in options.what if what not in jobs]
     lines = [line for what in names for line in _listed(what, _parts())]  # all names are known before anything is printed
     if lines or of_jobs:
-        say(*lines, *of_jobs)
+        say(*lines, *of_jobs, fits=True)
     else:
         _print_names(_parts())
         for each in packages:
-            say(f"from {each}: {', '.join(_of_package(each))}")
+            say(f"from {each}: {', '.join(_of_package(each))}", fits=True)
     for line in broken.values():
         print_line(f"mpi-compress: {line}")
     return 0
@@ -118,10 +118,11 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     for kind, members in {**shown, **{name: {} for name in others if name not in shown}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]
-        say(f"{kind + ':':14s}{text}")
+        say(f"{kind + ':':14s}{text}", fits=True)
     say(
         "`mpi-compress list KIND` describes parts, `list KIND/NAME` one, `list JOB.toml` its plugins'; "
-        "`list clip_rows`: how samples' gradients are clipped"
+        "`list clip_rows`: how samples' gradients are clipped",
+        fits=True,
     )
 
 

@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     _add_commands(parser, COMMANDS)
     if not (sys.argv[1:] if arguments is None else arguments):
-        say(str(mc.__doc__), *_FIRST[:-1], "  mpi-compress --help           all commands", _FIRST[-1])
+        say(str(mc.__doc__), *_FIRST[:-1], "  mpi-compress --help           all commands", _FIRST[-1], fits=True)
         return 0
     options = parser.parse_args(arguments)
     command = f"mpi_compress.cli.{options.module.replace('-', '_')}"  # which takes a while to import

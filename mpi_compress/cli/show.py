@@ -19,7 +19,7 @@ from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.lines import by_seed
 from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, theorem
-from mpi_compress.results.columns import INFIMUM, LEFT_OUT, named
+from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, named
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import split, why_ended
@@ -107,7 +107,7 @@ def _problem(run: Run) -> Iterator[Line]:
     hosts += f", {a['layout']}" if "layout" in a else ""
     yield "data", f"{a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
     L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")
-    sources = {"lowest seen": "the lowest seen", "given": "given by the job", INFIMUM: INFIMUM}
+    sources = {"lowest seen": "the lowest seen", "given": "given by the job", INFIMUM: INFIMUM, INFIMUM_IN_PART: INFIMUM_IN_PART}
     how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
     unknown = "f* was left out; a table of suboptimality computes it" if a.get("f_star_source") == LEFT_OUT else "f* is not known"
     optimum = unknown if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"

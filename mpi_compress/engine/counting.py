@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import add
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,8 @@ from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective
 from mpi_compress.results.columns import COLUMNS, named
 
-_DTYPES = {c.name.rpartition("_")[0]: c.dtype for c in COLUMNS if c.since == "counter"}
+_COUNTED = [(c, *c.name.rpartition("_")[::2]) for c in COLUMNS if c.since == "counter"]  # with its field of `Counts`, and the way
+_DTYPES = {name: c.dtype for c, name, _ in _COUNTED}
 
 
 @dataclass(frozen=True)
@@ -111,17 +111,13 @@ class Counters:
     @property
     def trace(self) -> dict[str, float]:
         """The counted columns of a row of the trace."""
-        return {name: added(held) if isinstance(held := self._held(name), list) else held for name in named("counter")}
+        ways = {"up": vars(self.up), "down": vars(self.down)}
+        return {c.name: added(ways[way][name]) if name in ways[way] else getattr(self, c.name) for c, name, way in _COUNTED}
 
     @property
     def workers(self) -> dict[str, list[float]]:
         """The counted columns of a row of /workers."""
-        return {c.name: self._held(c.name) for c in COLUMNS if c.since == "counter" and c.workers}
-
-    def _held(self, column: str) -> Any:
-        """A counted column: the number of each sender, or one number."""
-        name, _, way = column.rpartition("_")
-        return [*getattr(getattr(self, way), name)] if name in vars(self.up) else getattr(self, column)
+        return {c.name: [*getattr(getattr(self, way), name)] for c, name, way in _COUNTED if c.workers}
 
     @property
     def by_model(self) -> dict[str, float]:

@@ -4,6 +4,7 @@ A worker's report is a list of arrays: how many coordinates of the gradient are 
 coordinates and their values; the algorithm's vector, which may be empty. From another rank it arrives as one array, joined.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -136,9 +137,10 @@ class Evaluator:
         terms = self.meter.means(node, workers, x) if self.meter else []
         if not self.exchange.is_root:
             return None
-        point, gradient = self._evaluation(np.split(tally.numbers, np.cumsum(lengths[:-1])), tally, x, algorithm, node)
+        cuts = itertools.pairwise(itertools.accumulate(lengths, initial=0))
+        point, gradient = self._evaluation([tally.numbers[a:b] for a, b in cuts], tally, x, algorithm, node)
         V = self.meter.value(node, terms, master, x, point.loss, gradient) if self.meter else math.nan
-        return replace(point, lyapunov=V)
+        return replace(point, lyapunov=V) if self.meter else point
 
     def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[list[Vector]]:
         """The report of every worker hosted here: `_LARGEST`, peaks, logs, `_ADDED`, the gradient, and its vector if it has one."""
@@ -149,7 +151,7 @@ class Evaluator:
             evaluated = f if self.samples is None else self.samples[i]
             value, gradient = evaluated.at(point)
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
-            numbers = np.concatenate([largest, peaks, log.of_worker(workers[i]), (value, f.samples, moment)])
+            numbers = np.array([*largest, *peaks, *log.of_worker(workers[i]), value, f.samples, moment])
             yield report(numbers, gradient, evaluated.last.listed, log.vector(workers[i]))
 
     def _evaluation(

@@ -11,6 +11,8 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.core.blame import place_in_part, text_of
 from mpi_compress.core.clock import Laps
 from mpi_compress.core.errors import UserError
@@ -116,7 +118,8 @@ def execute(
             how.laps.end("rehearse")
             s = Subject(p.algorithm, parts_of(p, p.algorithm))
             algorithm = watched(p.algorithm) if how.guards else p.algorithm
-            verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
+            with np.errstate(over="ignore"):  # what goes beyond floats is refused, and said in a line
+                verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
             if how.guards and s.held:  # on every rank alike
                 how.ranks.each(partial(refuse, s, "memory"))
             if recorder is not None:

@@ -14,7 +14,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.evidence.endings import ending
 from mpi_compress.evidence.lines import by_seed, name_of, without_common
-from mpi_compress.results.columns import INFIMUM, column_of
+from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import why_ended
@@ -103,8 +103,8 @@ class Comparison:
         how fine the grids were."""
         late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
         those = [label for label, share in late.items() if share > _LATE]
-        sources = {str(method.runs[0].attrs.get("f_star_source", "")) for method in self.methods}
-        notes = [f"f* = 0 is {INFIMUM}"] if INFIMUM in sources else []
+        of = [method.runs[0].attrs for method in self.methods]
+        notes = sorted({f"f* = {a['f_star']:.6g} is {s}" for a in of if NOT_ATTAINED in (s := str(a.get("f_star_source")))})
         if those:
             notes.append(f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {'; '.join(those)}")
         notes += self._tuned_for_others()

@@ -25,7 +25,7 @@ class GuardedLink(Link):
             v = arrays.read_only(v, self.dim)
         compressor = self.compressor
         if is_ours(compressor) or getattr(t, "k", 0) >= FIRST_ROUNDS:
-            compressed = super().compress(v, t)
+            compressed = (super().compress if is_ours(compressor) else compressor.applied)(v, t)
         else:
             compressed = refusing(f"{compressor.name}, compress{place_of(compressor.compress)}", compressor.applied, v, t)
         with self._naming("compress", self.compressor):

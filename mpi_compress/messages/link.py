@@ -111,8 +111,11 @@ class Link:
         return self.compressor.start(self.dim)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
-        """C(v) of v (dim,), not encoded."""
-        return self.compressor.applied(v, t)
+        """C(v) of v (dim,), not encoded; OverflowError where finite numbers become infinite, as by the d/k of random-k."""
+        c = self.compressor.applied(v, t)
+        if type(c) is not Dense and not c.is_finite() and np.isfinite(v).all():
+            raise OverflowError(f"{self.compressor.name} brings values of magnitude up to {np.abs(v).max():g} beyond floats")
+        return c
 
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         """Compress v (dim,), or compress a compressed vector again, and encode the result.

@@ -24,7 +24,7 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import Optimum, is_soon_solved, lowest, optimum, optimum_file, solver_of
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
-from mpi_compress.results.columns import INFIMUM, LEFT_OUT
+from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, NOT_ATTAINED
 
 _SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
 OF_SMOOTHNESS = ("L", "kappa", "L_row", *OF_WORKERS)
@@ -98,8 +98,8 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     if wish == "lowest seen":
         return _with_lowest(spec, problem, quiet)
     problem = with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, not quiet)
-    if wanted.optimum and problem.f_star_source == INFIMUM:
-        raise UserError(f"objective: there is no x*, which the job needs: f* = 0 is {INFIMUM}; set mu > 0")
+    if wanted.optimum and (source := problem.f_star_source).startswith(NOT_ATTAINED):
+        raise UserError(f"objective: there is no x*, which the job needs: f* = {problem.f_star:.6g} is {source}; set mu > 0")
     return problem
 
 
@@ -176,9 +176,10 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, tell
             )
         return problem
     if not best.attained:
+        source = INFIMUM_IN_PART if best.f else INFIMUM
         if tells:
-            print_line(f"{problem.data.title}: f* = 0 is {INFIMUM}")
-        return replace(problem, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source=INFIMUM)
+            print_line(f"{problem.data.title}: f* = {best.f:.6g} is {source}")
+        return replace(problem, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source=source)
     return replace(problem, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source="solver")
 
 

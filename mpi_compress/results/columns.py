@@ -142,8 +142,10 @@ LEVELS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_d
 LEFT_OUT = "left out"
 """The attribute f_star_source of a result whose f* can be computed and was not, since that takes long and nothing asked for it."""
 
-INFIMUM = "not attained: mu = 0, and x separates the samples, so f falls towards 0 as x grows"
-"""The same attribute where f* is known and there is no x*."""
+NOT_ATTAINED = "not attained: mu = 0, and x separates "
+INFIMUM = NOT_ATTAINED + "the samples, so f falls towards 0 as x grows"
+INFIMUM_IN_PART = NOT_ATTAINED + "some of the samples, so f falls on as x grows"
+"""The same attribute where f* is known and there is no x*; both begin alike."""
 
 TAKEN = frozenset(c.name for c in COLUMNS if c.table == "trace" and c.since != "algorithm")
 """Columns of a trace that no algorithm may add."""

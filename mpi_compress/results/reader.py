@@ -20,7 +20,7 @@ from mpi_compress.core.errors import UserError, nearest, system_text
 from mpi_compress.core.tables import comma_separated
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, hdf5, summary, zipped
-from mpi_compress.results.columns import INFIMUM, LEFT_OUT, column_of, named
+from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, column_of, named
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
 from mpi_compress.results.targets import Columns, ResultRow, Target
@@ -106,9 +106,11 @@ class Run:
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
         if name in named("convention"):
             raise UserError(f"{self.file}: '{name}' is a way of counting, which this run was not asked for: [log] count names them")
-        if name in ("distance", "relative_distance") and (source := self.attrs.get("f_star_source")) in (LEFT_OUT, INFIMUM):
+        source = str(self.attrs.get("f_star_source", ""))
+        if name in ("distance", "relative_distance") and source.startswith((LEFT_OUT, NOT_ATTAINED)):
             solve = '[objective] f_star = "solve", or a figure or claim that names it, computes x* before the rounds'
-            why = f"which nothing asked for: {solve}" if source == LEFT_OUT else f"and there is none: f* = 0 is {INFIMUM}"
+            none = f"and there is none: f* = {self.attrs['f_star']:.6g} is {source}"
+            why = f"which nothing asked for: {solve}" if source == LEFT_OUT else none
             raise UserError(f"{self.file}: '{name}' needs x*, {why}")
         there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *self.settled, *bounds.columns(self)]
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")

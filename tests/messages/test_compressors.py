@@ -1,5 +1,7 @@
 """Each compressor keeps to the theorem that it states, for every vector."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from helpers.examples import COMPRESSORS
@@ -95,6 +97,14 @@ def test_messages_are_of_the_stated_kind_and_size_and_leave_the_vector_alone(spe
     assert c.dim == v.size
     assert c.dense().dtype == np.float64
     np.testing.assert_array_equal(v, before)
+
+
+@every(lambda C: True)
+def test_what_goes_beyond_floats_is_refused_in_a_line_and_never_infinite(spec):
+    """Near 1.7e308 the d/k of random-k, or a sum, goes beyond floats."""
+    v, C = np.where(np.arange(12) % 3, 1.7, -1.6) * 1e308, built(spec)
+    with suppress(OverflowError), np.errstate(over="ignore"):
+        assert Link(C, codecs.build(C.codec, "codec"), 12).compress(v, at()).is_finite()
 
 
 @every(lambda C: True)

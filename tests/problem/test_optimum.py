@@ -137,6 +137,19 @@ def test_separable_rows_without_a_regulariser_have_an_infimum_and_no_minimiser(s
     assert best.attained or (best.f, best.accuracy) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_rows_of_which_some_are_separable_have_an_infimum_above_0_and_no_minimiser(apart):
+    """Ten rows of a third feature that says their labels, or, not apart, errs in one: f falls towards the infimum of the others."""
+    rng = np.random.default_rng(0)
+    A, y = np.c_[rng.standard_normal((40, 2)), np.zeros(40)], np.sign(rng.standard_normal(40))
+    A[:10, :2], A[:10, 2] = 0, y[:10] * rng.uniform(0.5, 1, 10) * np.r_[np.ones(9), 1 if apart else -1]
+    best = minimize(Objective(Rows((A,), y, 3), losses["logistic"](), 1 / 40, 0.0))
+    others = minimize(Objective(Rows((A[10:],), y[10:], 3), losses["logistic"](), 1 / 40, 0.0))
+    assert best.attained == (not apart)
+    assert (best.f == pytest.approx(others.f, abs=1e-11)) == apart
+    assert others.attained
+
+
 @pytest.mark.parametrize("name", sorted(n for n in losses if losses[n].solver == "newton"))
 def test_the_accuracy_is_the_square_of_the_newton_decrement(name, monkeypatch):
     """Seen where Newton's method is broken off; where f is quadratic that is twice the error."""

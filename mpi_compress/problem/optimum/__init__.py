@@ -74,7 +74,8 @@ def optimum_file(data: DataSet, loss: Loss | Model, mu: float, suffix: str = "")
     """The file that keeps x*; a part with parameters is known by them, and a user's by its source, too."""
     own = source_of(loss) + (repr(loss) if parameters(type(loss)) else "") + suffix
     mark = f"-{hashlib.sha256(own.encode()).hexdigest()[:12]}" if own else ""
-    return data.beside(f"optimum-{safe(loss.name)}{mark}-{float(mu).hex()}.h5")
+    kind = "optimum" if mu else "infimum"  # earlier versions called one an optimum where some rows are separable
+    return data.beside(f"{kind}-{safe(loss.name)}{mark}-{float(mu).hex()}.h5")
 
 
 def optimum(data: DataSet, loss: Loss | Model, mu: float, tell: Tell = ignore) -> Optimum:

@@ -22,6 +22,7 @@ _STEPS_OF_START, _PAIRS = 300, 10  # of L-BFGS
 _START, _START_OF_MODEL = 1e-5, 1e-1  # the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
 _SAMPLES, _ENOUGH = (64, 8), 1e-3  # one row of so many, and the ‖∇f(x)‖/‖∇f(0)‖ of a sample at which its steps end
 _FAR = 2.0**10  # times an x on an exponential tail: f is 0 there
+_ON_TAIL, _MOVES, _TAIL, _SAME = 1e-6, 1e-3, 64.0, 1e-10  # of a row: slope over the largest, moved by a step, by far; f may rise by
 _SHORTEST = 1e-10  # share of a step
 _FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by an earlier H: else H is computed again
 _FALLS = 0.1  # ‖∇f‖ by this factor: a rise of f by as much as its sum of N terms may be rounded is none
@@ -30,7 +31,8 @@ _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no lo
 
 def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     """x* and f*, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it. The accuracy is the square of the Newton decrement, twice
-    f(x) − f* where f is quadratic. On an exponential tail, as where x separates the rows and µ = 0, f* = 0 is not attained."""
+    f(x) − f* where f is quadratic. On an exponential tail, as where x separates the rows and µ = 0, f* = 0 is not attained; nor is
+    f* > 0 where some rows can be separated and the others be left as they are."""
     x = np.zeros(f.dim)
     first = norm(f.value_and_gradient(x)[1])
     newton = _Newton(f)
@@ -46,8 +48,22 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     size = norm(g)
     if f.mu == 0 and 0 < f.value_and_gradient(2 * x)[0] < value / 2 and f.value_and_gradient(_FAR * x)[0] == 0:
         return Optimum(x, 0.0, 0.0, size / first, attained=False)
-    decrement = -float(newton.step(x, g, 1e-8) @ g) if size > 0 else 0.0
+    step = newton.step(x, g, 1e-8) if size > 0 else np.zeros(f.dim)
+    if f.mu == 0 and not isinstance(f.loss, Model) and (further := _beyond(f, x, step, value)) is not None:
+        return Optimum(x, further, value - further + 4 * EPS * value, size / first, attained=False)
+    decrement = -float(step @ g)
     return Optimum(x, value, abs(decrement) + 4 * EPS * abs(value), size / first if first else 0.0)
+
+
+def _beyond(f: Objective, x: Vector, step: Vector, value: float) -> float | None:
+    """f far along Newton's last step from x (d,), where rows on an exponential tail go further out there, as by about 1 at each of
+    its steps, and f does not rise; None: x is near a minimiser."""
+    slopes = np.abs(f.loss.value_and_slope(f.rows.labels, f.rows.margins(x))[1])
+    moved = np.abs(f.rows.margins(step))[(slopes > 0) & (slopes < _ON_TAIL * slopes.max())].max(initial=0.0)
+    if not _MOVES < moved < math.inf:
+        return None
+    far = f.value_and_gradient(x + step * (_TAIL / moved))[0]
+    return min(far, value) if far <= value * (1 + _SAME) else None
 
 
 def _descend(newton: "_Newton", x: Vector, tolerance: float, first: float, tell: Tell = ignore) -> tuple[Vector, float, Vector]:
