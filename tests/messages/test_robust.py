@@ -10,7 +10,7 @@ import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.attacks import attacks
-from mpi_compress.messages.attacks.sign_flip import times
+from mpi_compress.messages.attacks.usual import times
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import Dense, Lattice, Powers, Sparse
 from mpi_compress.messages.link import Link, Message

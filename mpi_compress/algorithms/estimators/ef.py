@@ -9,7 +9,7 @@ from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
 from mpi_compress.algorithms.needs import HEARS_MEAN, NOTHING_CLIPPED, OPTIMUM, WHOLE_GRADIENTS, check_need
 from mpi_compress.algorithms.parts import Direction, Server
 from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
-from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
+from mpi_compress.algorithms.servers.momentum import HeavyBall
 from mpi_compress.algorithms.theorem import PLAIN, WHOLE, constants
 from mpi_compress.algorithms.tight import STEP as TIGHT
 from mpi_compress.algorithms.tight import TAKEN, factor

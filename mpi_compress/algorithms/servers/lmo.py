@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from mpi_compress.algorithms.parts import Direction, Point, Server, add, dense, servers
-from mpi_compress.algorithms.servers.heavy_ball import MovedWithMomentum
+from mpi_compress.algorithms.servers.momentum import MovedWithMomentum
 from mpi_compress.core.fields import Decay
 from mpi_compress.messages.kinds import Vector
 
