@@ -46,15 +46,22 @@ def name_in_paper(run: Run) -> str:
 
 
 def _label_and_changes(run: Run) -> str:
+    return ", ".join([run.label, *changes(run)])
+
+
+def changes(run: Run) -> list[str]:
+    """What was overridden in a run, as by --set, but for its seed: "rounds = 10"."""
     overridden = json.loads(run.attrs.get("overridden", "{}"))
-    return ", ".join([run.label, *(f"{key.split('.')[-1]} = {value}" for key, value in overridden.items() if key != "seed")])
+    return [f"{key.split('.')[-1]} = {value}" for key, value in overridden.items() if key != "seed"]
 
 
 def tuned_text(run: Run) -> str:
-    """The value that [tune] found for a run, such as "tuned a = 0.5", and what speaks against it; "" where nothing was tuned."""
+    """The value that [tune] found for a run, such as "tuned a = 0.5", a formula as a number, and what speaks against it; or ""."""
     if not (tuned := run.tuned):
         return ""
-    return f"tuned {in_words(put_by(tuned))}{_note(run)}"
+    numbers = {f"algorithm.{name}": f"{value:.3g}" for name, value in run.settled.items()}
+    known = {key: numbers.get(key, value) if "(" in str(value) else value for key, value in put_by(tuned).items()}
+    return f"tuned {in_words(known)}{_note(run)}"
 
 
 def _note(run: Run) -> str:

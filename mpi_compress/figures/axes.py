@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.words import number, wrapped
@@ -21,16 +21,23 @@ _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
 _LARGE = 10_000.0  # a number without a unit, from which on an axis has a prefix
 
 
-def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
-    """Write the names and units of x and y, once the curves are drawn."""
-    for which, scale in zip(_BOTH, scales(figure), strict=True):
-        given, columns = getattr(figure, f"{which}label"), [c.strip() for c in getattr(figure, which).split(",")]
-        own = column_of(columns[0]).label if len(columns) == 1 else ""  # the legend names several columns
-        if own and columns[0] in COSTS and (model := named_model(runs)):
-            own += f", {model}"
-        units, text = {unit_of(column, runs) for column in columns}, own if given is None else given
-        unit = _ticked(ax, which, units.pop() if len(units) == 1 else "", scale)
-        ax.set(**{f"{which}label": f"{text} [{unit}]".strip() if unit else text})
+def name_axes(row: Sequence[tuple[Axes, FigureTable, Sequence[Run]]]) -> None:
+    """Write the names and units of x and y of plots side by side, once their curves are drawn. Axes of one unit have one prefix."""
+    for which in _BOTH:
+        kinds = [_unit(which, figure, runs) or getattr(figure, which) for _, figure, runs in row]
+        for (ax, figure, runs), kind in zip(row, kinds, strict=True):
+            given, column = getattr(figure, f"{which}label"), getattr(figure, which).strip()
+            own = "" if "," in column else column_of(column).label  # the legend names several columns
+            if column in COSTS and (model := named_model(runs)):
+                own += f", {model}"
+            alike, text = [other for (other, *_), k in zip(row, kinds, strict=True) if k == kind], own if given is None else given
+            unit = _ticked(ax, which, _unit(which, figure, runs), alike)
+            ax.set(**{f"{which}label": f"{text} [{unit}]".strip() if unit else text})
+
+
+def _unit(which: str, figure: FigureTable, runs: Sequence[Run]) -> str:
+    units = {unit_of(column.strip(), runs) for column in getattr(figure, which).split(",")}
+    return units.pop() if len(units) == 1 else ""
 
 
 def set_limits(ax: Axes, figure: FigureTable) -> None:
@@ -57,24 +64,32 @@ def scales(figure: FigureTable) -> tuple[str, str]:
     return figure.xscale or xscale, figure.yscale or yscale
 
 
-def _ticked(ax: Axes, which: Literal["x", "y"], unit: str, scale: str) -> str:
-    """The unit of an axis, with a prefix where ticks would have many digits without. A short logarithmic axis gets plain ticks."""
-    axis = ax.xaxis if which == "x" else ax.yaxis
-    least, most = ax.get_xlim() if which == "x" else ax.get_ylim()
-    short = scale == "log" and 0 < least < most < _SHORT_AXIS * least
+def _ticked(ax: Axes, which: Literal["x", "y"], unit: str, alike: Sequence[Axes] = ()) -> str:
+    """The unit of an axis and of those `alike`, with a prefix where ticks would have many digits without, unless one of them has
+    powers of ten for ticks. A short logarithmic axis gets plain ticks."""
+    axis, scale = getattr(ax, f"{which}axis"), getattr(ax, f"get_{which}scale")()
+    from_zero = which == "x" and any(each.get_label() == "_start" for each in ax.collections)
+    short = scale == "log" and _is_short(ax, which) and not from_zero
     if scale == "log" and not short:
+        axis.set_minor_formatter(NullFormatter())
         return unit
     if short:
         axis.set_major_locator(MaxNLocator(5))
         axis.set_minor_locator(NullLocator())
-    end = max(abs(least), abs(most))
-    if not unit:
+    end = max(abs(end) for each in (ax, *alike) for end in getattr(each, f"get_{which}lim")())
+    powers = any(getattr(each, f"get_{which}scale")() == "log" and not _is_short(each, which) for each in alike)
+    if not unit or powers:
         if short or end >= _LARGE:
             axis.set_major_formatter(lambda value, _: number(value, end))
-        return ""
+        return unit
     power = min(max(math.floor(math.log10(end) / 3), min(_PREFIXES)), max(_PREFIXES)) if end > 0 else 0
     axis.set_major_formatter(lambda value, _: f"{value / 1000.0**power:.6g}")
     return _PREFIXES[power] + unit
+
+
+def _is_short(ax: Axes, which: Literal["x", "y"]) -> bool:
+    low, high = getattr(ax, f"get_{which}lim")()
+    return bool(0 < low < high < _SHORT_AXIS * low)
 
 
 def entry(label: str, most: int) -> str:

@@ -1,7 +1,9 @@
-"""The curves of one plot: lines in their colours, dashes and markers, bands over seeds, bounds, and running medians of noise."""
+"""The curves of one plot: lines in their colours, dashes and markers, bands over seeds, bounds, and running medians of noise.
+
+The first eight curves of a panel, in the job's order, have colours; further ones are thin and grey, behind them. All are named."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,12 +11,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines, name_of, shown
-from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales, set_limits
+from mpi_compress.figures import words
+from mpi_compress.figures.axes import LONGEST, entry, scales, set_limits
 from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import COLUMNS, column_of, known
@@ -35,15 +37,15 @@ INNER = (0.1, 0.9)  # quantiles: the band
 
 def draw_on(
     ax: Axes, runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
-    name: Namer = name_of, longest: int = LONGEST,
+    name: Namer = name_of, longest: int = LONGEST, grey: Collection[str] = (),
 ) -> bool:  # fmt: skip
-    """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look. True if a curve
-    is noise, which is drawn as its running median in a band."""
+    """Draw lines and their bounds; the place of a name among `names` decides its look. True if a curve is noise, which is drawn as
+    its running median in a band."""
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
-    lowest = 0.0 if points or yscale != "log" else _lowest(drawn)
-    named_already, starts, ends, noisy, each_look = set(), [], [], False, looks(names, not figure.bounds)
+    lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), (figure.ylim or [0.0])[0])
+    named_already, starts, ends, noisy, each_look = set(), [], [], False, looks(names, not figure.bounds, grey)
     for line in drawn:
         look, number = each_look[line.label], names.index(line.label)
         look |= {"linestyle": "-"} if figure.bounds else {}
@@ -61,14 +63,13 @@ def draw_on(
             starts.append((float(line.y[0]), (float(line.x[first]), float(line.y[first])), look["color"]))
         if not points and yscale == "log" and (last := _before_end(line, bottom)) is not None:
             ends.append(((float(line.x[last]), float(line.y[last])), float(line.x[last + 1]), look["color"]))
-    _draw_bounds(ax, runs, figure, names, name)
+    _draw_bounds(ax, runs, figure, each_look, name)
     ax.set(xscale=xscale, yscale=yscale)
     draw_starts(ax, starts if figure.xlim is None else [])
     if yscale == "log" and ax.get_ylim()[0] < _FLOOR * (most := ax.dataLim.y1):
         ax.set_ylim(_FLOOR * most, 10 * most)
     set_limits(ax, figure)
     draw_ends(ax, ends)
-    name_axes(ax, figure, runs)
     return noisy
 
 
@@ -101,27 +102,28 @@ def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, 
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
     alone: dict[str, Any] = {"markersize": 6, "zorder": 3} if drawn.x.size == 1 else {}  # a point, over the lines that cross it
-    ax.plot(drawn.x, drawn.y, **look, **alone, markevery=every)
+    ax.plot(drawn.x, drawn.y, **{**look, **alone}, markevery=every)
     if drawn.least is not None and drawn.most is not None and np.any(drawn.least < drawn.most):
         ax.fill_between(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
     return smooth is not None
 
 
-def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, names: Sequence[str], name: Namer) -> None:
-    (xscale, yscale), each_look = scales(figure), looks(names, not figure.bounds)
+def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, looks_of: Mapping[str, Any], name: Namer) -> None:
+    """Draw each bound dashed, with an entry for the legend; its curves have the entry's label behind a _."""
+    xscale, yscale = scales(figure)
     for number, bound in enumerate(figure.bounds):
-        dashes = (0, (4 + 2 * number, 2))
+        dashes, text = (0, (4 + 2 * number, 2)), column_of(bound).label
         common, having = column_of(bound).common, [r for r in runs if r.has(bound)]
         if common:
             having = sorted(having, key=lambda r: float(np.nanmax(r.column(figure.x), initial=0.0)))[-1:]
         for line in _taker(figure, name)(having, figure.x, bound):
             if line.x is not None:
                 keep = shown(line.x, line.y, xscale, yscale)
-                own = next(n for n in names if n == line.label or n.startswith(f"{line.label}: "))
+                own = next(n for n in looks_of if n == line.label or n.startswith(f"{line.label}: "))
                 single = "_" if keep.sum() == 1 else None
-                color = "0.4" if common else each_look[own]["color"]
-                ax.plot(line.x[keep], line.y[keep], color=color, ls=dashes, lw=0.9, marker=single)
-        ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=column_of(bound).label)
+                color = "0.4" if common else looks_of[own]["color"]
+                ax.plot(line.x[keep], line.y[keep], color=color, ls=dashes, lw=0.9, marker=single, label=f"_{text}")
+        ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=text)
 
 
 def lines_of(runs: Sequence[Run], figure: FigureTable, name: Namer = name_of) -> list[Line]:
@@ -203,22 +205,11 @@ def draw_ends(ax: Axes, ends: Sequence[tuple[tuple[float, float], float, str]]) 
 
 def _tick_at(ax: Axes, edge: float, first: float) -> None:
     """A tick that says 0 at the edge, and no others before the first point."""
-
-    class FromZero(LogLocator):
-        def tick_values(self, vmin: float, vmax: float) -> Any:
-            return [*([edge] if self.major else []), *(x for x in super().tick_values(vmin, vmax) if x >= first * (1 - 1e-9))]
-
-        major = False
-
-    class Zero(LogFormatterSciNotation):
-        def __call__(self, x: float, pos: int | None = None) -> str:
-            return "0" if abs(x - edge) < 1e-9 * edge else super().__call__(x, pos)
-
-    major, minor = FromZero(), FromZero(subs="auto")
-    major.major = True
-    ax.xaxis.set_major_locator(major)
-    ax.xaxis.set_minor_locator(minor)
-    ax.xaxis.set_major_formatter(Zero())
+    ends = first * (1 - 1e-9), ax.get_xlim()[1]
+    powers, others = ([x for x in ax.xaxis.get_ticklocs(minor=minor) if ends[0] <= x <= ends[1]] for minor in (False, True))
+    texts = [f"$\\mathdefault{{10^{{{round(math.log10(x))}}}}}$" for x in powers] or [words.number(x) for x in others[::3]]
+    ax.set_xticks([edge, *(powers or others[::3])], ["0", *texts])
+    ax.set_xticks(others, minor=True)
 
 
 def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:

@@ -1,5 +1,6 @@
-"""Legends that cover no curve: among the curves where they meet none, else below the plot."""
+"""Legends and names that cover no curve: among the curves where they meet none, else below the plot."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,8 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.path import Path
-from matplotlib.transforms import Bbox
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 from mpi_compress.evidence.lines import by_seed
 from mpi_compress.figures.curves import INNER
@@ -21,15 +24,9 @@ from mpi_compress.results.reader import Run
 INSIDE = 4  # entries that may stand among the curves
 _PLACES: tuple[Any, ...] = ("upper right", "upper left", "lower left", "lower right", "center right", "center left")
 _AROUND = 2.0  # points between a legend and a curve
+_SHARES = (0.5, 0.7, 0.3, 0.9, 0.1, 1.0, 0.0)  # of a curve, where its name may stand
+_SIDES = ((0, 3), (0, 6), (3, 2), (-3, 2), (0, -3), (3, -2), (-3, -2))  # points from the curve
 _BETWEEN = 1.5  # sizes of the font between two columns of entries
-
-
-def narrow(legend: Legend) -> None:
-    """Write a legend smaller where it is wider than its plot, so that it covers no tick."""
-    excess = legend.get_window_extent().width - legend.axes.bbox.width + 2 * _AROUND * figure_of(legend.axes).dpi / 72.0
-    widest = max(text.get_window_extent().width for text in legend.get_texts())
-    for text in legend.get_texts() if excess > 0 else ():
-        text.set_fontsize(float(text.get_fontsize()) * 0.97 * max(0.3, 1 - excess / widest))
 
 
 def place(legend: Legend) -> bool:
@@ -44,6 +41,15 @@ def place(legend: Legend) -> bool:
     return False
 
 
+def put_under(legend: Legend) -> float:
+    """Put a legend under its plot and the name of x; gives its height in inches."""
+    ax, figure = legend.axes, figure_of(legend.axes)
+    low = min(text.get_window_extent().y0 for text in (ax.xaxis.label, *ax.get_xticklabels()) if text.get_text()) - ax.bbox.y0
+    legend.set(loc="upper center", frame_on=False)
+    legend.set_bbox_to_anchor((0.5, 0.0), ax.transAxes + ScaledTranslation(0, low / figure.dpi, figure.dpi_scale_trans))
+    return float(legend.get_window_extent().height) / figure.dpi
+
+
 def figure_of(drawn: Axes | Figure) -> Figure:
     """The figure that was drawn, or that an `Axes` is on."""
     figure = drawn.get_figure(root=True)
@@ -51,8 +57,41 @@ def figure_of(drawn: Axes | Figure) -> Figure:
     return figure
 
 
-def meets(ax: Axes, box: Bbox) -> bool:
-    """True if a curve, a band or a point of the axes is in a box of the screen."""
+def name_bounds(ax: Axes) -> None:
+    """Write the name of each bound beside its curves; the legend has it where a curve has no place for it."""
+    for entry in [line for line in ax.lines if np.size(line.get_xdata()) == 0]:
+        name = str(entry.get_label())
+        lines = [line for line in ax.lines if line.get_label() == f"_{name}"]
+        own = {np.round(ax.transData.transform(line.get_xydata())).tobytes(): line for line in lines}
+        beside = [_name_beside(ax, line, name) for line in own.values()]
+        if beside and all(beside):
+            entry.set_label("_named")
+
+
+def _name_beside(ax: Axes, curve: Line2D, name: str) -> bool:
+    """Write a name beside a curve, in its colour, where it covers nothing; False if there is no such place."""
+    corners = ax.transData.transform(np.asarray(curve.get_xydata()))
+    along = np.cumsum(np.hypot(*np.diff(corners, axis=0, prepend=corners[:1]).T))
+    points = np.column_stack([np.interp(np.linspace(0.0, along[-1], 101), along, axis) for axis in corners.T])
+    points, size = points[[ax.bbox.contains(*point) for point in points]], float(ax.xaxis.label.get_fontsize()) - 2
+    if not len(points):
+        return True  # nothing is seen of it
+    shown = wrapped(name, ax.bbox.width / figure_of(ax).dpi / 3, size)
+    text = ax.annotate(shown, (0, 0), (0, 0), textcoords="offset points", color=curve.get_color(), fontsize=size)
+    for (dx, dy), share in itertools.product(_SIDES, _SHARES):
+        text.xy = tuple(ax.transData.inverted().transform(points[int(share * (len(points) - 1))]))
+        text.set(position=(dx, dy), ha=("center", "left", "right")[int(np.sign(dx))], va="bottom" if dy > 0 else "top")
+        box = text.get_window_extent().padded(1)
+        if all(ax.bbox.contains(*corner) for corner in (box.min, box.max)) and not meets(ax, box, text):
+            return True
+    text.remove()
+    return False
+
+
+def meets(ax: Axes, box: Bbox, but: Text | None = None) -> bool:
+    """True if a curve, a band, a point or a text of the axes, `but` one, is in a box of the screen."""
+    if any(text.get_window_extent().overlaps(box) for text in ax.texts if text is not but):
+        return True
     drawn: list[tuple[Path, bool]] = [(line.get_transform().transform_path(line.get_path()), False) for line in ax.lines]
     for each in ax.collections:
         if isinstance(each, PathCollection):  # points
@@ -67,19 +106,6 @@ def meets(ax: Axes, box: Bbox) -> bool:
 
 def _any_in(points: Any, box: Bbox) -> bool:
     return bool(np.any((box.x0 < points[:, 0]) & (points[:, 0] < box.x1) & (box.y0 < points[:, 1]) & (points[:, 1] < box.y1)))
-
-
-def make_room(legend: Legend) -> None:
-    """Raise the upper end of the y axis until the legend has room above the curves."""
-    ax = legend.axes
-    legend.set_loc("upper right")
-    around = _AROUND * figure_of(ax).dpi / 72.0
-    top = max(0.3, 1.0 - (legend.get_window_extent().height + 3 * around) / ax.bbox.height)
-    low, high = ax.get_ylim()
-    if ax.get_yscale() == "log":
-        ax.set_ylim(low, low * (high / low) ** (1 / top))
-    else:
-        ax.set_ylim(low, low + (high - low) / top)
 
 
 def put_below(figure: Figure, entries: Mapping[str, Any], title: str | None) -> float:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -11,18 +12,20 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.evidence.lines import Line, by_seed, tuned_text, without_common
-from mpi_compress.figures.axes import LONGEST, wrap_names
+from mpi_compress.evidence.lines import Line, by_seed, changes, tuned_text, without_common
+from mpi_compress.figures.axes import LONGEST, entry, name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, handles_of, heading, make_room, narrow, place, put_below
-from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, looks
+from mpi_compress.figures.legends import INSIDE, figure_of, handles_of, heading, name_bounds, place, put_below, put_under
+from mpi_compress.figures.style import MOST, NARROWEST, PAGE_WIDTH, PANEL, looks
 from mpi_compress.figures.words import measuring, number, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.tuning import caveat
 from mpi_compress.results.units import COSTS, model_of
 
 _MODELS = 4  # more cost models have no panels of their own
+_SMALL = 6  # points: the letters of notes
 _BESIDE = 0.55  # inches of a panel's width, for the ticks and the name of its y axis
 
 
@@ -90,24 +93,34 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     for ax in grid.flat[len(each) :]:
         ax.remove()
     axes = list(grid.flat[: len(each)])
-    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.name, 2 * LONGEST) for ax, p in zip(axes, each, strict=True)]
-    _name_panels(axes, [panel.figure for panel in each], columns, (width / columns - _BESIDE, height - 0.45))
+    grey = {name for panel in each for name in [*dict.fromkeys(line.label for line in panel.lines)][MOST:]}
+    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.name, 2 * LONGEST, grey) for ax, p in zip(axes, each, strict=True)]
+    _name_panels(axes, each, columns, (width / columns - _BESIDE, height - 0.7))
     all_runs = list({run.file: run for panel in each for run in panel.runs}.values())
-    around = put_below(fig, handles_of(axes), heading(all_runs, any(noisy)))
+    further = [ax.get_title().count("\n") + ax.get_xlabel().count("\n") for ax in axes]  # lines around each panel beyond one each
+    rooms = rows * height + 0.14 * sum(max(further[row * columns : (row + 1) * columns]) for row in range(rows))
     if titled:
         title = fig.suptitle(wrapped(figure.title or "", width - 0.2, 9), fontsize=9)
-        around += (title.get_text().count("\n") + 1) * 0.16
-    further = [ax.get_title().count("\n") + ax.get_xlabel().count("\n") for ax in axes]  # lines around each panel beyond one each
-    lines = sum(max(further[row * columns : (row + 1) * columns]) for row in range(rows))
-    fig.set_figheight(rows * height + around + lines * 0.14)
-    _write_notes(fig, axes, each, names)
+        rooms += (title.get_text().count("\n") + 1) * 0.16
+    above = filter(None, [heading(all_runs, any(noisy)), "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))])
+    fig.set_figheight(rooms + put_below(fig, handles_of(axes), head := "\n".join(above) or None))
+    with measuring():
+        fig.draw_without_rendering()
+    look_of = [looks(names, not panel.figure.bounds, grey) for panel in each]
+    under = [_write_notes(*those, titled) for those in zip(axes, each, look_of, strict=True)]
+    rooms += sum(max(under[row * columns : (row + 1) * columns]) for row in range(rows))
+    fig.legends[0].remove()  # it may have less to name now
+    fig.set_figheight(rooms + put_below(fig, handles_of(axes), head))
     return fig
 
 
-def _name_panels(axes: Sequence[Axes], figures: Sequence[FigureTable], columns: int, room: tuple[float, float]) -> None:
+def _name_panels(axes: Sequence[Axes], each: Sequence[_Panel], columns: int, room: tuple[float, float]) -> None:
     """Titles of panels, and names of axes where the panel to the left, or the one below, does not have the same."""
+    named = [(ax, panel.figure, panel.runs) for ax, panel in zip(axes, each, strict=True)]
+    for first in range(0, len(axes), columns):
+        name_axes(named[first : first + columns])
     xs, ys = [ax.get_xlabel() for ax in axes], [ax.get_ylabel() for ax in axes]
-    for i, (ax, own) in enumerate(zip(axes, figures, strict=True)):
+    for i, (ax, own, _) in enumerate(named):
         ax.set_title(own.title or "")
         if i % columns and ys[i] == ys[i - 1]:
             ax.set_ylabel("")
@@ -116,33 +129,31 @@ def _name_panels(axes: Sequence[Axes], figures: Sequence[FigureTable], columns: 
         wrap_names(ax, *room)
 
 
-def _write_notes(fig: Figure, axes: Sequence[Axes], each: Sequence[_Panel], names: Sequence[str]) -> None:
-    """The notes of panels in their curves' colours, where they cover no curve."""
-    legends = []
-    for ax, panel in zip(axes, each, strict=True):
-        notes = _notes(panel.runs, panel.figure)
-        if 0 < len(notes) <= INSIDE:
-            look_of = looks(names, not panel.figure.bounds)
-            curves = [Line2D([], [], color=look_of[panel.short[label]]["color"]) for label in notes]
-            legends.append(ax.legend(
-                curves, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,
-                labelspacing=0.2, framealpha=0.7,
-            ))  # fmt: skip
-    if legends:
+def _write_notes(ax: Axes, panel: _Panel, look_of: Mapping[str, Mapping[str, Any]], titled: bool) -> float:
+    """Write the names of a panel's bounds, and its notes in their curves' colours, where they cover no curve. Notes without such a
+    place stand under the panel; gives the inches that they take there."""
+    notes, room = _notes(panel.runs, panel.figure, titled), ax.bbox.width / figure_of(ax).dpi - 0.1
+    with measuring():
+        name_bounds(ax)
+    if 0 < len(notes) <= INSIDE:
+        curves = [Line2D([], [], color=look_of[panel.short[label]]["color"]) for label in notes]
+        whole = [entry(note, 2 * LONGEST).replace(" = ", "\u00a0=\u00a0") for note in notes.values()]  # not broken there
+        legend = ax.legend(
+            curves, [wrapped(text, room, _SMALL).replace("\u00a0", " ") for text in whole], labelcolor="linecolor",
+            fontsize=_SMALL, handlelength=0, handletextpad=0, borderpad=0.3, labelspacing=0.2, framealpha=0.7,
+        )  # fmt: skip
         with measuring():
-            fig.draw_without_rendering()
-            for legend in legends:
-                narrow(legend)
-                if not place(legend):
-                    make_room(legend)
+            return 0.0 if place(legend) else put_under(legend)
+    return 0.0
 
 
-def _notes(runs: Sequence[Run], figure: FigureTable) -> dict[str, str]:
-    """What was tuned for each label of a panel, and the last entries of the columns that are to be noted."""
+def _notes(runs: Sequence[Run], figure: FigureTable, titled: bool) -> dict[str, str]:
+    """What was tuned for each label of a panel, if no paper's text says so, and the last entries of the columns to be noted."""
     notes = {}
     for group in by_seed(runs):
         run = group[0]
         known = {name: number(float(f"{run.trace[name][-1]:.3g}")) for name in figure.notes if name in run.trace}
-        parts = [tuned_text(run), *(f"{column_of(name).short or name} = {value}" for name, value in known.items())]
+        tuned = tuned_text(run) if titled or (run.tuned and caveat(run.tuned)) else ""
+        parts = [tuned, *(f"{column_of(name).short or name} = {value}" for name, value in known.items())]
         notes[run.label] = ", ".join(part for part in parts if part)
     return {label: note for label, note in notes.items() if note}

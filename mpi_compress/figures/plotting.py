@@ -17,11 +17,11 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.evidence.lines import Line, shown
-from mpi_compress.figures.axes import LONGEST, entry, scales, wrap_names
+from mpi_compress.figures.axes import name_axes, scales, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, figure_of, handles_of, heading, place, put_below
+from mpi_compress.figures.legends import INSIDE, figure_of, handles_of, heading, name_bounds, place, put_below
 from mpi_compress.figures.panels import by_cost_model, draw_panels
-from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, style_of
+from mpi_compress.figures.style import COLUMN, HEIGHT, MOST, Style, inches, style_of
 from mpi_compress.figures.words import measuring
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.reader import Run
@@ -102,30 +102,34 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
-        seeds = heading(runs, draw_on(on, runs, drawn, figure, names, style.name))
+        seeds = heading(runs, draw_on(on, runs, drawn, figure, names, style.name, grey=names[MOST:]))
+        name_axes([(on, figure, runs)])
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:
-            _settle(on, [entry(name, LONGEST) for name in (*names, *figure.bounds)], seeds, width)
+            _settle(on, seeds, width)
         else:
             on.legend(title=seeds)
     return on
 
 
-def _settle(ax: Axes, entries: Sequence[str], title: str | None, width: float) -> None:
+def _settle(ax: Axes, title: str | None, width: float) -> None:
     """Wrap what is written, and put the legend where it covers nothing: the figure grows by what stands around the plot."""
     figure = figure_of(ax)
     given = ax.get_title()
     wrap_names(ax, width - _BESIDE, HEIGHT - 0.5)
     above = (ax.get_title().count("\n") + 1 if given else 0) * float(ax.title.get_fontsize()) * 1.25 / 72.0
     figure.set_figheight(HEIGHT + above)
+    with measuring():
+        figure.draw_without_rendering()
+        name_bounds(ax)
+    entries = handles_of([ax])
     if len(entries) <= INSIDE and max(map(len, entries)) <= _LONG:
         legend = ax.legend(title=title)
         with measuring():
-            figure.draw_without_rendering()
             if place(legend):
                 return
         legend.remove()
-    figure.set_figheight(HEIGHT + above + put_below(figure, handles_of([ax]), title))
+    figure.set_figheight(HEIGHT + above + put_below(figure, entries, title))
 
 
 def refuse_format(file: Path, option: str = "-o") -> None:

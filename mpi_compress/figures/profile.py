@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from mpi_compress.evidence.profile import FACTORS, Profile
 from mpi_compress.figures.axes import LONGEST, entry
 from mpi_compress.figures.legends import handles_of, put_below
-from mpi_compress.figures.style import HEIGHT, PAGE_WIDTH, looks, style_of
+from mpi_compress.figures.style import HEIGHT, MOST, PAGE_WIDTH, looks, style_of
 from mpi_compress.results.columns import column_of
 
 
@@ -19,7 +19,7 @@ def draw(profiles: Sequence[Profile], style: str = "screen") -> Figure:
     names = list(dict.fromkeys(method for profile in profiles for method in profile.methods))
     with mpl.rc_context(style_of(style).settings):
         figure, panels = plt.subplots(1, len(profiles), figsize=(PAGE_WIDTH, HEIGHT), sharey=True, squeeze=False)
-        look_of = looks(names, True)
+        look_of = looks(names, grey=names[MOST:])
         for ax, profile in zip(panels[0], profiles, strict=True):
             for method in (name for name in names if name in profile.ratios):
                 ratios = np.sort(profile.ratios[method][profile.ratios[method] <= FACTORS[-1]])

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ from matplotlib import rc_params_from_file
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Namer, name_in_paper, name_of, stem
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A4FB5", "#8C5A2B", "#8A8A8A")
-"""Okabe and Ito's colours, which colour-blind readers can distinguish; violet in place of their yellow, then brown and grey."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A4FB5", "#8C5A2B", "#9B1B30")
+"""Okabe and Ito's colours, which colour-blind readers can distinguish; violet in place of their yellow, then brown and dark red."""
+MOST = 8  # curves of a panel that have colours
+_THIN: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1.8}  # further ones
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -67,9 +69,13 @@ def look_of(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "marker": _MARKERS[(number + turn) % len(_MARKERS)]}
 
 
-def looks(names: Sequence[str], dashed: bool = True) -> dict[str, dict[str, Any]]:
+def looks(names: Sequence[str], dashed: bool = True, grey: Collection[str] = ()) -> dict[str, dict[str, Any]]:
     """The look of each name: a colour for a method and dashes for its parameters, where several methods have several of them. Where
-    dashes stand for something else, not `dashed`, each name has a colour of its own."""
+    dashes stand for something else, not `dashed`, each name has a colour of its own. A `grey` one keeps dashes and marker."""
+    return {name: look | (_THIN if name in grey else {}) for name, look in _coloured(names, dashed).items()}
+
+
+def _coloured(names: Sequence[str], dashed: bool) -> dict[str, dict[str, Any]]:
     parts = [(method := stem(name), name[len(method) :]) for name in names]
     methods, values = ([*dict.fromkeys(column)] for column in zip(*parts, strict=True)) if parts else ([], [])
     if not (dashed and 1 < len(methods) < len(names) and len(methods) <= len(COLOURS) and len(values) <= len(_DASHES)):

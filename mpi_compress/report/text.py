@@ -114,7 +114,7 @@ def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = No
             except UserError as error:
                 lines.append(f"{about} {error}")
                 continue
-            figures.save(drawn, target.parent / picture, dpi=110)
+            figures.save(drawn, target.parent / picture, dpi=200)
             plt.close("all")
             lines.append(f"{about}<br>![{o.title}]({picture.as_posix()})")
     with writing(target, "--gallery"):

@@ -34,6 +34,9 @@ def test_a_line_is_named_by_its_label_what_was_overridden_and_what_was_tuned():
     changed.attrs["tuned"] = json.dumps({"parameter": "algorithm.a", "value": 2, "merit": "loss", "tried": [[1, 3.0], [2, 1.0], [4, 2.0]]})
     assert made.name_of(changed) == "GD, step = 0.5, tuned a = 2"
     assert made.name_in_paper(changed) == "GD, step = 0.5"
+    plain.attrs["tuned"] = json.dumps({"parameter": "algorithm.step", "value": "2 (1/(L + mu))", "merit": "loss", "tried": [], "settled": True})
+    plain.attrs["settled"] = json.dumps({"step": 0.12345})
+    assert made.name_of(plain) == "GD, tuned step = 0.123", "no formula of the job's own is a name"
 
 
 def test_runs_that_differ_in_their_seed_alone_are_together_and_a_second_one_of_a_seed_is_not():

@@ -18,7 +18,7 @@ def ax():
 def shown(ax, unit, scale, ends):
     """The unit that the name of x gets, and how the axis writes 1500 and its end."""
     ax.set(xscale=scale, xlim=ends)
-    unit = axes._ticked(ax, "x", unit, scale)
+    unit = axes._ticked(ax, "x", unit)
     form = ax.xaxis.get_major_formatter()
     return unit, form(1500.0, 0), form(float(ends[1]), 0)
 
@@ -41,19 +41,27 @@ def test_an_axis_has_a_prefix_for_its_end(ax, unit, scale, ends, wanted):
 
 def test_the_end_of_an_axis_is_the_larger_of_both(ax):
     ax.set(ylim=(-3e6, 10))
-    assert axes._ticked(ax, "y", "bit", "linear") == "Mbit"
+    assert axes._ticked(ax, "y", "bit") == "Mbit"
+
+
+@pytest.mark.parametrize(("scale", "unit"), [("linear", "Mbit"), ("log", "bit")])
+def test_plots_side_by_side_have_one_prefix_for_a_unit(scale, unit):
+    left, right = plt.subplots(1, 2)[1]
+    left.set(xlim=(1e3, 4e6), xscale=scale)
+    axes.name_axes([(left, FigureTable(), []), (right, FigureTable(), [])])
+    assert [ax.get_xlabel().partition(" [")[2] for ax in (left, right)] == [f"{unit}]"] * 2
 
 
 def test_a_long_logarithmic_axis_keeps_its_powers_and_its_unit(ax):
     ax.set(xscale="log", xlim=(1e5, 1.2e6))
     before = ax.xaxis.get_major_formatter()
-    assert axes._ticked(ax, "x", "bit", "log") == "bit"
+    assert axes._ticked(ax, "x", "bit") == "bit"
     assert ax.xaxis.get_major_formatter() is before
 
 
 def test_short_logarithmic_axes_have_few_plain_ticks(ax):
     ax.set(xscale="log", xlim=(2e5, 2e6))
-    axes._ticked(ax, "x", "bit", "log")
+    axes._ticked(ax, "x", "bit")
     assert 2 <= len([tick for tick in ax.get_xticks() if 2e5 <= tick <= 2e6]) <= 6
     assert len(ax.xaxis.get_minorticklocs()) == 0
 
@@ -61,7 +69,7 @@ def test_short_logarithmic_axes_have_few_plain_ticks(ax):
 def test_small_numbers_without_a_unit_are_left_to_matplotlib(ax):
     ax.set(xlim=(0, 9999))
     before = ax.xaxis.get_major_formatter()
-    assert axes._ticked(ax, "x", "", "linear") == ""
+    assert axes._ticked(ax, "x", "") == ""
     assert ax.xaxis.get_major_formatter() is before
 
 

@@ -146,3 +146,7 @@ def test_each_bound_has_its_dashes_and_the_colour_of_its_run(ax):
     first, second = ({str(each._unscaled_dash_pattern) for each in three} for three in (bounds[:3], bounds[3:]))  # two runs and an entry
     assert len(first) == len(second) == 1
     assert first != second
+    ax.fill_between([-1, 9], -99, 99)
+    legends.name_bounds(ax)
+    assert not ax.texts, "they have no place beside their curves"
+    assert len(legends.handles_of([ax])) == 4

@@ -141,16 +141,14 @@ def test_a_difference_is_not_broken_before_what_is_taken_away():
         assert words.wrapped("suboptimality f(x) − f*", room, 8) == "suboptimality\nf(x) − f*"
 
 
-def test_a_legend_wider_than_its_plot_is_written_smaller():
-    figure, ax = plt.subplots(figsize=(2, 2))
-    ax.plot([0, 1], [0, 1], label="tuned step = 0.2/L, var = 9.93")
-    legend = ax.legend()
-    figure.draw_without_rendering()
-    assert legend.get_window_extent().width > ax.bbox.width
-    legends.narrow(legend)
-    figure.draw_without_rendering()
-    assert 0.8 * ax.bbox.width < legend.get_window_extent().width < ax.bbox.width
-    plt.close(figure)
+def test_further_curves_than_eight_are_thin_and_grey_and_named():
+    _, ax = plt.subplots()
+    names = [f"method {i}" for i in range(11)]
+    lines = [Line(name, np.arange(9.0), np.arange(9.0) + i) for i, name in enumerate(names)]
+    draw_on(ax, [], lines, FigureTable(x="round", y="loss"), names, grey=names[style.MOST :])
+    assert list(legends.handles_of([ax])) == names
+    assert [len({line.get_color() for line in those}) for those in (ax.lines[:8], ax.lines[8:])] == [8, 1]
+    assert len({line.get_marker() for line in ax.lines[8:]}) == 3
 
 
 def test_ticks_of_a_paper_are_large_enough_to_read(job):
