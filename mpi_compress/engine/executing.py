@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.lyapunov import attributes as of_theorem
 from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.engine.watching import Watch, mark_of
+from mpi_compress.exchange.host import own_cores
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.guard.checks import Subject, refuse
 from mpi_compress.guard.verbs import watched
@@ -50,6 +51,7 @@ DONE = "done"
 _IN_A_TASK = 600.0  # seconds that a SLURM task waits for another process, which may be left of it on a node that is lost
 _LOOK_SECONDS = (0.1, 5.0)  # between two looks at what another process is writing: at first, and at most
 AGAIN = "run the same command again to go on"
+_told_once = cache(print_line)  # a line that is the same for many runs
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ def execute(
         turn: which of several runs it is, for the progress.
     """
     run = _Execution(p, file, how, kept)
+    if how.tells and not how.shared and run.layout.warning:
+        _told_once(run.layout.warning)
     how.laps.end("read")
     recorder, instead = run.begin(tuned)
     how.laps.end("file")
@@ -138,7 +142,8 @@ class _Execution:
         self.p, self.file, self.how = p, file, how
         ranks, workers = how.ranks, p.spec.workers
         patience = 0.0 if p.algorithm.shares_memory else workers.patience_seconds  # without rounds some wait while others work
-        self.layout = rank_0(p.spec, p.problem.data.nonzeros, p.problem.data.n_samples, p.problem.dim, ranks.size)
+        cores = len(own_cores()) * ranks.size // len(ranks.ranks_here) if ranks.crowded else None
+        self.layout = rank_0(p.spec, p.problem.data.nonzeros, p.problem.data.n_samples, p.problem.dim, ranks.size, cores)
         master = "worker" if self.layout.hosts else "dedicated"
         self.exchange = ranks.exchange(workers.count, workers.exchange, master, patience, workers.fold)
         rows = hosted_rows(p, self.exchange, ranks, kept)

@@ -12,6 +12,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange.base import block
+from mpi_compress.exchange.host import own_cores
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Dense, Lattice
@@ -147,8 +148,9 @@ def text(spec: RunSpec, ranks: int | None = None, shapes: Shapes | None = None) 
     kept = f" ({gib(states)} of it are the workers' states)" if states > alone / 10 else ""
     each = f" and {gib(PROCESS + max(others))} on each other" if others else ""
     spread = f", of {ranks} ranks {gib(PROCESS + first)} on the first{each}" if ranks > 1 else ""
-    choice = rank_0(spec, shape.nonzeros, shape.samples, dim, ranks)
-    return f"{gib(PROCESS + alone)} in one process{kept}{spread}" + (f"; {choice}" if ranks > 1 else "")
+    choice = rank_0(spec, shape.nonzeros, shape.samples, dim, ranks, len(own_cores()))
+    told = f"; {choice}{'; ' if choice.warning else ''}{choice.warning}" if ranks > 1 else ""
+    return f"{gib(PROCESS + alone)} in one process{kept}{spread}{told}"
 
 
 def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool) -> None:

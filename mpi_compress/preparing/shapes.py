@@ -10,6 +10,7 @@ from mpi_compress.problem.datasets import said
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN, names_of
 from mpi_compress.problem.datasets.store import cached_file, counted_in, described, is_sound
+from mpi_compress.problem.models import Model
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,10 @@ class Shapes:
 
 
 _LEAST_GAIN = 0.02  # the share of a round below which rank 0 stays apart
-_CALL, _DECODE = 30e3, 15e3  # ns: a worker's calls in a round, and the master's for one message
-_NONZERO, _COORDINATE = 2.5, 5.0  # ns: of a gradient, and of compressing and encoding a vector
+_LEAST_LOSS = 0.95  # of one process's time: what is told of ranks that save no more
+_CALL, _DECODE, _ROUND = 3e3, 2e3, 80e3  # ns: a worker's calls in a round, the master's for a message, those of a round itself
+_RANK, _CROWDED = 40e3, 200e3  # ns: what each rank beside the first adds to a round, with a core of its own and without
+_NONZERO, _COORDINATE = 1.4, 5.0  # ns: of a gradient, and of compressing and encoding a vector
 _ADDED = 2.0  # ns: decoding and adding a coordinate of a message
 _SPARSE = 0.1  # of d: coordinates of a message that does not hold all
 
@@ -115,32 +118,44 @@ class Choice:
 
     hosts: bool
     reason: str
+    warning: str = ""  # that so many ranks are hardly faster than one process
 
     def __str__(self) -> str:
         return f"rank 0 {'hosts workers too' if self.hosts else 'is the master alone'} ({self.reason})"
 
 
-def rank_0(spec: RunSpec, nonzeros: float, samples: int, dim: int, ranks: int) -> Choice:
-    """Whether rank 0 of so many hosts workers.
+def rank_0(spec: RunSpec, nonzeros: float, samples: int, dim: int, ranks: int, cores: int | None = None) -> Choice:
+    """Whether rank 0 of so many hosts workers, and whether they pay.
 
     A round takes as long as the rank that hosts most workers, and then the master decodes and adds all messages: ⌈n/R⌉ w + n m
     where rank 0 hosts workers, whose share is the smallest one, and ⌈n/(R − 1)⌉ w + n m where it does not. It stays apart where
     hosting saves less than 2 %: the others host no fewer workers each, or the fold takes nearly the whole round. By a tree of
-    folds, ranks share the additions.
+    folds, ranks share the additions. One process takes n w + n m + b, ranks b and what each of them adds, and n/C w at least.
 
     Args:
         nonzeros, samples: of the whole set.
         dim: d.
+        cores: C, which the ranks share; left out: each has its own.
     """
     n, table = spec.workers.count, spec.workers
-    if ranks == 1 or table.exchange == "allgather":
-        return Choice(True, "one process" if ranks == 1 else "allgather")
-    if table.master != "auto":
-        return Choice(table.master == "worker", f'master = "{table.master}"')
+    if ranks == 1:
+        return Choice(True, "one process")
     rows = samples / n if spec.algorithm.batch is None else spec.algorithm.batch
     w = _CALL + _NONZERO * nonzeros / samples * rows + _COORDINATE * dim
     sent = dim if spec.up.compressor.makes in (Dense, Lattice) else _SPARSE * dim
-    m = 0.0 if spec.algorithm.shares_memory else (_DECODE + _ADDED * sent) / (ranks if table.fold == "tree" else 1)
-    apart, hosting = (-(-n // hosts) * w + n * m for hosts in (ranks - 1, ranks))
+    m = 0.0 if spec.algorithm.shares_memory else _DECODE + _ADDED * sent
+    of_all = n * m / (ranks if table.fold == "tree" else 1)
+    apart, hosting = (-(-n // hosts) * w + of_all for hosts in (ranks - 1, ranks))
     gain = 1.0 - hosting / apart
-    return Choice(gain > _LEAST_GAIN, f"auto: hosting saves {gain:.0%} of a round by its counts")
+    hosts, reason = gain > _LEAST_GAIN, f"auto: hosting saves {gain:.0%} of a round by its counts"
+    if table.exchange == "allgather":
+        hosts, reason = True, "allgather"
+    elif table.master != "auto":
+        hosts, reason = table.master == "worker", f'master = "{table.master}"'
+    cores = min(cores or ranks, ranks)
+    each, alone = _RANK if cores == ranks else _CROWDED, n * (w + m) + _ROUND
+    by_ranks = max(hosting if hosts else apart, n * w / cores + of_all) + _ROUND + (ranks - 1) * each
+    if by_ranks < _LEAST_LOSS * alone or isinstance(spec.loss, Model) or any(spec.algorithm.more_memory(dim, n)):
+        return Choice(hosts, reason)  # they pay; or what models and matrices take is not counted
+    said = f"a round of {alone / 1e6:.2g} ms is short beside what ranks add, by its counts"
+    return Choice(hosts, reason, f"{ranks} ranks: about {by_ranks / alone:.2g} of one process's time ({said})")
