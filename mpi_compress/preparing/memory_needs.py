@@ -1,6 +1,7 @@
 """How much memory a run will need on each rank, before it is run: an estimate on the safe side, and what is free on this host."""
 
 import math
+import resource
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -178,12 +179,14 @@ def refuse_what_fits_nowhere(job: Job, ranks: int | None, shapes: Shapes | None 
 
 
 def available() -> float:
-    """Bytes that this host, and the groups of processes that this one is in, can still give; infinite where that is unknown."""
+    """Bytes that this host, the groups of processes that this one is in, and `ulimit -v` can still give; infinite where unknown."""
     free = math.inf
     try:
+        if (most := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
+            free = most - float(resource.getpagesize() * int(Path("/proc/self/statm").read_text().split()[0]))
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
-                free = 1024.0 * int(line.split()[1])
+                free = min(free, 1024.0 * int(line.split()[1]))
         groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     except (OSError, ValueError, IndexError):
         return free

@@ -122,6 +122,8 @@ def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_
 
 def test_what_is_free_is_a_share_of_this_machine():
     assert 0 < footprint.available() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    asks = f"ulimit -v 2000000; {sys.executable} -c 'from mpi_compress.preparing.memory_needs import available; print(available())'"
+    assert 0 < float(subprocess.run(["bash", "-c", asks], capture_output=True, check=True).stdout) < 1024 * 2e6
 
 
 def test_a_set_that_nobody_has_counted_is_not_guessed(tmp_path, capsys):
