@@ -4,7 +4,6 @@
 the clock; *wall*: the whole command for all three, from the shell; *rest*: the wall without rounds, which is start, preparing, reading,
 the rehearsal and the files; *processor*: seconds of all processes. Data, optimum and kernels are cached by a job before.
 It needs a quiet machine, and census-income in $MPI_COMPRESS_DATA.
-
 `run` on ranks, and `plan --ranks R`, tell where so many save less than 5 % of one process's time. Their estimate is that of `workers.master`: a
 round takes 80 µs of Python, 3 µs a worker, 2 µs a message, 1.4 ns a nonzero, and 5 ns a coordinate of each worker; a rank beside the first
 adds 40 µs, and 200 µs where ranks share cores (`preparing/shapes.py`). Estimate and, in parentheses, the lowest tenth of rounds on 2, 3 and 5
