@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mpi_compress.kernels.vectors import sum_of_squares, united
 from mpi_compress.problem.gradient_room import GradientRoom
-from mpi_compress.problem.losses.of_kernels import Logistic
+from mpi_compress.problem.losses.usual import Logistic
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.points import Point, Standing, are_few
 from mpi_compress.problem.rows import Rows

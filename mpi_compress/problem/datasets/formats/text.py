@@ -1,3 +1,5 @@
+"""Formats of text: LIBSVM's, and plain text for language models."""
+
 import re
 from collections import Counter
 from pathlib import Path
@@ -8,10 +10,19 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import AtLeastOne, within
+from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.formats.base import Blocks, Format, Reading, content, formats
 
 _WORD = re.compile(r"<unk>|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 _ROWS = 4096  # of a block
+
+
+@formats.register("libsvm")
+class LibsvmText(Format):
+    """LIBSVM text: a line a sample, `label index:value …`."""
+
+    def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
+        return Reading(libsvm.read_blocks(path, dim, part, parts))
 
 
 @formats.register("text")

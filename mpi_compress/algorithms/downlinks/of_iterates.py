@@ -1,18 +1,61 @@
+"""Downlinks of which the change of x is compressed: the master alone moves x, and workers follow it."""
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from mpi_compress.algorithms.downlinks.ef21_p import Master
+import numpy as np
+
 from mpi_compress.algorithms.needs import LAST_ITERATE, STATELESS_DOWN, UNBIASED_DOWN
 from mpi_compress.algorithms.parts import Downlink, dense, downlinks
-from mpi_compress.algorithms.vocabulary import Compressed, Estimator, Expression, Link, Message, Objective, Round, Vector
+from mpi_compress.algorithms.vocabulary import Compressed, Estimator, Expression, Link, Message, Moved, Objective, Round, Vector
 
 
 @dataclass
 class Node:
-    x: Vector  # (d,) iterate, which the master alone uses
+    x: Vector  # (d,) ef21-p: w, where gradients are taken; marina-p: x, which the master alone uses
     known: Any  # the estimator's
+
+
+@dataclass
+class Master:
+    moved: Moved
+    memory: Any  # the estimator's, of the means so far
+
+
+@downlinks.register("ef21-p")
+class EF21P(Downlink):
+    """EF21-P: Gruntkowska, Tyurin, Richtárik (ICML 2023), Algorithm 1: x is the master's. w starts at x_0.
+
+    worker sends     what it sends for the point w
+    master answers   moves x along the direction that the mean means;  q ← C(x − w)
+    everyone         w ← w + q
+
+    C, the downlink's, is contractive. A server that takes gradients elsewhere than at x sends that point for x. Results are of w,
+    which all nodes know.
+    """
+
+    paper = "EF21-P, Algorithm 1"
+    needs = (LAST_ITERATE,)
+
+    def start(self, m: Estimator, x0: Vector) -> Node:
+        return Node(x0.copy(), m.start_known(x0))
+
+    def start_master(self, m: Estimator, node: Node) -> Master:
+        return Master(m.started(node.x), m.start_memory(node.x))
+
+    def master_answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Message:
+        m.move(master.moved, m.estimate(node, master.memory, mean, t), t.k)
+        return m.down.pack(np.asarray(dense(master.moved.point)) - node.x, t)
+
+    def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
+        m.next_round(node, t)
+        down.add_to(node.x)
+
+
+@dataclass
+class NodeWithCoin(Node):
     full: bool = True  # True: this round's messages down are whole; the coin is tossed alike by all, and costs no bits
 
 
@@ -52,34 +95,34 @@ class MARINAP(Downlink):
         of_worker, vector = (lambda worker: m.log.of_worker(worker.own)), (lambda worker: m.log.vector(worker.own))
         return {**own, "worker_hears": self.worker_hears, "log": replace(m.log, of_worker=of_worker, vector=vector)}
 
-    def downlink(self, m: Estimator, node: Node, k: int) -> Link:
+    def downlink(self, m: Estimator, node: NodeWithCoin, k: int) -> Link:
         return m.down.whole if node.full else m.down
 
-    def start(self, m: Estimator, x0: Vector) -> Node:
-        return Node(x0.copy(), m.start_known(x0))
+    def start(self, m: Estimator, x0: Vector) -> NodeWithCoin:
+        return NodeWithCoin(x0.copy(), m.start_known(x0))
 
-    def start_worker(self, m: Estimator, node: Node, f: Objective) -> Worker:
+    def start_worker(self, m: Estimator, node: NodeWithCoin, f: Objective) -> Worker:
         looks_back = getattr(node.known, "before", None) is not None
         return Worker(node.x.copy(), node.x.copy() if looks_back else None, m.start_worker(node, f))
 
-    def start_master(self, m: Estimator, node: Node) -> Master:
+    def start_master(self, m: Estimator, node: NodeWithCoin) -> Master:
         return Master(m.started(node.x), m.start_memory(node.x))
 
-    def worker_sends(self, m: Estimator, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+    def worker_sends(self, m: Estimator, node: NodeWithCoin, worker: Worker, f: Objective, t: Round) -> Message:
         known = node.known if worker.before is None else replace(node.known, before=worker.before)
-        return m.worker_sends(Node(worker.x, known, node.full), worker.own, f, t)
+        return m.worker_sends(NodeWithCoin(worker.x, known, node.full), worker.own, f, t)
 
-    def master_answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Message:
+    def master_answers(self, m: Estimator, node: NodeWithCoin, master: Master, mean: Compressed, t: Round) -> Message:
         raise NotImplementedError("each worker hears a message of its own")
 
-    def answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Sequence[Message]:
+    def answers(self, m: Estimator, node: NodeWithCoin, master: Master, mean: Compressed, t: Round) -> Sequence[Message]:
         before = dense(master.moved.point).copy()
         m.move(master.moved, m.estimate(node, master.memory, mean, t), t.k)
         x, link = dense(master.moved.point), m.downlink(node, t.k)
         v = x if node.full else x - before
         return [link.pack(v, t.to(i)) for i in range(m.setting.n)]
 
-    def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
+    def worker_hears(self, node: NodeWithCoin, worker: Worker, down: Compressed, t: Round) -> None:
         if worker.before is not None:
             worker.before[:] = worker.x
         if node.full:
@@ -89,7 +132,7 @@ class MARINAP(Downlink):
     def point(self, m: Estimator, master: Master) -> Vector:
         return dense(master.moved.point)
 
-    def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
+    def all_hear(self, m: Estimator, node: NodeWithCoin, down: Compressed, t: Round) -> None:
         m.next_round(node, t)
         node.x[:] = down.dense()
         node.full = bool(t.shared.random() < float(self.p))
