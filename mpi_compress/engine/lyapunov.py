@@ -69,7 +69,7 @@ class Meter:
     def columns(self, c: Counters, before: int, k: int, V: float) -> dict[str, float]:
         """The columns of round k, whose V is noted for the next one; `before` is the round of the last record, −1 for none."""
         bound, rate = V, np.nan
-        if before >= 0:
+        if before >= 0 and not np.isnan(c.lyapunov):  # a local theorem begins where x is near enough
             ρ = [factor(self.method, Round(j, self.streams, Role.MASTER)) for j in range(before, k)]
             bound = c.lyapunov_bound * float(np.prod(ρ))
             rate = (V / c.lyapunov) ** (1 / (k - before)) if c.lyapunov > 0 else np.nan

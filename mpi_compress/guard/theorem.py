@@ -25,6 +25,7 @@ from mpi_compress.problem.rows import Rows
 
 PROBLEMS, ROUNDS = 100, 50
 _SEEDS, _MORE = 8, 64  # of a theorem about the mean, and further ones where these leave doubt
+_HALVED = 40  # times that the distance to x* is halved at most, for a local theorem
 _LEAST = 1e-9  # of V at the start, below which rounding takes part
 _DOUBTFUL, _SURE = 0.0, 5.0  # standard errors above ρ: where more seeds are asked, and where chance is no excuse
 
@@ -157,7 +158,11 @@ def random_problem(given: Any, seed: int) -> RandomProblem | str:
                 continue
             if not why:
                 said = f"{loss.name}, n = {n}, d = {d}, κ = {κ:.3g}, up {_said(up)}, down {_said(down)}"
-                return RandomProblem(bound, fs, x0, said)
+                near = (RandomProblem(bound, fs, best.x + (x0 - best.x) / 2**j, said) for j in range(_HALVED))
+                found = next((p for p in near if not np.isnan(p.fall(seed, 0)[0][0])), None)
+                if found is not None:  # the first, unless the theorem is local
+                    return found
+                why = f"the theorem of {given.name} is local, and covers no x0 near x*"
     return why
 
 

@@ -29,8 +29,7 @@ def sampling_noise(f: Objective, x: Vector) -> float:
     slopes = f.term.loss.value_and_slope(f.rows.labels, f.rows.margins(x))[1]
     second_moment = 0.0
     for part, a in _blocks(f.rows):
-        squares = a.multiply(a).sum(axis=1) if scipy.sparse.issparse(a) else np.einsum("ij,ij->i", a, a)
-        second_moment += float(np.square(f.weight * n * slopes[part]) @ np.ravel(squares)) / n
+        second_moment += float(np.square(f.weight * n * slopes[part]) @ _squared_norms(a)) / n
     mean = f.value_and_gradient(x)[1] - f.mu * x
     if f.penalty is not None:
         mean -= f.penalty.gradient(x)
@@ -77,6 +76,15 @@ def smoothness_diagonal(f: Objective) -> Vector:
         sizes = abs(a)
         total += sizes.T @ np.ravel(sizes.sum(axis=1))
     return np.asarray(f.weight * f.loss.curvature * total + f.mu, np.float64)
+
+
+def hessian_lipschitz(f: Objective) -> float:
+    """weight · s Σ‖a‖³, s the bound of |∂³ℓ/∂m³| that the loss states: ‖∇²f_i(x) − ∇²f_i(y)‖_F is at most so many ‖x − y‖."""
+    return float(f.weight * f.loss.third * sum(float(np.sum(_squared_norms(a) ** 1.5)) for _, a in _blocks(f.rows)))
+
+
+def _squared_norms(a: Any) -> Vector:
+    return np.ravel(a.multiply(a).sum(axis=1) if scipy.sparse.issparse(a) else np.einsum("ij,ij->i", a, a))
 
 
 def _gram(rows: Rows, weights: Vector) -> Vector:

@@ -19,9 +19,13 @@ def summary(runs: Sequence["Run"]) -> Iterator[str]:
     if "lyapunov" not in runs[0].trace or length < 1:
         return
     V, rate, bound, rounds = (np.array([r.trace[c][: length + 1] for r in runs]) for c in _COLUMNS)
+    if np.isnan(V[:, 1:]).all():
+        yield "not evaluated: the theorem is local, and covers no record of this run"
+        return
     with np.errstate(all="ignore"):
         ρ = ((bound[:, 1:] / bound[:, :-1]) ** (1 / np.diff(rounds))).mean(axis=0)
-        factors = np.where(V[:, 1:] > 1e-12 * V[:, :1], rate[:, 1:], 0.0)  # 0 where V is lost in rounding
+        largest = np.fmax.reduce(V, axis=1, keepdims=True)
+        factors = np.where(V[:, 1:] > 1e-12 * largest, np.nan_to_num(rate[:, 1:]), 0.0)  # 0: lost in rounding, or not known
         usual = float(np.exp(np.log(factors[factors > 0]).mean()))
     worst, error = factors.mean(axis=0), factors.std(axis=0) / np.sqrt(seeds)
     k, over = int(np.argmax(worst)), worst - 4.0 * error > ρ * (1 + 1e-9)

@@ -9,7 +9,7 @@ from helpers.running import command
 from mpi_compress.algorithms import error_memory, parts, tight
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators import diana, ef21, marina
-from mpi_compress.algorithms.papers import iade, scaffnew
+from mpi_compress.algorithms.papers import fednl, iade, locodl, scaffnew
 from mpi_compress.algorithms.theorem import stated
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.engine.checking import findings_by_name, findings_in_job
@@ -17,7 +17,8 @@ from mpi_compress.guard.theorem import theorem
 from mpi_compress.job.loading import load_job
 
 STATING = (
-    "aiade", "cat", "diana", "dqgd", "ef", "ef21", "ef21-p", "gd", "iade", "marina", "nesterov", "page", "rand-diana", "scaffnew",
+    "adiana", "aiade", "cat", "dasha", "diana", "dqgd", "econtrol", "ef", "ef21", "ef21-p", "ef21-sgdm", "fednl", "gd", "iade", "locodl",
+    "marina", "nesterov", "page", "rand-diana", "scaffnew",
 )  # fmt: skip
 
 
@@ -93,6 +94,19 @@ def without_p(original, self, node, worker, down, t):
     worker.h += (worker.h - before) * (1 / float(self.p) - 1)
 
 
+def other_sign(original, self, node, worker, down, t):
+    before = worker.u.copy()
+    original(self, node, worker, down, t)
+    worker.u += 2 * (before - worker.u)
+
+
+def not_learnt(original, self, node, worker, f, t):
+    before = worker.H.copy()
+    message = original(self, node, worker, f, t)
+    worker.H[:] = before if t.k else worker.H
+    return message
+
+
 MUTANTS = {
     "gd, step × 2.5": ("gd", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, 2.5 * γ))),
     "gd, n forgotten": ("gd", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, γ * s.method.setting.n))),
@@ -104,6 +118,8 @@ MUTANTS = {
     "page, coin not shared": ("page", with_original(marina.PAGE, "worker_sends", own_coin)),
     "page, rows not shared": ("page", with_original(marina.PAGE, "worker_sends", own_rows)),
     "scaffnew, p forgotten": ("scaffnew", with_original(scaffnew.Scaffnew, "worker_hears", without_p)),
+    "locodl, sign of u": ("locodl", with_original(locodl.LoCoDL, "worker_hears", other_sign)),
+    "fednl, H not updated": ("fednl", with_original(fednl.FedNL, "worker_sends", not_learnt)),
     "iade, coarse": ("iade", with_original(iade.IADE, "sigma", lambda f, s, k: 4 * f(s, k))),
 }
 

@@ -126,6 +126,18 @@ class EF21SGDM(Estimator):
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
+    theorem_needs = (*PLAIN, WHOLE, F_STAR, WITHIN)
+    rate = "max(1 - step*mu, 1 - delta/4, 1 - eta/2)"
+
+    def lyapunov_terms(self, node: Any, worker: MomentumWorker, f: Any) -> Sequence[Any]:
+        error = worker.v - f.gradient
+        return squared_norm(worker.g - worker.v), squared_norm(error), error
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f* + (4γ/δ) mean‖g_i − v_i‖² + (20γη/δ²) mean‖v_i − ∇f_i(x)‖² + (2γ/η)‖v − ∇f(x)‖²: derived here, no noise."""
+        (A, B, error), (γ, δ, η) = workers, constants(self, "step", "delta", "eta")
+        return float(known.gap + 4 * γ / δ * A + 20 * γ * η / δ**2 * B + 2 * γ / η * squared_norm(error))
+
     def start_worker(self, node: Any, f: Objective) -> MomentumWorker:
         return MomentumWorker(np.zeros(f.dim), np.zeros(f.dim))
 
@@ -170,6 +182,29 @@ class EControl(Estimator):
     def check(self) -> None:
         if not 0 <= float(self.eta) <= 1:
             raise ValueError(f"eta = {self.eta} must be from 0 to 1")
+
+    theorem_formulas = ("L_rms",)
+    theorem_needs = (*PLAIN, WHOLE, F_STAR, Need(lambda m: m.is_covered, "V of {name} covers γ and η up to their defaults, η > 0"))
+
+    @property
+    def is_covered(self) -> bool:
+        γ, L, L̃, δ = constants(self, "step", "L", "L_rms", "delta")
+        η, s = float(self.eta), np.sqrt(1 - δ)
+        return bool(η > 0 and 3 * η * s <= (1 - s) * (1 + 1e-9) and 8 * (γ * L̃ / η) ** 2 + γ * L <= 1)
+
+    def rate(self, t: Round) -> float:
+        """max{1 − γµ, 1 − η/6, 1 − ηs/4}, s = √(1−δ)."""
+        γ, µ, δ = constants(self, "step", "mu", "delta")
+        η = float(self.eta)
+        return float(max(1 - γ * µ, 1 - η / 6, 1 - η * np.sqrt(1 - δ) / 4))
+
+    def lyapunov_terms(self, node: Any, worker: ControlWorker, f: Any) -> Sequence[Any]:
+        return squared_norm(worker.e), squared_norm(float(self.eta) * worker.e + f.gradient - worker.h)
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f* + 6γη mean‖e_i‖² + (4γs/η) mean‖ηe_i + ∇f_i(x) − h_i‖², s = √(1−δ): derived here for full gradients."""
+        (e, v), (γ, δ), η = workers, constants(self, "step", "delta"), float(self.eta)
+        return float(known.gap + 6 * γ * η * e + 4 * γ * np.sqrt(1 - δ) / η * v)
 
     def start_worker(self, node: Any, f: Objective) -> ControlWorker:
         return ControlWorker(np.zeros(f.dim), np.zeros(f.dim))

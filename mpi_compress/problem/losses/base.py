@@ -24,6 +24,7 @@ class Loss(Part):
     formula: ClassVar[str] = ""
     kernel: ClassVar[int | None] = None  # the code of its row in kernels.losses
     curvature: ClassVar[Curvature] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
+    third: ClassVar[float] = math.inf  # bounds |∂³ℓ/∂m³|; ∞: not stated, or none does
     convex: ClassVar[bool] = True  # False: ℓ is not convex in m
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # a loss of a margin draws nothing, as some models do

@@ -45,6 +45,7 @@ class SquaredError(Loss):
     formula = "½ (m − y)²"
     kernel = LEAST_SQUARES
     curvature = 1.0
+    third = 0.0
     solver = "newton"
     real_labels = True
 
@@ -56,6 +57,7 @@ class Logistic(Loss):
     formula = "log(1 + exp(−y m))"
     kernel = LOGISTIC
     curvature = 0.25
+    third = 1 / (6 * math.sqrt(3.0))
     solver = "newton"
 
 
