@@ -24,8 +24,8 @@ def summary(runs: Sequence["Run"]) -> Iterator[str]:
         return
     with np.errstate(all="ignore"):
         ρ = ((bound[:, 1:] / bound[:, :-1]) ** (1 / np.diff(rounds))).mean(axis=0)
-        largest = np.fmax.reduce(V, axis=1, keepdims=True)
-        factors = np.where(V[:, 1:] > 1e-12 * largest, np.nan_to_num(rate[:, 1:]), 0.0)  # 0: lost in rounding, or not known
+        seen = V[:, 1:] > 1e-12 * np.fmax.reduce(V, axis=1, keepdims=True)  # and not lost in rounding
+        factors = np.where(seen, np.nan_to_num(rate[:, 1:]), 0.0)
         usual = float(np.exp(np.log(factors[factors > 0]).mean()))
     worst, error = factors.mean(axis=0), factors.std(axis=0) / np.sqrt(seeds)
     k, over = int(np.argmax(worst)), worst - 4.0 * error > ρ * (1 + 1e-9)

@@ -119,7 +119,6 @@ class FedNL(LearnsHessians):
     search: bool = False  # true: the length of a step is searched (FedNL-LS), and M is lifted
     c: Positive = 0.5  # c of the search
     beta: Positive = 0.5  # β of the search, between one length and the next
-
     theorem_needs: ClassVar[Sequence[Need]] = (OPTIMUM, LOCAL)
 
     def rate(self, t: Round) -> float:
@@ -132,7 +131,7 @@ class FedNL(LearnsHessians):
 
     def lyapunov(self, node: Node, workers: Any, master: Any, known: Any) -> float:
         """V = (1/n) Σ‖H_i − ∇²f_i(x*)‖²_F + 6BL²‖x − x*‖², B = 6/δ − 7/2, L of Hessians; NaN but where the theorem, which is local,
-        covers it: V ≤ µ²/(4C) and ‖x − x*‖² ≤ µ²/(2DL²), C and D 2 and 1 (lifted), 8 and 9; everywhere, if L = 0. Theorem 3.6."""
+        covers it: V ≤ µ²/(4C) and ‖x − x*‖² ≤ µ²/(2DL²), C and D 2 and 1 (lifted), 8 and 9; everywhere, if L = 0. Derived here."""
         (H, L2), r2, µ, (C, D) = workers, known.distance2(), self.setting.numbers["mu"], (2, 1) if self.lifts else (8, 9)
         V = H + 6 * (6 / self.δ - 3.5) * L2 * r2
         return float(V if not L2 or max(4 * C * V, 2 * D * L2 * r2) <= µ**2 else np.nan)
