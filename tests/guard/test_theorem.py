@@ -42,6 +42,24 @@ def with_original(owner, name, change):
     return owner, name, lambda *given: change(original, *given)
 
 
+def with_other(name, change):
+    """A verb that leaves in a worker's vector `name` what `change` makes of it, before and after."""
+
+    def verb(original, self, node, worker, *rest):
+        before = getattr(worker, name).copy()
+        said = original(self, node, worker, *rest)
+        getattr(worker, name)[:] = change(before, getattr(worker, name))
+        return said
+
+    return verb
+
+
+unlearnt, stale = (with_other(name, lambda before, after: before) for name in ("g", "before"))
+learnt_twice = with_other("h", lambda before, after: 2 * after - before)
+other_sign = with_other("u", lambda before, after: 2 * before - after)
+kept = with_other("H", lambda before, after: before if before.any() else after)
+
+
 def forgotten(original, self, sent):
     """The error is not taken over."""
     before = self.e.copy()
@@ -52,27 +70,6 @@ def forgotten(original, self, sent):
 def opposite(original, self, sent):
     original(self, sent)
     self.e *= -1.0
-
-
-def unlearnt(original, self, node, worker, f, t):
-    before = worker.g.copy()
-    message = original(self, node, worker, f, t)
-    worker.g[:] = before
-    return message
-
-
-def learnt_twice(original, self, node, worker, f, t):
-    before = worker.h.copy()
-    message = original(self, node, worker, f, t)
-    worker.h += worker.h - before
-    return message
-
-
-def stale(original, self, node, worker, f, t):
-    before = worker.before.copy()
-    message = original(self, node, worker, f, t)
-    worker.before[:] = before
-    return message
 
 
 def own_coin(original, self, node, worker, f, t):
@@ -94,19 +91,6 @@ def without_p(original, self, node, worker, down, t):
     worker.h += (worker.h - before) * (1 / float(self.p) - 1)
 
 
-def other_sign(original, self, node, worker, down, t):
-    before = worker.u.copy()
-    original(self, node, worker, down, t)
-    worker.u += 2 * (before - worker.u)
-
-
-def not_learnt(original, self, node, worker, f, t):
-    before = worker.H.copy()
-    message = original(self, node, worker, f, t)
-    worker.H[:] = before if t.k else worker.H
-    return message
-
-
 MUTANTS = {
     "gd, step × 2.5": ("gd", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, 2.5 * γ))),
     "gd, n forgotten": ("gd", with_original(parts.Server, "along", lambda f, s, x, g, γ: f(s, x, g, γ * s.method.setting.n))),
@@ -119,7 +103,7 @@ MUTANTS = {
     "page, rows not shared": ("page", with_original(marina.PAGE, "worker_sends", own_rows)),
     "scaffnew, p forgotten": ("scaffnew", with_original(scaffnew.Scaffnew, "worker_hears", without_p)),
     "locodl, sign of u": ("locodl", with_original(locodl.LoCoDL, "worker_hears", other_sign)),
-    "fednl, H not updated": ("fednl", with_original(fednl.FedNL, "worker_sends", not_learnt)),
+    "fednl, H not updated": ("fednl", with_original(fednl.FedNL, "worker_sends", kept)),
     "iade, coarse": ("iade", with_original(iade.IADE, "sigma", lambda f, s, k: 4 * f(s, k))),
 }
 
