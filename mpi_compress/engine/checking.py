@@ -65,10 +65,11 @@ def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = 
     found: dict[str, list[Finding]] = {}
     seen: list[Any] = []
     for spec in job.runs:
-        for part in (each for each in _parts_of(spec) if each.name == name and isinstance(each, Method if theorem else object)):
+        for part in (each for each in _parts_of(spec) if each.name == name and (not theorem or isinstance(each, Method))):
             if part not in seen:
                 seen.append(part)
-                found[f"{spec.label} ({type(part).__name__})"] = _asked(part, theorem) if theorem else _in_run(part, spec)
+                links = (spec.up.compressor, spec.down.compressor)
+                found[f"{spec.label} ({type(part).__name__})"] = [*of_theorem(part, own=links)] if theorem else _in_run(part, spec)
     if found and parameters:
         raise UserError(f"{name}: its parameters are those of the job's runs; leave {', '.join(parameters)} out")
     return found or _of_plugins(name, job, parameters or {}, theorem)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from mpi_compress.core.streams import Role, Round
 from mpi_compress.guard.findings import SEED, Finding
 from mpi_compress.guard.of_algorithms import Rounds
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
@@ -78,15 +79,15 @@ class Fall:
         return (1 - self.measured) / max(1 - self.stated, 1e-300)
 
 
-def theorem(method: Method, problems: int = PROBLEMS, rounds: int = ROUNDS) -> Iterator[Finding]:
-    """V of a declared method on random problems, up to the first one where it rises above ρV."""
+def theorem(method: Method, problems: int = PROBLEMS, rounds: int = ROUNDS, own: Sequence[Compressor] = ()) -> Iterator[Finding]:
+    """V of a declared method on random problems, up to the first one where it rises above ρV; by `own` compressors up and down."""
     if not stated(method):
         yield Finding("theorem", False, f"{method.name} states no V: lyapunov and rate do (docs/own-algorithm.md)")
         return
     found: list[tuple[Fall, str]] = []
     why, seed = "", 0
     while seed < problems and not (found and found[-1][0].broken):
-        p, seed = random_problem(method, seed), seed + 1
+        p, seed = random_problem(method, seed, own), seed + 1
         why = p if isinstance(p, str) else why
         found += [] if isinstance(p, str) else [(measured(p, rounds), p.text)]
     if not found:
@@ -131,7 +132,7 @@ def _in_mean(runs: Sequence[tuple[Vector, Vector]], sure: float) -> Fall:
     return Fall(float(factors.mean()), float(ρ.mean()))
 
 
-def random_problem(given: Any, seed: int) -> RandomProblem | str:
+def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> RandomProblem | str:
     """A random problem that goes with V of a method; or why the last one that was tried does not."""
     rng, why = np.random.default_rng([SEED, seed]), ""
     loss = losses.shipped(("logistic", "least-squares")[seed % 2])()
@@ -148,7 +149,7 @@ def random_problem(given: Any, seed: int) -> RandomProblem | str:
         best = minimize(f := whole(Rows((a,), labels, d)))
         numbers["g0"] = float(np.linalg.norm(f.elsewhere(x0)[1]))
         fs = {i: Objective(Rows((a[i::n],), labels[i::n], d), loss, 1.0 / m, µ) for i in range(n)}
-        for (up, down), method in ((links, method) for links in _links(rng, given, d) for method in rng.permutation(methods)):
+        for (up, down), method in ((links, method) for links in _links(rng, given, d, own) for method in rng.permutation(methods)):
             setting = Setting(n, d, up, down, costs.shipped("wire")(), 0.0, numbers, best.x, whole=whole, f_star=best.f)
             try:
                 bound = method.bind(setting)
@@ -176,8 +177,14 @@ def _largest(a: Vector, loss: Any) -> float:
     return float(loss.curvature * np.linalg.norm(a, 2) ** 2)
 
 
-def _links(rng: Any, given: Any, d: int) -> Iterator[tuple[Link, Link]]:
-    """Links up and down: exact ones where the method's own are, and where its theorem names no δ or ω of that direction."""
+def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor]) -> Iterator[tuple[Link, Link]]:
+    """Links up and down: a run's, if they fit; exact ones where the method's are, and where its theorem has no δ or ω of theirs."""
+    with suppress(ValueError):  # there is none; or it keeps 100 of 10
+        for C in run:
+            C.check(d)
+        own_up, own_down = (Link(C, codecs[C.codec](), d) for C in run)
+        yield own_up, own_down
+        return
     k, exact, named = int(rng.integers(1, d + 1)), {"name": "identity"}, names_of_theorem(given)
     tables = [{"name": name, "k": k} for name in rng.permutation(["top-k", "random-k"])]
     tables += [{"name": name} for name in rng.permutation(["natural", "block-sign"])]

@@ -153,7 +153,7 @@ def test_a_method_of_ones_own_gets_the_same_by_two_functions(tmp_path):
     assert ran.returncode == 0, ran.stderr
     (file,) = tmp_path.rglob("heavy*.h5")
     assert "lyapunov  worst factor of a round 0." in command("show", file).stdout
-    (tmp_path / "heavy.py").write_text(OWN.replace("step*mu", "2.5*step*mu"))
+    (tmp_path / "own.toml").write_text(job.replace(' } }]', ' }, up.compressor = { name = "top-k", k = 2 } }]'))  # no gradient
     wrong = command("check-part", "heavy", "--theorem", "--job", tmp_path / "own.toml")
     assert (wrong.returncode, wrong.stdout.count("WRONG  theorem: V goes to ")) == (1, 1), wrong.stdout + wrong.stderr
 
