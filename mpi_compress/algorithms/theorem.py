@@ -1,5 +1,6 @@
 """What a method may state of its theorem: V, a function of its states, and ρ, the factor by which V falls in a round."""
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,3 +131,24 @@ def in_mean(method: Any) -> bool:
 def value_of(method: Any, node: Any, means: Any, master: Any, x: Vector, f: float, gradient: Vector) -> float:
     """V, by the means of workers' terms."""
     return float(method.lyapunov(node, means, master, AtRecord(x, f, gradient, method.setting.x_star, method.setting.f_star)))
+
+
+TIGHT = "2/(L_mean + mu)*(1 - sqrt(1 - delta))/(1 + sqrt(1 - delta))"
+"""η*, EF's and EF21's step with the least worst case, for one worker, or workers with equal constants: Berg Thomsen, Taylor,
+Dieuleveut (NeurIPS 2025, arXiv 2506.05271)."""
+
+
+def tight_factor(L: float, µ: float, ε: float) -> float:
+    """ρ* with η*, ε = 1 − δ: V is ‖x − x* − e‖² + ‖e‖²/√ε of EF, ‖g − ∇f(x)‖² + √ε‖∇f(x)‖² of EF21."""
+    s, gap = math.sqrt(ε), L - µ
+    λ = 2 / (L + µ) ** 2 * (1 - s) / (1 + s) * ((1 - s) * gap + (1 + s) * math.sqrt(gap**2 + 16 * L * µ * s / (1 + s) ** 2))
+    return s + (1 + s) * gap * λ / 4
+
+
+def is_tight(method: Any) -> bool:
+    """True if the step of a bound method is η*, and it has one worker."""
+    numbers = {"L_mean": method.setting.numbers.get("L"), **quantities(method)}
+    return bool(method.setting.n == 1 and "delta" in numbers and abs(method.step / evaluate(TIGHT, numbers) - 1) < 1e-9)
+
+
+IS_TIGHT = Need(is_tight, 'V of {name} is that of one worker and step = "tight"')

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from helpers.running import command
 
-from mpi_compress.algorithms import error_memory, parts, tight
+from mpi_compress.algorithms import error_memory, parts
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators import diana, ef21, marina
 from mpi_compress.algorithms.papers import fednl, iade, locodl, scaffnew
-from mpi_compress.algorithms.theorem import stated
+from mpi_compress.algorithms.theorem import TIGHT, stated, tight_factor
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.engine.checking import findings_by_name, findings_in_job
 from mpi_compress.guard.theorem import theorem
@@ -175,7 +175,7 @@ def test_the_tight_factor_is_pepits_worst_case(name, lost):
 
     L, mu, ε, s, problem = 1.0, 0.1, lost, np.sqrt(lost), PEP()
     f = problem.declare_function(SmoothStronglyConvexFunction, L=L, mu=mu)
-    best, x, η = f.stationary_point(), problem.set_initial_point(), evaluate(tight.STEP, {"L_mean": L, "mu": mu, "delta": 1 - ε})
+    best, x, η = f.stationary_point(), problem.set_initial_point(), evaluate(TIGHT, {"L_mean": L, "mu": mu, "delta": 1 - ε})
     if name == "gd":
         before, after = (x - best) ** 2, (x - η * f.gradient(x) - best) ** 2
     elif name == "ef":
@@ -191,7 +191,7 @@ def test_the_tight_factor_is_pepits_worst_case(name, lost):
         before, after = (g - old) ** 2 + s * old**2, q**2 + s * new**2
     problem.set_initial_condition(before <= 1)
     problem.set_performance_metric(after)
-    assert problem.solve(verbose=0) == pytest.approx(tight.factor(L, mu, ε), rel=1e-3)
+    assert problem.solve(verbose=0) == pytest.approx(tight_factor(L, mu, ε), rel=1e-3)
 
 
 def test_a_server_of_a_method_s_name_has_no_theorem(tmp_path):

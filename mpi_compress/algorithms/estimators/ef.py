@@ -10,9 +10,7 @@ from mpi_compress.algorithms.needs import HEARS_MEAN, NOTHING_CLIPPED, OPTIMUM, 
 from mpi_compress.algorithms.parts import Direction, Server
 from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
 from mpi_compress.algorithms.servers.momentum import HeavyBall
-from mpi_compress.algorithms.theorem import PLAIN, WHOLE, constants
-from mpi_compress.algorithms.tight import STEP as TIGHT
-from mpi_compress.algorithms.tight import TAKEN, factor
+from mpi_compress.algorithms.theorem import IS_TIGHT, PLAIN, TIGHT, WHOLE, constants, tight_factor
 from mpi_compress.algorithms.vocabulary import Estimator, Link, Message, Objective, Round, Setting, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.core.registry import fact
@@ -185,11 +183,11 @@ class EF(ErrorFeedback):
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
     masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
 
-    theorem_needs = (*PLAIN, WHOLE, OPTIMUM, TAKEN)
+    theorem_needs = (*PLAIN, WHOLE, OPTIMUM, IS_TIGHT)
 
     def rate(self, t: Round) -> float:
         L, µ, δ = constants(self, "L", "mu", "delta")
-        return factor(L, µ, 1 - δ)
+        return tight_factor(L, µ, 1 - δ)
 
     def lyapunov_terms(self, node: Any, worker: ErrorMemory, f: Any) -> Sequence[Vector]:
         return (self.gamma(0) * worker.e,)

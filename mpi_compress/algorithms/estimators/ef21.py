@@ -6,9 +6,7 @@ import numpy as np
 
 from mpi_compress.algorithms.needs import ADDS_UP, Need
 from mpi_compress.algorithms.sampling import Sampling, sampled_delta
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WHOLE, WITHIN, constants
-from mpi_compress.algorithms.tight import STEP as TIGHT
-from mpi_compress.algorithms.tight import factor, is_taken
+from mpi_compress.algorithms.theorem import F_STAR, PLAIN, TIGHT, WHOLE, WITHIN, constants, is_tight, tight_factor
 from mpi_compress.algorithms.vocabulary import Estimator, Expression, First, Message, Objective, Round, Step, Vector, algorithms
 from mpi_compress.kernels.vectors import squared_norm
 
@@ -56,22 +54,22 @@ class EF21(Estimator):
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
 
-    theorem_needs = (*PLAIN, WHOLE, F_STAR, replace(WITHIN, is_met=lambda m: is_taken(m) or WITHIN.is_met(m)))
+    theorem_needs = (*PLAIN, WHOLE, F_STAR, replace(WITHIN, is_met=lambda m: is_tight(m) or WITHIN.is_met(m)))
 
     def rate(self, t: Round) -> float:
         """max{1 − γµ, √(1−δ) + γ(1−δ)L̃²/(θ(1/γ − L))} where f is µ-PŁ, by the proof of Theorem 2; ρ* with the tight step."""
         γ, µ, L, L̃, δ = constants(self, "step", "mu", "L", "L_rms", "delta")
         s = np.sqrt(1 - δ)
-        return factor(L, µ, 1 - δ) if is_taken(self) else max(1 - γ * µ, s and s + γ * s**2 * L̃**2 / ((1 - s) * (1 / γ - L)))
+        return tight_factor(L, µ, 1 - δ) if is_tight(self) else max(1 - γ * µ, s and s + γ * s**2 * L̃**2 / ((1 - s) * (1 / γ - L)))
 
     def lyapunov_terms(self, node: Any, worker: Worker, f: Any) -> Sequence[Any]:
-        before = f.at(f.x + self.gamma(0) * worker.g)[1] if is_taken(self) else 0.0
+        before = f.at(f.x + self.gamma(0) * worker.g)[1] if is_tight(self) else 0.0
         return squared_norm(worker.g - f.gradient), before
 
     def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
         """f − f* + θ(1/γ − L)/(2L̃²) · (1/n) Σ‖g_i − ∇f_i(x)‖²; with the tight step ‖g − ∇f(x⁻)‖² + √ε‖∇f(x⁻)‖², ε = 1 − δ."""
         (errors, before), (γ, L, L̃, δ) = workers, constants(self, "step", "L", "L_rms", "delta")
-        if is_taken(self):
+        if is_tight(self):
             return squared_norm(node.memory.g - before) + float(np.sqrt(1 - δ)) * squared_norm(before)
         return float(known.gap + (1 - np.sqrt(1 - δ)) * (1 / γ - L) / (2 * L̃**2) * errors)
 
