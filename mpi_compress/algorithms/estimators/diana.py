@@ -215,7 +215,7 @@ class EFBV(Estimator):
 
 
 @dataclass
-class WorkerPlus(Worker):
+class DIANAPlusWorker(Worker):
     L: Root  # L_i^{1/2}
 
 
@@ -241,7 +241,7 @@ class DIANAPlus(KnowsSmoothness, DIANA):
     step: Step = theory  # γ, the step size
 
     def start_worker(self, node: Any, f: Objective) -> Any:
-        return WorkerPlus(np.zeros(f.dim), self.no_root())
+        return DIANAPlusWorker(np.zeros(f.dim), self.no_root())
 
     def start_master(self, node: Any) -> Roots:
         return self.no_roots(super().start_master(node))

@@ -134,7 +134,7 @@ class ADIANA(Algorithm):
 
 
 @dataclass
-class WorkerPlus(Worker):
+class ADIANAPlusWorker(Worker):
     L: Root  # L_i^{1/2}
 
 
@@ -159,7 +159,7 @@ class ADIANAPlus(KnowsSmoothness, ADIANA):
     step: Step = theory  # η, the step size
 
     def start_worker(self, node: Node, f: Objective) -> Any:
-        return WorkerPlus(np.zeros(f.dim), np.zeros(f.dim), self.no_root())
+        return ADIANAPlusWorker(np.zeros(f.dim), np.zeros(f.dim), self.no_root())
 
     def start_master(self, node: Node) -> Any:
         return self.no_roots(super().start_master(node))
