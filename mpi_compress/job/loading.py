@@ -60,7 +60,8 @@ class Job:
     @property
     def titled_figure(self) -> FigureTable:
         """The figure under its title, with the sets that stand in for others."""
-        return replace(self.figure, title="\n".join([self.figure.title or self.title, *(f"on {s}" for s in self.stand_ins)]))
+        on = [f"on {data.replace('a stand-in', 'a substitute')}" for data in self.stand_ins]
+        return replace(self.figure, title="\n".join([self.figure.title or self.title, *on]))
 
     def only(self, label: Choice = None, index: int | None = None) -> "Job":
         """The same job with the runs of one label or several, or one run; UserError if there is no such run. A label may be a

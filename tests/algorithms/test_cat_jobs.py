@@ -113,7 +113,7 @@ def test_a_stand_in_is_named_wherever_its_result_is_shown(small, tmp_path, capsy
         "data: gspar, substitute for wanted, 40 × 12\nC: the best of three [on other data: gspar in place of"
     )
     assert main(["plot", str(small), "--out", str(tmp_path), "-o", str(tmp_path / "f.svg")]) == 0
-    assert "on gspar, a stand-in for wanted" in (tmp_path / "f.svg").read_text()
+    assert "on gspar, a substitute for wanted" in (tmp_path / "f.svg").read_text()
     (file,) = (tmp_path / "small").glob("GD-*.h5")
     assert main(["show", str(file)]) == 0
     assert "gspar, a stand-in for wanted" in capsys.readouterr().out
