@@ -60,7 +60,7 @@ class Job:
     @property
     def titled_figure(self) -> FigureTable:
         """The figure under its title, with the sets that stand in for others."""
-        on = [f"on {data.replace('a stand-in', 'a substitute')}" for data in self.stand_ins]
+        on = [f"on {data.replace('a stand-in for', 'a substitute for')}" for data in self.stand_ins]
         return replace(self.figure, title="\n".join([self.figure.title or self.title, *on]))
 
     def only(self, label: Choice = None, index: int | None = None) -> "Job":
