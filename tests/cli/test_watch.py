@@ -113,7 +113,7 @@ def test_on_a_terminal_the_table_keeps_its_place(job, monkeypatch, capsys):
 
 
 def test_rows_that_are_read_in_the_middle_of_a_flush_are_those_of_before(job, tmp_path):
-    from mpi_compress.results.live import Live, results_in
+    from mpi_compress.cli.watch import Live, results_in
     from mpi_compress.results.status import State
 
     (file,) = tmp_path.rglob("done*.h5")
