@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.evidence.endings import ending
-from mpi_compress.evidence.lines import by_seed, name_of, without_common
+from mpi_compress.evidence.lines import by_seed, name_of, seeds_text, without_common
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
@@ -88,10 +88,10 @@ class Comparison:
     @property
     def caption(self) -> str:
         """What the numbers are."""
-        several = max(len(method.runs) for method in self.methods)
+        over = seeds_text([run for method in self.methods for run in method.runs])
         column = column_of(self.by)
         everyone = ", over all workers" * column.label.startswith("bits sent")
-        return f"{column.label}{everyone}{f'; median (range) over {several} seeds' if several > 1 else ''}"
+        return f"{column.label}{everyone}{f'; median (range) {over}' if over else ''}"
 
     @property
     def heads(self) -> list[str]:

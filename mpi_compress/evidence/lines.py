@@ -84,6 +84,12 @@ def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
     return [list(group.values()) for group in groups.values()]
 
 
+def seeds_text(runs: Sequence[Run]) -> str:
+    """Over how many seeds lines of these runs are: "over 10 seeds", "over 1 to 10 seeds", or "" where each is a run."""
+    counts = sorted(len(group) for group in by_seed(runs))
+    return f"over {f'{counts[0]} to ' * (counts[0] < counts[-1])}{counts[-1]} seeds" if counts[-1] > 1 else ""
+
+
 def _seed_and_others(run: Run) -> tuple[Any, Any]:
     """A run's seed, and what else decides it."""
     if "job" not in run.attrs:

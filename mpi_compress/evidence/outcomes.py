@@ -69,17 +69,16 @@ class Outcome:
         """Where the data come from: "substitute", "generated" or "real"."""
         if not self.job:
             return ""
-        if self.job.stand_ins:
-            return "substitute"
-        return "generated" if any(s.data.generator for s in self.job.runs) else "real"
+        made = any(s.data.generator for s in self.job.runs)
+        return "substitute" if self.job.stand_ins else "generated" if made else "real"
 
     @property
     def status(self) -> str:
         """Its state in a few words."""
         if not self.job or not self.runs:
             return f"not run: {self.problem}" if self.problem else "not run"
-        wanted = len(self.job.runs)
-        done = "done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs"
+        wanted, changes = len(self.job.runs), f", with {self.job.changes}" if self.job.changes else ""
+        done = ("done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs") + changes
         others = Counter(f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete")
         begun = [(r.label, status_of_run(r).state) for r in self.begun]
         others.update(f"'{label}' {state}" for label, state in begun if state is not State.RUNNING)
@@ -96,7 +95,7 @@ class Outcome:
         if verdict.claim.basis == "ours":
             return "ours"
         others = verdict.claim.basis == "other data" or self.kind == "substitute" or verdict.elsewhere
-        return "elsewhere" if others else "paper"
+        return "changed" if verdict.changed else "elsewhere" if others else "paper"
 
 
 LABEL_OPTION = "--only: "
@@ -105,6 +104,7 @@ LABEL_OPTION = "--only: "
 GROUPS = {
     "paper": "The papers' claims, in the papers' setting",
     "elsewhere": "The papers' claims, on substitutes and other data",
+    "changed": "The papers' claims, on substitutes, on other data or with other settings",
     "ours": "Lines of our own",
 }
 _WORDS = {
@@ -205,7 +205,7 @@ def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
         try:
             yield from check(replace(job, claims=[claim]), runs)
         except UserError as error:
-            yield Verdict(claim, [], str(error))
+            yield Verdict(claim, [], str(error), changed=job.changes)
 
 
 def result_files(job: Job, out: Path) -> list[Path]:
@@ -246,7 +246,7 @@ def _refuse_none(job: Job, out: Path) -> list[Run]:
     if not absent and any((out / folder_of_trials(job.name, job.runs)).glob("*.h5*")):
         absent = "only trials of [tune] are there: `mpi-compress run` goes on with them, `watch` shows those that are under way"
     if not absent and (others := len([*result_file(job.name, "*", "*", out).parent.glob("*.h5")])):
-        absent = f"{others} of other settings are there: give the --set or --full that made them"
+        absent = f"{others} of other settings are there: give the --set or --full that made them, or the job was changed since"
     raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
 
 

@@ -39,6 +39,7 @@ class Verdict:
     cut: Sequence[str] = ()  # runs that were cut off before a target
     steps: Sequence[str] = ()  # runs whose tuned number lies between two trials
     elsewhere: str = ""  # what makes the data others than the claim's
+    changed: str = ""  # what is set otherwise than in the job, as by --set
 
     @property
     def outcome(self) -> Word:
@@ -92,9 +93,7 @@ class Verdict:
         if len(self.values) < 2 or math.isnan(self.median):
             return ""
         low, high = self.interval or (np.min(self.values), np.max(self.values))
-        if low == math.inf:
-            return ""
-        return f"{'interval ' if self.interval else ''}{low:.4g} … {high:.4g} over {len(self.values)} seeds"
+        return "" if low == math.inf else f"{'interval ' * bool(self.interval)}{low:.4g} … {high:.4g} over {len(self.values)} seeds"
 
     @property
     def reason(self) -> str:
@@ -122,11 +121,12 @@ class Verdict:
         paper = f"paper {self.paper}; " if self.paper else ""
         remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
         outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + remarks
-        words = f'\n    the paper: "{c.words}"' if c.words else ""
-        other = f" [on other data: {self.elsewhere}]" if self.elsewhere else ""
-        whose = {"paper": other, "other data": " [on data that the paper does not have]", "ours": " [our own line]"}[c.basis]
+        other = f"on other data: {self.elsewhere}" if self.elsewhere else ""
+        basis = {"paper": other, "other data": "on data that the paper does not have", "ours": "our own line"}[c.basis]
+        setting = "; ".join(filter(None, (basis, self.changed and f"with {self.changed}")))
+        words = (f" [{setting}]" if setting else "") + (f'\n    the paper: "{c.words}"' if c.words else "")
         note = f"\n    note: {c.note}" if c.note else ""
-        return f"{c.id}: {c.says}{whose}{words}\n    {paper}ours {ours}; required {c.holds}: {outcome}{note}"
+        return f"{c.id}: {c.says}{words}\n    {paper}ours {ours}; required {c.holds}: {outcome}{note}"
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -153,8 +153,8 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
     by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
     for spec in job.runs:
         by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
-    changed = any(spec.overridden for spec in job.runs)  # then the reason that the job gives is another setting's
-    return [_verdict(replace(claim, why="") if changed else claim, by_label) for claim in job.claims]
+    claims = [replace(claim, why="") for claim in job.claims] if job.changes else job.claims  # the reason is another setting's
+    return [replace(_verdict(claim, by_label), changed=job.changes) for claim in claims]
 
 
 def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> Verdict:

@@ -16,7 +16,7 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, ScaledTranslation
 
-from mpi_compress.evidence.lines import by_seed
+from mpi_compress.evidence.lines import seeds_text
 from mpi_compress.figures.curves import INNER
 from mpi_compress.figures.words import measuring, width, wrapped
 from mpi_compress.results.reader import Run
@@ -138,8 +138,7 @@ def handles_of(each: Sequence[Axes]) -> dict[str, Any]:
 
 def heading(runs: Sequence[Run], noisy: bool) -> str | None:
     """The legend's title, which says what lines and bands are where there are several seeds, or noise."""
-    seeds = max(map(len, by_seed(runs)))
     share = f"{100 * (INNER[1] - INNER[0]):.0f} % of nearby records"
-    if seeds > 1:
-        return f"median and range over {seeds} seeds" + (", and over nearby records if noisy" if noisy else "")
+    if over := seeds_text(runs):
+        return f"median and range {over}" + (", and over nearby records if noisy" if noisy else "")
     return f"median and band of {share} if noisy" if noisy else None

@@ -53,6 +53,11 @@ class Job:
         return html(("", "label", "algorithm", "compressor", "workers", "seed"), rows, self.title)
 
     @property
+    def changes(self) -> str:
+        """What is set from outside in its runs, such as "stop.rounds = 300" by --set; "" for nothing."""
+        return ", ".join(dict.fromkeys(f"{key} = {dotted.plain(value)}" for r in self.runs for key, value in r.overridden.items()))
+
+    @property
     def stand_ins(self) -> list[str]:
         """The sets that stand in for others."""
         return list(dict.fromkeys(r.data.shown for r in self.runs if r.data.stand_in_for))

@@ -1,6 +1,7 @@
 """Claims are figures taken from results, seed by seed, and conditions on them."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -135,8 +136,7 @@ def test_a_value_that_is_no_number_is_no_verdict(job):
         verdict = judged(job, value, "> 1")
         assert (verdict.outcome, verdict.reason, verdict.ours) == ("not tested", "its value is no number", "–")
     above = judged(job, "wire_bits_up('GD', loss=9) / wire_bits_up('top', loss=0.6)", ">= 2")
-    assert above.outcome == "not tested"
-    assert above.reason == "loss = 9 lies above the start of 'GD'"
+    assert (above.outcome, above.reason) == ("not tested", "loss = 9 lies above the start of 'GD'")
 
 
 def test_the_round_or_epoch_of_a_claim_is_the_first_row_there(job):
@@ -169,8 +169,7 @@ def test_a_column_without_a_number_and_a_tuned_zero(tmp_path, recwarn):
 def test_a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_change(job):
     ratio = "round('GD', suboptimality=1e-9) / round('top', suboptimality=0.2)"
     cut = judged(job, ratio, ">= 1e6")
-    assert cut.outcome == "not tested"
-    assert cut.reason == "'GD' was cut off before suboptimality = 1e-09"
+    assert (cut.outcome, cut.reason) == ("not tested", "'GD' was cut off before suboptimality = 1e-09")
     assert judged(job, ratio, ">= 1").outcome == "holds"
     assert judged(job, "round('top', suboptimality=0.2) / round('GD', suboptimality=1e-9)", "> 1").outcome == "does not hold"
     assert judged(job, "round('top', suboptimality=1e-9) / round('GD', suboptimality=1e-9)", "> 1").reason == (
@@ -219,8 +218,12 @@ def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capf
     assert "required <= 0: does not hold: of 40 rounds" in said
     assert "required <= 0: not tested: a column is not logged: " in said
     mc.run(load_job(claimed, {"stop.rounds": 4}).only("GD"), out=job.parent)
-    assert main(["check", str(claimed), "--out", str(job.parent), "--set", "stop.rounds=4", "--only", "GD"]) == 1
-    assert "required <= 0: does not hold\n" in capfd.readouterr().out  # the reason is that of the job as it is written
+    choice = [str(claimed), "--out", str(job.parent), "--set", "stop.rounds=4", "--only", "GD"]
+    assert (main(["check", *choice]), main(["report", *choice, "-o", str(job.with_name("r.html"))])) == (1, 0)
+    said = capfd.readouterr().out
+    assert re.search("B: no loss \\[with stop.rounds = 4\\]\n.* required <= 0: does not hold\n", said)  # without the reason of 40 rounds
+    assert re.search("^two +done, with stop.rounds = 4; claims: ", said, re.MULTILINE)
+    assert re.findall("The papers' claims, (.*):", said) == ["on substitutes, on other data or with other settings"]
 
 
 def test_a_claim_with_a_grid_is_one_for_each_of_its_points(job):
@@ -297,8 +300,7 @@ def test_the_smallest_over_runs_is_a_number_where_one_has_diverged(tmp_path):
 
 def test_values_outside_a_functions_domain_are_no_numbers_and_levels_never_reached_are_reported(job):
     verdict = judged(job, "log(loss('GD') - loss('GD'))", "> 0")
-    assert np.isnan(verdict.median)
-    assert verdict.outcome == "not tested"
+    assert (np.isnan(verdict.median), verdict.outcome) == (True, "not tested")
     with pytest.raises(UserError, match="math domain error"):
         judged(job, "log(0 - 1) * loss('GD')", "> 0")
     unreached = judged(job, "round('GD', loss=1e-9) / round('top', loss=0.69)", ">= 3")
@@ -324,6 +326,4 @@ def test_a_claim_about_a_gap_to_an_unknown_optimum_says_that_it_is_not_known(job
 
 def test_a_row_with_one_number_that_is_none_has_no_value():
     assert _at_row("loss/epoch", {"loss": 1.0, "epoch": 2.0}) == 0.5
-    for bad in (np.inf, np.nan):
-        assert np.isnan(_at_row("loss/epoch", {"loss": 1.0, "epoch": bad}))
-    assert np.isnan(_at_row("loss/epoch", {"loss": 1.0, "epoch": 0.0}))
+    assert all(np.isnan(_at_row("loss/epoch", {"loss": 1.0, "epoch": bad})) for bad in (np.inf, np.nan, 0.0))
