@@ -155,7 +155,7 @@ def parse_job(
     forget_shared()
     for own in written:
         runs += _runs(*own, len(runs), folder, changed)
-    _refuse_one_label_for_two(runs)
+    _refuse_one_label_for_two([run for run in runs if index is None or not run.overridden])  # with an index it stands alone
     if protocol:
         protocol.check(runs)
     shown = [tables.get("figure"), [claim.get("value") for claim in dotted.list_of_tables(tables, "claim")], tables.get("record")]

@@ -272,11 +272,11 @@ def test_short_forms_of_parts(tmp_path):
 
 
 def test_one_label_for_two_runs_is_refused_unless_they_differ_in_their_seed_alone():
-    gd = {"label": "GD", "algorithm": {"name": "gd"}}
-    tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}}
+    gd, tables = {"label": "GD", "algorithm": {"name": "gd"}}, {"data": {"generator": "gspar"}, "stop": {"rounds": 1}}
     with pytest.raises(UserError, match=r"two runs have this label, and differ in algorithm\.step; give each run a label of its own"):
         parse_job({**tables, "run": [gd, {**gd, "algorithm": {"name": "gd", "step": 0.5}}]}, "x", Path(), {})
-    assert len(parse_job({**tables, "run": [gd, {**gd, "seed": 1}]}, "x", Path(), {}).runs) == 2
+    for index in (None, 0):  # as `run --index 0 --set stop.rounds=2` has it
+        assert len(parse_job({**tables, "run": [gd, {**gd, "seed": 1}]}, "x", Path(), {"stop.rounds": 2}, index=index).runs) == 2
 
 
 def test_what_was_set_from_outside_is_kept_with_the_run():
