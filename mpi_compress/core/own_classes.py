@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
-from inspect import getattr_static, isfunction
+from inspect import get_annotations, getattr_static, isfunction
 from types import CodeType, FunctionType, MethodType, UnionType
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
@@ -54,9 +54,14 @@ def _stated(cls: Any) -> dict[str, Any]:
 
 
 def refuse_near_misses(cls: Any) -> None:
-    """TypeError if a user's class has a method that is nearly a verb of its contract, not that verb, and no call of the method."""
-    contract = {name for each in cls.__mro__ if is_ours(each) for name in vars(each)}
+    """TypeError if a user's class has a method that is nearly a verb of its contract, not that verb, and no call of the method; or
+    a field that hides a method of its contract."""
+    ours = {name: value for each in cls.__mro__ if is_ours(each) for name, value in vars(each).items()}
+    contract = {*ours}
     own = [each for each in cls.__mro__ if not is_ours(each) and each.__module__ not in ("abc", "builtins", "typing")]
+    for name in (name for each in own for name in get_annotations(each) if isfunction(ours.get(name))):
+        hides = f"is a field, and parts of this kind have a method {name}: give the field another name"
+        raise TypeError(f"{cls.__name__}.{name} {hides}{place_of_class(cls)}")
     defined = {name for each in own for name in vars(each)}
     verbs = [name for name in contract - defined if not name.startswith("_") and len(name) > _SHORT]
     functions = [f for each in own for value in vars(each).values() if (f := function_of(value))]

@@ -115,10 +115,10 @@ def execute(
             return file
         raise Stopped(f"{p.spec.label}: stopped by {instead} while another process executes it; {how.again}")
     with Progress(p.spec.label, p.spec.stop.rounds, not how.tells, turn) as progress, how.interrupts.in_rounds():
-        keeper = run.keeper(recorder, progress)
+        keeper, untried = run.keeper(recorder, progress), list[str]()
         try:
             if how.guards:
-                how.ranks.compiling_once(partial(_rehearse, p, run.sample, how))
+                how.ranks.compiling_once(lambda: untried.append(rehearse(p, run.sample)))
             how.laps.end("rehearse")
             s = Subject(p.algorithm, parts_of(p, p.algorithm))
             algorithm = watched(p.algorithm) if how.guards else p.algorithm
@@ -132,7 +132,7 @@ def execute(
         except BaseException as error:
             return _fail(error, p, file, recorder, how)
     run.exchange.close()  # not after an error, for then the other ranks are elsewhere
-    return _report(p, file, verdict, keeper, how)
+    return _report(p, file, verdict, keeper, how, *untried)
 
 
 class _Execution:
@@ -260,16 +260,13 @@ def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | No
     raise error
 
 
-def _rehearse(p: Prepared, sample: Rows, how: How) -> None:
-    """Rehearse, and say what could not be: nothing is known then of what a part remembers outside of its states."""
-    if (why := rehearse(p, sample)) and how.tells:
-        print_line(f"{p.algorithm.name}: cannot be rehearsed ({why}); run --verify runs it on several layouts")
-
-
-def _report(p: Prepared, file: Path, verdict: Ending, keeper: Keeper, how: How) -> Path:
-    """Print how the run ended, at rank 0; raises Stopped if it was asked to end."""
+def _report(p: Prepared, file: Path, verdict: Ending, keeper: Keeper, how: How, untried: str = "") -> Path:
+    """Print how the run ended, at rank 0, and why no two rounds of it could be tried before, so that nothing is known of what its
+    parts remember outside of their states; raises Stopped if it was asked to end."""
     if verdict is Ending.STOPPED:
         raise Stopped(f"{p.spec.label}: stopped by {keeper.reason}, and saved; {how.again}")
+    if untried and how.tells:
+        print_line(f"{p.algorithm.name}: two rounds could not be tried before ({untried}); run --verify tries several layouts")
     if how.tells_ends:
         why, sent = keeper.observer.reason, keeper.observer.counters.wire_bits_up
         if how.shared and not why:  # of a trial: whether it came down to its target, or to the end of its budget

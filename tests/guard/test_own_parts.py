@@ -496,6 +496,7 @@ WITH_THE_JOB = [
     (algorithm().replace("(mc.Algorithm)", ""), "TypeError: Mine is no algorithm: derive it from Algorithm"),
     # a method that is nearly a verb
     (algorithm().replace("worker_sends", "worker_send"), "Mine.worker_send is called by nothing; did you mean worker_sends?"),
+    (compressor(SORTED, field="start: int = 2"), "Mine.start is a field, and parts of this kind have a method start: give the field another name"),
     (algorithm().replace("master_answers", "master_answer"), "did you mean master_answers?"),
     (algorithm().replace("all_hear", "all_hears"), "did you mean all_hear?"),
     (compressor(SORTED) + "\n    def deltas(self, dim):\n        return 0.1\n", "did you mean delta?"),
@@ -745,10 +746,12 @@ def test_a_parameter_that_is_not_declared_is_told_with_the_line_and_the_type(key
 def test_a_rehearsal_has_the_messages_of_all_workers_warns_of_nothing_and_says_what_it_could_not_do(tmp_path, capfd):
     source = ALGORITHM.format(sends=SENDS, answers="assert len(ups) == 4; " + ANSWERS)
     mc.run(mc.load_job(written(tmp_path, source, **TOP)), out=tmp_path, quiet=False)
-    assert "cannot be rehearsed" not in capfd.readouterr().err
+    assert "could not be tried" not in capfd.readouterr().err
     needy = algorithm("assert len(f.rows) == 10 and node.x[0] != 1e-3; " + SENDS)
     mc.run(mc.load_job(written(tmp_path, needy, **TOP)), out=tmp_path, quiet=False)
-    assert "mine: cannot be rehearsed (AssertionError" in capfd.readouterr().err
+    assert "mine: two rounds could not be tried before (AssertionError" in capfd.readouterr().err
+    mc.run(mc.load_job(written(tmp_path, algorithm("node.there; " + SENDS), **TOP)), out=tmp_path, quiet=False)
+    assert capfd.readouterr().err.count("AttributeError") == 1
     loud = "import warnings\n" + algorithm("node.x[0] != 1e-3 or warnings.warn('loud'); " + SENDS)
     mc.run(mc.load_job(written(tmp_path, loud, **TOP)), out=tmp_path)  # the suite's warnings are errors
 
