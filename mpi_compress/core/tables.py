@@ -31,6 +31,7 @@ _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
 _LABEL = 40  # letters that a label may have before columns are left out for it
 _AMOUNT = re.compile(r"[≥<−-]?\d[\d.,]*(e[+-]?\d+)?( ?\S{1,6}| of [\d,]+)?( \(.*\))?")  # a number, its unit, and its range
+_HOW = re.compile(r"(?<=^not reached) .*")  # runs ended that do not reach a target
 _ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
 
 
@@ -50,13 +51,15 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
 
 
 def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequence[str] = (), aligned: str = "l") -> list[str]:
-    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. What all cells of a column
-    begin with goes first; then columns whose heads are `less_needed` are left out, those of equal cells first, as a last line says;
-    then texts are shortened, and never a number; no two become one."""
+    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. Of "not reached …" what
+    follows goes first; then what all cells of a column begin with; then columns whose heads are `less_needed` are left out, those
+    of equal cells first, as a last line says; then texts are shortened, and never a number; no two become one."""
     letter_of = aligned.ljust(len(heads), aligned[-1])
     columns: list[_Column] = [*zip(letter_of, zip(heads, *rows, strict=True), strict=False)]
     kept = [*heads]
     if (letters := room(stream)) is not None and _size(columns) > letters:
+        columns = [(letter, [_HOW.sub("", cell) for cell in cells]) for letter, cells in columns]
+    if letters is not None and _size(columns) > letters:
         columns = [(letter, _without_common(cells)) for letter, cells in columns]
         alike = [column[0] for _, column in columns if len(set(column[1:])) == 1]
         for head in (*(head for head in less_needed if head in alike), *less_needed):
