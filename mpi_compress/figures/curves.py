@@ -132,7 +132,8 @@ def lines_of(runs: Sequence[Run], figure: FigureTable, name: Namer = name_of) ->
     if figure.at and not known(figure.x) and not any(r.has(figure.x) for r in runs):
         runs[0].column(figure.x)  # raises, since there is none
     if figure.bounds and not any(r.has(name) for name in figure.bounds for r in runs):
-        raise UserError(f"bounds: no run has a column {' or '.join(figure.bounds)}")
+        why = [r.attrs["lyapunov_unknown"] for r in runs if "lyapunov_unknown" in r.attrs and "lyapunov_bound" in figure.bounds]
+        raise UserError(": ".join([f"bounds: no run has a column {' or '.join(figure.bounds)}", *why[:1]]))
     return [
         line if len(columns) == 1 else replace(line, label=f"{line.label}: {column_of(column).label}")
         for column in columns

@@ -16,7 +16,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Okabe and Ito's colours, which colour-blind readers can distinguish; violet in place of their yellow, then brown and dark red."""
 MOST = 8  # curves of a panel that have colours
 _THIN: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1.8}  # further ones
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+_DASHES = ("-", "--", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (8, 2)), (0, (8, 1, 2, 1)), (0, (5, 1, 1, 1, 1, 1)))  # dots: starts
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot
