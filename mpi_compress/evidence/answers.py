@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.evidence.endings import comes_nearer, tail_of
+from mpi_compress.evidence.endings import comes_nearer
 from mpi_compress.job.claim_functions import Missing, Question, Unknown, tuned_between
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target, first_row, grows
@@ -76,7 +76,7 @@ class Answers:
             self.notes["above"].add(f"{q.until} = {q.level:g} lies {which} the start of '{run.label}'")
         if answer < math.inf or run.status == "diverged":
             return answer, answer
-        if comes_nearer([tail_of(run.trace["round"], column)], target) is False:
+        if comes_nearer([run], target) is False:
             return answer, answer
         return float(run.column(q.name)[-1]), math.inf
 

@@ -1,8 +1,7 @@
-"""How runs that do not reach a target end: cut off while they still come nearer, at a floor, or diverged."""
+"""How runs that do not reach a target end: cut off while they still come nearer, at a floor, in a swing, or diverged."""
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,49 +11,39 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.targets import Target
 
-STILL = 1.1
-"""A run still comes nearer to a target if its last tenth divides the distance by this or more, in the median of a tenth's rows.
-It does so, too, if its last half does, and the last tenth at half of that pace: slow is no floor. Both have to exceed the noise,
-which the quartiles of the tenths show."""
-
-_HALF_THE_PACE = 0.1  # of the last half's logarithm: five tenths lie between the middles of its first and its last tenth
+_LEVEL = 0.05  # of the logarithm by which a run came nearer at all, and at most 0.05 itself: parts closer than that are level
+_NOISE = 2.5  # standard errors of a median, where a row's is the median step from row to row
+_HALF_THE_PACE = 1 / 6  # of what lies between the first and the last of the four parts, three parts apart
 
 
-class Tail(NamedTuple):
-    """A column in tenths of a run's rounds; NaN where a tenth has no row."""
+def still_falls(rounds: NDArray, values: NDArray, target: Target) -> float:
+    """1.0 if a run still comes nearer to a target as it ends, 0.0 if it stays at a floor; NaN where neither can be said.
 
-    middle: float  # from 0.4 to 0.5 of the run: the quartile of records that is nearer to the target
-    near: float  # from 0.8 to 0.9: the same
-    before: float  # from 0.8 to 0.9: the median
-    last: float  # from 0.9 on: the median
-    end: float  # from 0.9 on: the quartile that is farther from the target
-
-
-def tail_of(rounds: NDArray, values: NDArray, rising: bool = False) -> Tail:
-    """The tail of a column."""
-    share = np.asarray(rounds, dtype=float) / max(float(rounds[-1]), 1.0)
-
-    def quantile(start: float, at: float) -> float:
-        rows = values[(share > start) & (share <= round(start + 0.1, 1))]
-        return float(np.quantile(rows, 1 - at if rising else at)) if rows.size else math.nan
-
-    return Tail(quantile(0.4, 0.25), quantile(0.8, 0.25), quantile(0.8, 0.5), quantile(0.9, 0.5), quantile(0.9, 0.75))
-
-
-def still_falls(tail: Tail, target: Target) -> float:
-    """1.0 if a run still comes nearer to a target as it ends, else 0.0; NaN where that cannot be said. The distance is the column
-    itself where it falls to 0, as ‖∇f‖² does, and else what is left to the level."""
+    The last four tenths of its rounds decide, by the median of the distance's logarithm in each. It stays at a floor if no two of
+    them differ by more than `_LEVEL` and noise, which also makes the tenths' ranges overlap. Else it comes nearer if the last tenth
+    is the nearest one, by half of the pace of the four. A run on an upward swing does neither. The distance is the column itself
+    where it falls to 0, as ‖∇f‖² does, and else what is left to the level."""
     zero = 0.0 if column_of(target.column).falls and not target.rising else target.level
-    middle, near, before, last, end = ((zero - value if target.rising else value - zero) for value in tail)
-    if math.isnan(middle + before + last) or last <= 0 or end <= 0:
+    away, share = np.asarray(zero - values if target.rising else values - zero), rounds / max(float(rounds[-1]), 1.0)
+    tenths = [away[(share > start) & (share <= round(start + 0.1, 1))] for start in (0.6, 0.7, 0.8, 0.9)]
+    tenths = [tenth for tenth in tenths if tenth.size]
+    if len(tenths) < 3 or not np.isfinite(away).all() or min(away[0], *map(np.min, tenths)) <= 0:
         return math.nan
-    of_tenth, of_half = before / last, middle / end
-    return float((of_tenth >= STILL and near > end) or (of_half >= STILL and of_tenth >= of_half**_HALF_THE_PACE))
+    low, middle, high = np.array([np.quantile(np.log(tenth), (0.05, 0.5, 0.95)) for tenth in tenths]).T
+    steps = np.abs(np.diff(np.log(np.concatenate(tenths))))
+    noise = _NOISE * float(np.median(steps)) / math.sqrt((steps.size + 1) / len(tenths))
+    least = max(_LEVEL * min(1.0, math.log(away[0] / np.min(away, where=away > 0, initial=away[0]))), noise)
+    further = middle[:, None] - middle
+    if not np.any((further >= least) & (further > 0) & (low[:, None] > high)):
+        return 0.0
+    nearer = middle[-1] == middle.min() and middle[-2] - middle[-1] >= _HALF_THE_PACE * (middle.max() - middle[-1])
+    return 1.0 if nearer else math.nan
 
 
-def comes_nearer(tails: Sequence[Tail], target: Target) -> bool | None:
-    """True if half of the runs or more still come nearer to a target as they end; None where that cannot be said."""
-    each = [still_falls(tail, target) for tail in tails]
+def comes_nearer(runs: Sequence[Run], target: Target) -> bool | None:
+    """True if half of the runs or more still come nearer to a target as they end, False if they stay at a floor; None where neither
+    can be said."""
+    each = [still_falls(run.trace["round"], run.column(target.column), target) for run in runs]
     return None if any(map(math.isnan, each)) else float(np.median(each)) >= 0.5
 
 
@@ -71,7 +60,7 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     if not all(run.status in ("complete", "diverged") for run in runs):
         return f"({last} so far, {status_of_run(runs[-1]).state}{others})"
     complete = [run for run in runs if run.status == "complete"]
-    nearer = comes_nearer([tail_of(run.trace["round"], run.column(target.column), target.rising) for run in complete], target)
+    nearer = comes_nearer(complete, target)
     if nearer is False:
         return f"({'levels off' if target.rising else 'floors'} at {last}{others})"
     how = " at the end" if nearer is None else ", still rising" if target.rising else ", still falling"

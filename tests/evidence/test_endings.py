@@ -1,13 +1,11 @@
 """How runs that miss a target ended, on curves that are made up: cut off while still falling, at a floor, or diverged."""
 
-import math
-
 import numpy as np
 import pytest
 from helpers.losses import written
 
 from mpi_compress.evidence.comparison import compare
-from mpi_compress.evidence.endings import Tail, comes_nearer, ending, still_falls, tail_of
+from mpi_compress.evidence.endings import comes_nearer, ending, still_falls
 from mpi_compress.results.targets import Target
 
 K = np.arange(201)
@@ -16,21 +14,23 @@ NOISE = np.random.default_rng(0).uniform(0.7, 1.3, K.size)
 
 
 def falls(values, target=GRADIENT):
-    return still_falls(tail_of(K, np.asarray(values, dtype=float), target.rising), target)
+    return still_falls(np.arange(len(values)), np.asarray(values, dtype=float), target)
 
 
-def test_the_tail_is_the_median_of_each_tenth():
-    assert tail_of(K, K.astype(float)) == Tail(85.75, 165.75, 170.5, 190.5, 195.25)
-    assert tail_of(K, -K.astype(float), rising=True) == Tail(-85.75, -165.75, -170.5, -190.5, -195.25)
-    few = tail_of(np.arange(4), np.ones(4))
-    assert math.isnan(few.before)
-    assert few.last == 1.0
+SWINGS = np.exp(-0.04 * K[:151]) * (1.0 - 0.7 * np.sin(0.15 * K[:151]))  # momentum, cut off anywhere
+SLOW = 0.682 + 0.011 * np.linspace(1, 0, 61)
+
+
+@pytest.mark.parametrize("end", range(15, 151))
+def test_momentum_that_is_cut_off_on_an_upswing_or_between_two_has_no_floor(end):
+    assert falls(SWINGS[:end]) != 0.0
 
 
 @pytest.mark.parametrize(("values", "still"), [
     (0.97**K, True), (0.998**K, True), (1 / (1 + K), True), (1 / np.sqrt(1 + K), True), (0.97**K * NOISE, True),
-    (np.maximum(0.9**K, 0.01), False), (np.maximum(0.97**K, 0.97**150), False), (0.01 * NOISE, False), (0.01 + 0.9**K, False),
-    (np.where(K < 100, 1.0, 0.01) * np.ones(K.size), False), (1.01**K, False),
+    (np.maximum(0.9**K, 0.01), False), (np.maximum(0.97**K, 0.97**110), False), (0.01 * NOISE, False), (0.01 + 0.9**K, False),
+    (np.where(K < 100, 1.0, 0.01) * np.ones(K.size), False), (0.01 + 0.2**K, False), ((0.01 * NOISE)[::12], False), (SLOW, True),
+    ((0.5 + 0.5 * 0.9**K) * np.where(K > 0, NOISE, 1), False),
 ])  # fmt: skip
 def test_slow_is_still_falling_and_flat_is_a_floor(values, still):
     assert falls(values) == still
@@ -46,11 +46,12 @@ def test_a_column_that_does_not_fall_to_zero_is_judged_by_what_is_left_to_the_le
     assert falls(accuracy, Target.of("test_accuracy", 0.9, rising=True)) == 0.0
 
 
-def test_several_seeds_are_judged_by_most_of_them():
-    down, flat = tail_of(K, 0.97**K), tail_of(K, np.full(K.size, 0.5))
-    assert comes_nearer([down, down, flat], GRADIENT) is True
-    assert comes_nearer([down, flat, flat], GRADIENT) is False
-    assert comes_nearer([down, Tail(*[math.nan] * 5)], GRADIENT) is None
+def test_several_seeds_are_judged_by_most_of_them_and_a_rise_or_few_rows_by_nothing(tmp_path):
+    curves = {"down": 0.97**K, "flat": np.full(K.size, 0.5), "rises": 1.01**K, "few": np.ones(3)}
+    down, flat, rises, few = (written(tmp_path, name, list(curve)) for name, curve in curves.items())
+    assert comes_nearer([down, down, flat], Target.of("loss", 1e-9)) is True
+    assert comes_nearer([down, flat, flat], Target.of("loss", 1e-9)) is False
+    assert comes_nearer([down, rises], Target.of("loss", 1e-9)) is comes_nearer([few], Target.of("loss", 1e-9)) is None
 
 
 def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_diverged(tmp_path):
