@@ -167,11 +167,10 @@ def test_bounds_are_dashed_over_the_curves_of_the_runs_that_have_them(tmp_path):
     assert bound.get_color() == curves[0].get_color() != curves[1].get_color()
     assert np.array_equal(bound.get_ydata(), runs[0].trace["bound"])
     assert [t.get_text() for t in (*ax.get_legend().get_texts(), *ax.texts)] == ["one", "two", "theorem's bound"]
-    with pytest.raises(mc.UserError, match="no run has a column lower"):
-        mc.plot(runs, x="round", y="loss", bounds=["lower"])
     runs[0].attrs["lyapunov_unknown"] = "no theorem"
-    with pytest.raises(mc.UserError, match="no theorem"):
-        mc.plot(runs, x="round", y="lyapunov")
+    for y, bounds, says in (("loss", ["lower"], "no run has a column lower$"), ("lyapunov", [], "lyapunov_bound: no theorem")):
+        with pytest.raises(mc.UserError, match=says):
+            mc.plot(runs, x="round", y=y, bounds=bounds)
 
 
 def test_columns_that_follow_from_others(tmp_path):
