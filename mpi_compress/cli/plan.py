@@ -54,7 +54,9 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
             memory = memory_needs.text(spec, options.ranks, shapes) if options.ranks else memory_needs.short_text(spec, shapes)
             run_id = spec.run_id
             left += [] if status.state is State.COMPLETE else [spec]
-            refused += [spec] if status.state is State.REFUSED else []
+        elif any(spec.missing in row[4] for row in rows):  # is said already
+            status = replace(status, reason="")
+        refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
         label = f"{spec.label}, seed {spec.seed}" if several[spec.label] > 1 else spec.label
         rows.append([str(spec.index), label, run_id, memory, str(status)])
     heads, *rows = (row[:3] + row[4:] + row[3:4] if options.ranks else row for row in [_HEADS, *rows])  # then it is a sentence
@@ -66,7 +68,7 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
         stages = any(spec.tune and spec.tune.target for spec in left)
         done = sum(file.exists() for file in first)
         print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
-    if which("sbatch") and (asked := suggestion(replace(job, runs=left), Path(options.out))):
+    if asked := suggestion(replace(job, runs=left), Path(options.out), which("sbatch") is not None):
         say(asked)
     _warn_of_what_is_missing(left)
     return refused
@@ -74,11 +76,10 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
 
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:
     missing: dict[str, str] = {}
-    for spec in runs:
+    for where, model in [(spec.where, spec.loss) for spec in runs if isinstance(spec.loss, Model)]:
         try:
-            if isinstance(spec.loss, Model):
-                spec.loss.require()
+            model.require()
         except UserError as error:
-            missing.setdefault(str(error), spec.where)
+            missing.setdefault(str(error), where)
     for text, where in missing.items():
         print_line(f"mpi-compress: {where}{text}")

@@ -98,7 +98,5 @@ def _size(entries: Sequence[Entry]) -> str:
 
 def _age(written: float) -> str:
     minutes = max(0.0, time.time() - written) / 60
-    for unit, length in (("d", 1440), ("h", 60)):
-        if minutes >= length:
-            return f"{minutes / length:.0f} {unit}"
-    return f"{minutes:.0f} min"
+    unit, length = ("d", 1440) if minutes >= 1440 else ("h", 60) if minutes >= 60 else ("min", 1)
+    return f"{minutes / length:.0f} {unit}"

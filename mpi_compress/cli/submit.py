@@ -24,7 +24,7 @@ def act(options: Namespace) -> int:
     if not todo:
         print("nothing to submit: all runs are done or in the queue")
         return 0
-    refuse_runs([spec for spec in job.runs if spec.index in todo and todo[spec.index].state is State.REFUSED], job.runs)
+    refuse_runs([s for s in job.runs if s.index in todo and todo[s.index].state in (State.REFUSED, State.LACKING)], job.runs)
     alike: dict[str, tuple[Options, dict[int, Status]]] = {}  # what is asked of SLURM, the runs that ask for it, and their states
     for spec in (spec for spec in job.runs if spec.index in todo):
         asked = checked(Options, {**spec.slurm, **given}, f"{spec.where}slurm")

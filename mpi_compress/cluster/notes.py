@@ -68,11 +68,8 @@ def new_note(folder: Path, parts: Sequence[Array], keys: Mapping[int, str]) -> N
     place = folder / _FOLDER / str(number)
     place.mkdir(parents=True)
     mark = f"mpi-compress-{uuid4().hex[:12]}"
-    arrays = [
-        Submitted(None, f"{mark}-{k}", part.first, {keys[part.first + task]: task for task in part.tasks}, part.pack)
-        for k, part in enumerate(parts)
-    ]
-    return Note(place / NOTE, arrays)
+    tasks = [{keys[part.first + task]: task for task in part.tasks} for part in parts]
+    return Note(place / NOTE, [Submitted(None, f"{mark}-{k}", part.first, tasks[k], part.pack) for k, part in enumerate(parts)])
 
 
 def notes(folder: Path) -> list[Note]:

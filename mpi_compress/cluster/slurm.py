@@ -18,12 +18,11 @@ _OURS = "mpi-compress: "
 _LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd[^:]*: error|.*EXIT STRING): (.*)")  # what launchers print when a rank ends
 _FULL = re.compile(r"MaxSubmitJob|job submit limit", re.IGNORECASE)  # of tasks that an account may have in the queue
 _BUSY = re.compile(rf"temporarily|timed out|try again|{_FULL.pattern}", re.IGNORECASE)
+_UNREACHED = re.compile(r"configuration source|contact slurm controller($| \(connect)", re.IGNORECASE)  # nothing was sent
 _PAUSES = (2.0, 5.0, 15.0, 30.0)  # seconds between tries of a busy SLURM
 _MOST = 1001  # SLURM's own MaxArraySize
 SILENT = "SILENT"
-_ENDED = (
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT",
-)  # fmt: skip
+_ENDED = re.compile("BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|REVOKED|TIMEOUT")
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
             break
         print_line(f"mpi-compress: SLURM is busy ({said[-1]}); trying again in {pause:.0f} s")
         time.sleep(pause)
-    if queue.silence:
+    if queue.silence and not _UNREACHED.search(said[-1]):
         raise NotKnown(f"sbatch failed, and whether it queued {file} is not known: {said[-1]}")
     if array.job is None:
         later = "; the same command submits what is left, once fewer tasks are in the queue" * bool(_FULL.search(said[-1]))
@@ -166,7 +165,7 @@ def _task(job: str | None, number: int, queue: Queue, folder: Path) -> Task:
     if queue.silence:
         return Task(key, SILENT, queue.silence, log)
     state, reason = queue.tasks.get(key, ("", ""))
-    return Task(key, "", reason, log, state) if state in _ENDED else Task(key, state, reason, log)
+    return Task(key, "", reason, log, state) if _ENDED.fullmatch(state) else Task(key, state, reason, log)
 
 
 def most_tasks() -> int:

@@ -14,9 +14,8 @@ from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import result_of_run
 from mpi_compress.results.status import State, Status, status_of
 
-_WHAT = {
-    "TIMEOUT": "time limit: ", "NODE_FAIL": "a node failed: ", "BOOT_FAIL": "a node failed: ", "OUT_OF_MEMORY": "out of memory: ",
-}  # fmt: skip
+_NODE = "a node failed: "
+_WHAT = {"TIMEOUT": "time limit: ", "NODE_FAIL": _NODE, "BOOT_FAIL": _NODE, "OUT_OF_MEMORY": "out of memory: "}
 
 
 def statuses(job: Job, out: Path, shapes: Shapes | None = None) -> Iterator[Status]:

@@ -22,16 +22,13 @@ from mpi_compress.job.claim_functions import FUNCTIONS, Question, Window
 from mpi_compress.job.tables import Claim
 from mpi_compress.results.targets import Target
 
-_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
-}  # fmt: skip
+_COMPARISONS: dict[str, Callable[..., bool]] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
 def claims_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
     """The claims of a job's [[claim]] tables on the runs of these labels; UserError if no result could give one a value."""
-    claims = [
-        checked(Claim, point, f"claim {i + 1}") for i, table in enumerate(tables) for point in _points(table, f"claim {i + 1}")
-    ]
+    places = [(table, f"claim {i}") for i, table in enumerate(tables, 1)]
+    claims = [checked(Claim, point, place) for table, place in places for point in _points(table, place)]
     for claim in claims:
         checked_at(f"claim {claim.id}", partial(meets, claim.holds, 0.0))
         checked_at(f"claim {claim.id}", partial(value_of, claim, labels, lambda question: math.nan))

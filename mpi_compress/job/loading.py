@@ -102,7 +102,10 @@ def load_job(
     def parsed(tables: dict[str, Any], name: str, folder: Path) -> Job:
         values = {key: dotted.as_toml(value, key) for key, value in (overrides or {}).items()}
         job = parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
-        return replace(job, runs=_once_each(job.runs)) if overrides else job
+        once = _once_each(job.runs)
+        if not overrides and (twice := [run for run in job.runs if all(run is not each for each in once)]):
+            raise UserError(f"{twice[0].where}is the same run as another one: label and all settings are equal")
+        return replace(job, runs=once)
 
     if isinstance(job, Mapping):
         return parsed(*dotted.named_tables(job, name), Path())

@@ -81,6 +81,7 @@ class TuneTable:
     def __post_init__(self) -> None:
         several, head = self.candidates is not None, self.parameter.partition(".")[0]
         seeds, several_budgets = self.seeds, self.rounds is not None and self.wire_bits_up is not None
+        are_wrong = seeds is not None and (not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds))
         for wrong, why in (
             (several == bool(self.parameter or self.values), "parameter and values, or candidates in place of both, are required"),
             (not several and not self.parameter, "parameter is missing: the dotted key of what is tuned, such as algorithm.step"),
@@ -95,10 +96,7 @@ class TuneTable:
             (several_budgets, "rounds and wire_bits_up were given; a trial has one budget"),
             *((given < 1, f"{key} = {given} must be at least 1") for key, given in self.budget.items()),
             (self.seed is not None and seeds is not None, "seed and seeds were given; give one of them"),
-            (
-                seeds is not None and (not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds)),
-                f"seeds = {seeds} should be different whole numbers from 0 on",
-            ),
+            (are_wrong, f"seeds = {seeds} should be different whole numbers from 0 on"),
         ):
             if wrong:
                 raise ValueError(why)

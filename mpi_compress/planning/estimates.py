@@ -7,11 +7,12 @@ in proportion to the nonzeros of the sets. If neither was run, no time is given.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from math import ceil, fsum, nan
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import time_text
+from mpi_compress.core.progress import count_text, time_text
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -24,6 +25,7 @@ from mpi_compress.results.reader import Run, read
 
 _BYTES_OF_A_ROW = 8 * 40  # about 40 numbers
 _MESSAGES = 1e-3  # seconds that a round's messages take between ranks, about: fewer are not worth saving
+_SHORT = 60.0  # seconds of a run for which ranks of its own are not worth starting
 
 
 @dataclass(frozen=True)
@@ -72,43 +74,51 @@ def trial_files(job: Job, out: Path) -> list[Path]:
     return [result_file(folder_of_trials(job.name, job.runs), trial.label, trial.run_id, out) for trial in found]
 
 
-def suggestion(job: Job, out: Path) -> str:
-    """What to ask of SLURM for the runs of a job, by trials, results of one process with their labels; "" where there is none."""
-    asked = [each for spec in job.runs if not spec.missing and (each := _asked(job, spec, out))]
-    if not asked:
+def suggestion(job: Job, out: Path, always: bool) -> str:
+    """What to ask of SLURM for the runs of a job, and their time, by trials, results of one process with their labels; "" where
+    there is none, or, unless `always`, where each run takes less than a minute."""
+    last = cache(lambda label: _last_trial(result_file(job.name, label, "?" * 12, out)))  # one for all seeds
+    asked = {spec.index: each for spec in job.runs if not spec.missing and (each := _asked(spec, last(spec.label)))}
+    if not asked or not (always or max(asked.values())[0] > _SHORT):
         return ""
-    seconds, ranks, memory = zip(*asked, strict=True)
-    limits = f"--time {ceil(1.5 * max(seconds) / 60) + 5} --sbatch=--mem={ceil(max(memory))}G"
-    few = "" if max(ranks) > 1 else ", as a round computes less than a millisecond; --pack N puts N such runs on a node"
-    found = f"by trials of {len(asked)} of {len(job.runs)} runs, `submit --ntasks {max(ranks)} {limits}` would do"
-    return f"{found}{few}; all together take {time_text(fsum(seconds))}"
+    seconds, ranks, memory = zip(*asked.values(), strict=True)
+    names, count = {spec.index: spec.algorithm.name for spec in job.runs}, len(job.runs)
+    of_method = {name: [asked[i][0] for i in asked if names[i] == name] or seconds for name in names.values()}
+    whole = fsum(fsum(of_method[name]) / len(of_method[name]) for name in names.values())
+    pack = min(16, count) if max(ranks) == 1 else 1
+    how = f"--pack {pack}" if pack > 1 else f"--ntasks {max(ranks)}"
+    limits = f"--time {ceil(1.5 * max(seconds) / 60) + 5} --sbatch=--mem={ceil(pack * max(memory))}G"
+    takes = f"all {count}, one after another, take about {time_text(whole)} on {count_text(max(ranks), 'rank')}"
+    return f"by trials of {len(asked)} of {count} runs, `submit {how} {limits}` would do; {takes}"
 
 
-def _asked(job: Job, spec: RunSpec, out: Path) -> tuple[float, int, float] | None:
-    """Seconds, ranks and GiB of a run, by the last trial of its label; None without one."""
-    place, n, shape = result_file(job.name, spec.label, "*", out), spec.workers.count, Shapes().of(spec)
-    trials = [run for file in place.parent.glob(place.name) if (run := _whole(file)) and _last(run) and run.attrs["n_ranks"] == 1]
-    if not trials or shape is None:
-        return None
-    last = max(trials, key=lambda run: run.file.stat().st_mtime)
-    saved = float(sum(last.timing[part][-1] for part in ("compute", "pack"))) / _last(last) * (1 - 1 / n)
-    ranks = n + 1 if saved > _MESSAGES else 1
-    memory = fsum(memory_needs.needs(spec, shape, ranks)) + ranks * memory_needs.PROCESS
-    return (spec.stop.rounds or _last(last)) * (_seconds(last) - saved * (ranks > 1)), ranks, memory / 2**30
-
-
-def _whole(file: Path) -> Run | None:
-    with suppress(UserError):
-        return read(file)
+def _last_trial(place: Path) -> Run | None:
+    """The last result of one process at a pattern."""
+    for file in sorted(place.parent.glob(place.name), key=lambda file: -file.stat().st_mtime):
+        with suppress(UserError):
+            if _last(run := read(file)) and run.attrs["n_ranks"] == 1:
+                return run
     return None
 
 
+def _asked(spec: RunSpec, last: Run | None) -> tuple[float, int, float] | None:
+    """Seconds, ranks and GiB of a run, by the last trial of its label; None without one."""
+    n, shape = spec.workers.count, Shapes().of(spec)
+    if last is None or shape is None:
+        return None
+    rounds = spec.stop.rounds or _last(last)
+    saved = float(sum(last.timing[part][-1] for part in ("compute", "pack"))) / _last(last) * (1 - 1 / n)
+    ranks = n + 1 if saved > _MESSAGES and rounds * _seconds(last) > _SHORT else 1
+    memory = fsum(memory_needs.needs(spec, shape, ranks)) + ranks * memory_needs.PROCESS
+    return rounds * (_seconds(last) - saved * (ranks > 1)), ranks, memory / 2**30
+
+
 def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:
-    shapes, measured = Shapes(), _Measured(usual, out)
+    shapes, at_usual_size = Shapes(), _results(usual, out) if usual else {}
     to_do = [spec for spec in job.runs if not result_file(job.name, spec.label, spec.run_id, out).exists()]
     own = {spec.run_id: _begun(job, spec, out) for spec in to_do}
     left = {spec.run_id: max(0, (spec.stop.rounds or 0) - _last(own[spec.run_id])) for spec in to_do}
-    seconds = fsum(left[s.run_id] * measured.round_seconds(s, own[s.run_id], shapes.of(s)) for s in to_do)
+    seconds = fsum(left[s.run_id] * _round_seconds(own[s.run_id], at_usual_size.get(s.label), shapes.of(s)) for s in to_do)
     memory = 0.0
     sets: dict[Path, float] = {}
     for spec in to_do:
@@ -120,27 +130,21 @@ def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:
     return Estimate(file, len(to_do), sum(left.values()), seconds, memory, fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
 
 
-class _Measured:
-    """The seconds of a round at a job's usual size, by label."""
+def _results(job: Job, out: Path) -> dict[str, tuple[RunSpec, Run]]:
+    """The runs of a job that have a result, the first of each label."""
+    found: dict[str, tuple[RunSpec, Run]] = {}
+    for spec in job.runs:
+        with suppress(UserError):
+            found.setdefault(spec.label, (spec, read(result_file(job.name, spec.label, spec.run_id, out))))
+    return found
 
-    def __init__(self, usual: Job | None, out: Path):
-        self._shapes = Shapes()
-        self._found: dict[str, tuple[RunSpec, Run]] = {}
-        if usual is None:
-            return
-        for spec in usual.runs:
-            with suppress(UserError):
-                self._found.setdefault(spec.label, (spec, read(result_file(usual.name, spec.label, spec.run_id, out))))
 
-    def round_seconds(self, spec: RunSpec, begun: Run | None, shape: Shape | None) -> float:
-        """NaN where nothing was measured, or a set's size is not known."""
-        if begun is not None:
-            return _seconds(begun)
-        if spec.label not in self._found or shape is None:
-            return nan
-        small, run = self._found[spec.label]
-        usual = self._shapes.of(small)
-        return nan if usual is None else _seconds(run) * max(1.0, shape.nonzeros / usual.nonzeros)
+def _round_seconds(begun: Run | None, usual: tuple[RunSpec, Run] | None, shape: Shape | None) -> float:
+    """The seconds of a round, as far as a run has come or at its usual size; NaN: that is not known."""
+    if begun is not None or usual is None:
+        return nan if begun is None else _seconds(begun)
+    size = Shapes().of(usual[0])
+    return nan if size is None or shape is None else _seconds(usual[1]) * max(1.0, shape.nonzeros / size.nonzeros)
 
 
 def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:

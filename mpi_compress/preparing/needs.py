@@ -13,7 +13,7 @@ from mpi_compress.algorithms import Method, Setting, algorithms
 from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, theorems_of
 from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
-from mpi_compress.core.errors import NotMet, UserError, checked_at
+from mpi_compress.core.errors import NotMet, UserError, checked_at, placed
 from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.guard.verbs import check_logs
 from mpi_compress.job.runs import RunSpec
@@ -91,6 +91,9 @@ def refuse_runs(specs: Sequence[RunSpec], of_job: Sequence[RunSpec]) -> None:
     """UserError with what is known already to refuse the first of these runs; it says whether others of the job can be run."""
     shapes = Shapes()
     for spec in specs:
+        if spec.missing:
+            with placed(spec.where):
+                spec.data.file(spec.folder)
         if why := refusal(spec, shapes.of(spec)):
             others = (o for o in of_job if o.label != spec.label and not (o.missing or refusal(o, shapes.of(o))))
             raise UserError(f"{spec.where}{why}{'' if next(others, None) is None else NOTHING_RUN}")

@@ -549,7 +549,7 @@ def test_a_run_whose_data_are_missing_hides_no_other(tmp_path, monkeypatch, capf
     Path("two.toml").write_text(TWO)
     assert main(["run", "two.toml", "--only", "here"]) == 0
     capfd.readouterr()
-    assert main(["plan", "two.toml"]) == 0
+    assert main(["plan", "two.toml"]) == 2, "as run does"
     first, second = below_data(capfd.readouterr().out)
     assert first.endswith("done")
     assert "not run: `none.libsvm` is not here" in second

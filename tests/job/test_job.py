@@ -218,8 +218,9 @@ def test_runs_that_an_override_makes_equal_are_one():
     tables = {"data": {"generator": "least-squares"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3}, "title": "x",
               "grid": {"seed": [0, 1], "algorithm.step": [0.1, 0.2]}}  # fmt: skip
     assert len(load_job(tables).runs) == 4
-    runs = load_job(tables, {"seed": 5}).runs
-    assert [(run.label, run.seed) for run in runs] == [("x, step = 0.1", 5), ("x, step = 0.2", 5)]
+    assert [(r.label, r.seed) for r in load_job(tables, {"seed": 5}).runs] == [("x, step = 0.1", 5), ("x, step = 0.2", 5)]
+    with pytest.raises(UserError, match=r"is the same run as another one"):
+        load_job({**tables, "grid": {"seed": [5, 5]}})
 
 
 def test_overrides_reach_every_run(tmp_path):
@@ -281,8 +282,7 @@ def test_one_label_for_two_runs_is_refused_unless_they_differ_in_their_seed_alon
 
 def test_what_was_set_from_outside_is_kept_with_the_run():
     tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}, "algorithm": {"name": "gd"}}
-    assert parse_job(tables, "x", Path(), {}).runs[0].overridden == {}
-    assert parse_job(tables, "x", Path(), {"stop.rounds": 2}).runs[0].overridden == {"stop.rounds": 2}
+    assert [parse_job(tables, "x", Path(), v).runs[0].overridden for v in ({}, {"stop.rounds": 2})] == [{}, {"stop.rounds": 2}]
 
 
 def test_a_part_of_another_name_at_full_size_replaces_the_small_one_whole(tmp_path):
