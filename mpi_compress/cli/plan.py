@@ -44,9 +44,7 @@ def act(options: Namespace) -> int:
 
 def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
     """Print the states of a job's runs; those that would be refused."""
-    rows: list[list[str]] = []
-    left: list[RunSpec] = []
-    refused: list[RunSpec] = []
+    rows, left, refused = list[list[str]](), list[RunSpec](), list[RunSpec]()
     several = Counter(spec.label for spec in job.runs)
     for spec, status in zip(job.runs, statuses(job, Path(options.out), shapes), strict=True):
         run_id, memory = "–", "–"

@@ -3,6 +3,7 @@
 import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mpi_compress.core.progress import bits_text, count_text, print_line
 from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import room, say
 from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
+from mpi_compress.results.files import CHECKED, TRIALS, job_name
 from mpi_compress.results.tidy import settings_of, varying
 
 
@@ -39,10 +41,9 @@ def _rows(found: Sequence[Entry], group: Callable[[Entry], str]) -> list[list[st
     groups = {entry: group(entry) for entry in found}
     keys = {name: varying([own for e, own in settings.items() if groups[e] == name and own]) for name in set(groups.values())}
     rows = []
-    for entry in found:
-        loss, own = entry.loss, settings[entry]
+    for entry, own in settings.items():
         differs = ", ".join(f"{key} = {own[key]}" for key in keys[groups[entry]] if key in own)
-        numbers = [str(entry.state), "–" if loss is None else f"{loss:.6g}", _size([entry]), _age(entry.written)]
+        numbers = [str(entry.state), "–" if (loss := entry.loss) is None else f"{loss:.6g}", _size([entry]), _age(entry.written)]
         rows.append([entry.job, entry.label, differs, *numbers])
     return rows
 
@@ -54,10 +55,17 @@ def act_rm(options: Namespace) -> int:
 def act_gc(options: Namespace) -> int:
     from mpi_compress.evidence.outcomes import job_files, unnamed  # the other commands do not wait for what reads jobs
 
-    found = unnamed(job_files(options.what), Path(options.out))
+    found = unnamed(files := job_files(options.what), Path(options.out))
     if not found:
         print("nothing to remove: the jobs name every result")
         return 0
+    names = [name for file in files if (own := job_name(file)) for name in (own, f"{own}/{TRIALS}", f"{CHECKED}/{own}")]
+    others = Counter(entry.job for entry in found if options.what and entry.job not in names)
+    goes = f"removes what no named job has: {', '.join(f'{n} of {job}' for job, n in others.items())}"
+    if others and options.yes and not options.all_others:
+        raise UserError(f"{goes}; name these jobs too, or give --all-others; `results rm JOB` removes a job's own")
+    if others:
+        print(goes)
     return _removed(found, options)
 
 

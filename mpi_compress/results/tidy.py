@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.results import zipped
+from mpi_compress.results.files import TRIALS
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.tuning import in_words
 
@@ -24,7 +25,7 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     Its columns are `job`, `label` and `seed`; the settings in which the results differ, by dotted key (`algorithm.step`,
     `up.compressor.k`, `up.compressor.name`), as their jobs write them; what [tune] found, `tuned`, and the numbers
     that formulas came to, such as `step`; all columns of their traces, `squared_grad_norm` and `seconds`. What a result does not
-    have is null (None in a dict). Trials of [tune] are results as others are; results that are being written are left out.
+    have is null (None in a dict). Left out are results that are being written, and trials of [tune] unless it says "tuning".
 
     Args:
         results: a pattern such as ``"results/**"``, a folder, a file, a result that was read; or several of these.
@@ -115,7 +116,7 @@ def _found(results: Any) -> list[tuple[str, Run]]:
         if not files:
             raise UserError(f"load: no results (*.h5) match '{each}'")
         for file in files:
-            if file not in found:
+            if file not in found and (file.parent.name != TRIALS or TRIALS in str(each)):
                 found[file] = (_job_of(file, base), read(file))
     if not found:
         raise UserError("load: no results were given")

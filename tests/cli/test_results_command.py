@@ -69,11 +69,12 @@ def test_ls_hides_trials_unless_they_are_asked_for_and_fits_a_terminal(job, monk
 def test_gc_removes_what_no_job_names_and_rm_what_is_named(job, capsys):
     assert main(["results", "gc"]) == 2, "nobody can be asked"
     assert "--yes" in capsys.readouterr().err
-    assert main(["results", "gc", "--yes"]) == 0
-    assert capsys.readouterr().out == "removed 2 results\n"
+    assert (main(["results", "gc", "--yes"]), capsys.readouterr().out) == (0, "removed 2 results\n")
     left = sorted(os.listdir("results/mine"))
     assert [name[:2] for name in left] == ["a-", "b-"]
-    assert main(["results", "gc", "--yes"]) == 0
+    shutil.copytree("results/mine", "results/other")
+    refused(["results", "gc", "jobs/mine.toml", "--yes"], capsys, "removes what no named job has: 2 of other; --all-others")
+    assert main(["results", "gc", "jobs/mine.toml", "--yes", "--all-others"]) == 0
     assert main(["results", "rm", f"results/mine/{left[0]}", "--yes"]) == 0
     assert os.listdir("results/mine") == left[1:]
     assert main(["results", "rm", "mine", "--yes"]) == 0
@@ -84,13 +85,11 @@ def test_gc_removes_what_no_job_names_and_rm_what_is_named(job, capsys):
 def test_results_that_were_set_aside_are_listed_and_removed(job, capsys):
     """`submit` keeps them as .h5.old, which no job names: gc removes them, and leaves what was played in their place."""
     (named,) = Path("results/mine").glob("b-*.h5")
-    content = named.read_bytes()
     old = set_aside(named)
-    named.write_bytes(content)
+    shutil.copyfile(old, named)
     assert main(["results", "ls"]) == 0
     said = capsys.readouterr().out
-    assert "b (set aside)" in said
-    assert "5 results, " in said
+    assert ("b (set aside)" in said, "5 results, " in said) == (True, True)
     assert main(["results", "gc", "--yes"]) == 0
     assert sorted(name[:2] for name in os.listdir("results/mine")) == ["a-", "b-"]
     assert set_aside(named) == old

@@ -1,5 +1,7 @@
 """Many results as one table, and one result as a line."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -88,10 +90,9 @@ def test_a_run_prints_as_one_line_and_shows_as_a_table(out):
     assert np.isfinite(run.x).all()
 
 
-def test_a_folder_whose_name_ends_as_a_result_s_is_none(out):
-    whole = mc.load(str(out / "**"), as_="dict")
-    (out / "sweep" / "0" / "old.h5").mkdir()
-    try:
-        assert mc.load(str(out / "**"), as_="dict") == whole
-    finally:
-        (out / "sweep" / "0" / "old.h5").rmdir()
+def test_a_folder_whose_name_ends_as_a_result_s_is_none_and_trials_are_left_out(out, tmp_path):
+    whole, copy = mc.load(str(out / "**"), as_="dict"), shutil.copytree(out, tmp_path / "results")
+    (copy / "sweep" / "0" / "old.h5").mkdir()
+    shutil.copytree(copy / "sweep" / "0", copy / "sweep" / "0" / "tuning")
+    assert mc.load(str(copy / "**"), as_="dict") == whole
+    assert len(mc.load(str(copy / "**" / "tuning" / "*"), as_="dict")["loss"]) > 0
