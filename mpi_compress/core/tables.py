@@ -11,7 +11,7 @@ from html import escape
 from itertools import zip_longest
 from typing import TextIO
 
-from mpi_compress.core.terminal import BOLD, LEAST, coloured, room, shortened
+from mpi_compress.core.terminal import BOLD, LEAST, coloured, room, shortened, wrapped
 
 Rows = Sequence[Sequence[str]]
 _Column = tuple[str, Sequence[str]]  # a letter of `plain`, and the cells
@@ -72,7 +72,7 @@ def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequenc
     if left_out := ", ".join(head for head in heads if head not in kept):
         pipe = "`| cat`" if stream is sys.stdout else "`2>&1 | cat`"
         wider = "a larger $COLUMNS" if os.environ.get("COLUMNS") else f"a wider terminal or {pipe}"
-        lines.append(f"left out for width: {left_out}; {wider} shows them")
+        lines += wrapped(f"left out for width: {left_out}; {wider} shows them", letters).splitlines()
     return [coloured(line, BOLD, stream), *lines]
 
 
