@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import scipy  # which loads what is used of it when it is used, and that takes a second
@@ -91,8 +91,7 @@ RCV1, URL = Popularity(**_MEASURED["rcv1"]), Popularity(**_MEASURED["url"])
 
 @dataclass(frozen=True)
 class _Words(Generator):
-    """Rows with each feature's share of rows, the spread of samples' lengths, and which features occur together as they were
-    measured on rows of the real set (docs/reproduces.md).
+    """Rows whose features are as popular, come together as often, and are as many, as in rows of the real set (docs/reproduces.md).
 
     A row has about `nonzeros` features in the mean. Labels are y = sign(a·w̄ − b + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1); b, about
     the mean of a·w̄, keeps the two classes alike in size where some features are in nearly all rows.
@@ -105,6 +104,7 @@ class _Words(Generator):
     dim: AtLeastOne = 1  # d, the number of features
     nonzeros: float = 1.0  # nonzeros of a sample, in the mean
     noise: NotNegative = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
+    law: Literal["measured"] = "measured"  # how popular features are: as in samples of the real set
 
     _ROWS = 4096  # of a chunk
 
