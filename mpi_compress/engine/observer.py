@@ -170,8 +170,8 @@ def is_spent(stop: Stop, counters: Counters) -> bool:
 
 
 def has_exploded(stop: Stop, c: Counters) -> bool:
-    """True if a run ends far above its start and does not recover: f > diverged · max(f(x0), 1), and above half its greatest f."""
-    return c.last_loss > stop.diverged * max(c.first_loss, 1.0) and c.last_loss > c.greatest_loss / 2
+    """True if a run ends far above its start: f > diverged · max(f(x0), 1), and above half its greatest f or 10⁶ max(f(x0), 1)."""
+    return c.last_loss > max(stop.diverged * max(c.first_loss, 1.0), min(c.greatest_loss / 2, 1e6 * max(c.first_loss, 1.0)))
 
 
 def ending_at(stop: Stop, point: Evaluation, f_star: float, start_distance: float) -> Ending:

@@ -36,6 +36,7 @@ class Cell:
     end: str = ""  # how the runs that do not reach it ended, with what they had spent
     unknown: str = ""  # why it cannot be said
     unit: str | None = None  # the column's unit; None: what `columns` says
+    diverged: int = 0  # runs that reach it and diverge later
     late: float = 0.0  # the largest share of it that was spent since the row before, where rounds lie between the two
 
     @property
@@ -50,12 +51,13 @@ class Cell:
         if missed == len(self.took):
             return f"not reached {self.end}"
         least, most = (self._amount(value) for value in (min(self.took), max(t for t in self.took if t < math.inf)))
+        later = f"; {self.diverged} of {len(self.took)} diverged later" if self.diverged else ""
         if missed:
             middle = f"median {self._amount(self.median)}, " if self.median < math.inf else ""
             reached = least if least == most else f"{least} … {most}"
             others = f"not reached by {count_text(missed, 'seed')} {self.end}"
-            return f"{middle}{reached} with {len(self.took) - missed} of {len(self.took)} seeds; {others}"
-        return self._amount(self.median) + (f" ({least} … {most})" if least != most else "")
+            return f"{middle}{reached} with {len(self.took) - missed} of {len(self.took)} seeds; {others}{later}"
+        return self._amount(self.median) + (f" ({least} … {most})" if least != most else "") + later
 
     @property
     def numbers(self) -> list[str]:
@@ -231,7 +233,8 @@ def cells(runs: Sequence[Run], targets: Sequence[Target], by: str) -> list[Cell]
     judged = [targets[0]] * len(targets) if column_of(column).falls else [*targets]
     ends = [end(those, target) for those, target in zip(late, judged, strict=True)]
     each = zip(zip(*took, strict=True), ends, zip(*map(partial(_late, by), runs, rows), strict=True), strict=True)
-    return [Cell([*map(float, spent)], by, own, unit=unit, late=max(late)) for spent, own, late in each]
+    lost = [sum(row >= 0 and run.status == "diverged" for row, run in zip(of, runs, strict=True)) for of in zip(*rows, strict=True)]
+    return [Cell([*map(float, s)], by, own, "", unit, n, max(late)) for (s, own, late), n in zip(each, lost, strict=True)]
 
 
 def _late(by: str, run: Run, rows: Sequence[int] | NDArray[np.intp]) -> list[float]:

@@ -51,7 +51,7 @@ def test_a_start_near_0_does_not_make_a_small_loss_an_explosion():
     """f(x0) counts as 1 where it is smaller."""
     counts = replace(Counters.begun(1), first_loss=1e-6, greatest_loss=0.9, last_loss=0.9)
     assert not has_exploded(Stop(rounds=1), counts)
-    for greatest in (1001.0, 1500.0):  # rising, or up and down
-        assert has_exploded(Stop(rounds=1), replace(counts, last_loss=1001.0, greatest_loss=greatest))
+    for last, greatest in ((1001.0, 1001.0), (1001.0, 1500.0), (1.1e6, 1e9)):  # rising, up and down, or beyond recovery
+        assert has_exploded(Stop(rounds=1), replace(counts, last_loss=last, greatest_loss=greatest))
     assert not has_exploded(Stop(rounds=1), replace(counts, last_loss=999.0))
     assert not has_exploded(Stop(rounds=1), replace(counts, last_loss=1001.0, greatest_loss=2500.0))  # it recovers

@@ -53,7 +53,6 @@ class EF21(Estimator):
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
-
     theorem_needs = (*PLAIN, WHOLE, F_STAR, replace(WITHIN, is_met=lambda m: is_tight(m) or WITHIN.is_met(m)))
 
     def rate(self, t: Round) -> float:

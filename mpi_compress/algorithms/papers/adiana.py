@@ -57,7 +57,6 @@ class ADIANA(Algorithm):
     needs_each = True  # each has two vectors
     step: Step = theory  # η, the step size
     p: Expression = "min(1, max(1, sqrt(n/(32*max(omega, 1e-300))) - 1)/(2*(1 + omega)))"  # p, the probability that w is set to y
-
     theorem_needs: ClassVar[Sequence[Need]] = (WITHIN, OPTIMUM)
 
     def check(self) -> None:

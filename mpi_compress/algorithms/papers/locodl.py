@@ -51,7 +51,6 @@ class LoCoDL(Algorithm):
     keeps_rest = True
     step: Step = theory  # γ, the step size of local steps
     p: Expression = "min(1, sqrt((1 + omega/n)*(1 + omega)*mu/(2*L_max - mu)))"  # p, the probability of an exchange
-
     theorem_needs = (WITHIN, OPTIMUM)
 
     def rate(self, t: Round) -> float:
