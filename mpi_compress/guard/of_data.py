@@ -34,28 +34,28 @@ def of_partition(part: Partition) -> Iterator[Finding]:
     """Every row goes to one worker, and the seed decides which, or nothing does where it says so."""
     rng = np.random.default_rng(SEED)
     kinds = (rng.choice([-1.0, 1.0], _ROWS), rng.integers(0, 4, _ROWS) * 1.0, rng.random(_ROWS))
-    dealt, refused = [], ""
+    tried, refused = [], ""
     for kind, y in zip(("two classes", "four classes", "real labels"), kinds, strict=True):
         y.flags.writeable = False
         for n in _WORKERS:
             try:
                 part.check(n)
-                once, again, other = (_dealt(Split(part, n, seed), y) for seed in (1, 1, 2))
+                once, again, other = (_assigned(Split(part, n, seed), y) for seed in (1, 1, 2))
             except (ValueError, UserError) as error:
                 if isinstance(error, UserError) and not isinstance(error.__cause__, ValueError):
                     yield Finding("rows", False, str(error))
                 refused = refused or str(error)
                 continue
-            dealt.append(f"n = {n} and {kind}")
+            tried.append(f"n = {n} and {kind}")
             if once != again:
-                yield Finding("seed", False, f"the same seed assigns other samples the second time, for {dealt[-1]}")
+                yield Finding("seed", False, f"the same seed assigns other samples the second time, for {tried[-1]}")
             if once != other and not part.drawn:
-                yield Finding("seed", False, f"seeded = False is stated, and another seed assigns other samples, for {dealt[-1]}")
-    text = f"each goes to one worker, for {', '.join(dealt)}" if dealt else f"none are assigned: {refused}"
-    yield Finding("rows", bool(dealt), text)
+                yield Finding("seed", False, f"seeded = False is stated, and another seed assigns other samples, for {tried[-1]}")
+    text = f"each goes to one worker, for {', '.join(tried)}" if tried else f"none are assigned: {refused}"
+    yield Finding("rows", bool(tried), text)
 
 
-def _dealt(split: Split, labels: Vector) -> tuple[list[int], Any]:
+def _assigned(split: Split, labels: Vector) -> tuple[list[int], Any]:
     rows, cuts = split.deal(labels)
     return rows.tolist(), None if cuts is None else cuts.tolist()
 

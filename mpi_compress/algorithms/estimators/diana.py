@@ -128,11 +128,7 @@ class RandDIANA(Estimator):
         γ, ω, n, p = constants(self, "step", "omega", "n", "p")
         return float(known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0])
 
-    def start_memory(self, x0: Vector) -> Memory:
-        return Memory(np.zeros_like(x0))
-
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim))
+    start_memory, start_worker = DIANA.start_memory, DIANA.start_worker
 
     def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
         link, Δ = self.uplink(node, t.k), f.gradient(node.x) - worker.h
@@ -193,11 +189,7 @@ class EFBV(Estimator):
         named = {"bias": math.sqrt(1 - δ), "spread": 0.0, "spread_of_mean": 0.0} if δ is not None else {}
         return {**super().knows(), **named}
 
-    def start_memory(self, x0: Vector) -> Memory:
-        return Memory(np.zeros_like(x0))
-
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim))
+    start_memory, start_worker = DIANA.start_memory, DIANA.start_worker
 
     def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
         m = self.up.pack(f.gradient(node.x) - worker.h, t)

@@ -11,8 +11,8 @@ from mpi_compress.messages.kinds import Compressed, Cyclic, Known, Permuted, Vec
 
 
 @dataclass(frozen=True)
-class Dealt(AmongWorkers):
-    """A compressor that deals the coordinates of a round to its n workers, by a seed that all of them draw."""
+class SharedOut(AmongWorkers):
+    """A compressor that assigns the coordinates of a round to its n workers, by a seed that all of them draw."""
 
     n: AtLeastOne | None = None  # the number of workers; left out: as the run has them
     codec = "seeded"
@@ -35,7 +35,7 @@ class Dealt(AmongWorkers):
 
 
 @compressors.register("perm-k")
-class PermK(Dealt):
+class PermK(SharedOut):
     """n·v_j on worker i's block of a random permutation of the coordinates, the same permutation for all n workers (PermK).
 
     d ≥ n: n near-equal blocks, given to workers at random; unbiased with ω = n − 1. d < n: one coordinate each, times d; ω = d − 1.
@@ -62,7 +62,7 @@ class PermK(Dealt):
 
 
 @compressors.register("pattern")
-class Pattern(Dealt):
+class Pattern(SharedOut):
     """(n/s)·v_j at worker i's coordinates j of a pattern that has each coordinate at s of the n workers (CompressedScaffnew §3).
 
     The rows of the pattern go round and round; its columns are assigned to workers at random, alike for all workers of a round. A

@@ -12,7 +12,7 @@ from mpi_compress.core.fields import AtLeastOne, Positive, within
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.among_workers import Dealt
+from mpi_compress.messages.compressors.among_workers import SharedOut
 from mpi_compress.messages.compressors.base import Compressor, Levels32, Sized, compressors
 from mpi_compress.messages.compressors.signs import scaled_norm
 from mpi_compress.messages.formats import MOST
@@ -158,7 +158,7 @@ class Dithering(Sized):
 
 
 @compressors.register("correlated-dithering")
-class CorrelatedDithering(Dithering, Dealt):
+class CorrelatedDithering(Dithering, SharedOut):
     """Dithering by n workers that share the dither: s·v_j/‖v‖_p to the integer above where its part after the point is above U_i.
 
     U_i = (π_i + u_i)/n, π_i the place of worker i in an order of the workers that all draw alike for each coordinate, u_i its own,
@@ -171,7 +171,7 @@ class CorrelatedDithering(Dithering, Dealt):
 
     def check(self, dim: int) -> None:
         Dithering.check(self, dim)
-        Dealt.check(self, dim)
+        SharedOut.check(self, dim)
 
     def round(self, v: Vector, scale: float, t: Round, out: NDArray[Any]) -> None:
         n, common = self.workers(t), np.random.Generator(np.random.Philox(key=t.common_seed))
