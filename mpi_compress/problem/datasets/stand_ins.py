@@ -19,6 +19,7 @@ from mpi_compress.core.fields import AtLeastOne, NotNegative, within
 from mpi_compress.kernels.convert import unit_rows
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, generators
+from mpi_compress.problem.rows import distinct
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Units:
         draws = rng.poisson(total * rng.gamma(self.spread, 1 / self.spread, rows))
         row = np.repeat(np.arange(rows), draws)
         unit = np.minimum(np.searchsorted(self._sums, total * rng.random(row.size), side="right"), self.rates.size - 1)
-        drawn = np.unique(row * self.rates.size + unit)  # a unit comes once to a row
+        drawn = distinct(row * self.rates.size + unit)  # a unit comes once to a row
         row, unit = np.divmod(drawn, self.rates.size)
         sizes = np.diff(self.begin, append=dim)[unit]
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
