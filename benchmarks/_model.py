@@ -16,7 +16,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text
 from mpi_compress.exchange.base import block, group_levels
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.messages.tree import Tree
+from mpi_compress.messages.mean import Tree
 
 Way = Literal["star", "allgather", "tree"]
 WAYS: tuple[Way, ...] = ("star", "allgather", "tree")

@@ -33,8 +33,7 @@ from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.costs import costs as cost_models
 from mpi_compress.messages.kinds import Dense
 from mpi_compress.messages.link import Message
-from mpi_compress.messages.mean import Averager
-from mpi_compress.messages.tree import PartialSum, Tree
+from mpi_compress.messages.mean import Averager, PartialSum, Tree
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare

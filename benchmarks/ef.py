@@ -17,7 +17,7 @@ from mpi_compress.algorithms import Setting, algorithms
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.fast.gradients import GradientsTogether
+from mpi_compress.engine.fast.ways import GradientsTogether
 from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending, Stop

@@ -20,7 +20,7 @@ from mpi_compress.evidence.outcomes import Outcome, outcomes
 from mpi_compress.evidence.profile import profile
 from mpi_compress.evidence.verdicts import median_interval
 from mpi_compress.figures import plotting
-from mpi_compress.figures.profile import draw
+from mpi_compress.figures.of_run import draw
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import in_words

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.hooks import Foretold, Linked, Log, Proved
-from mpi_compress.algorithms.needs import Need, check_needs
-from mpi_compress.algorithms.rest import packed, rest_of
+from mpi_compress.algorithms.error_memory import packed, rest_of
+from mpi_compress.algorithms.needs import Foretold, Linked, Log, Need, Proved, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.steps import OF_COMPRESSORS, formulas_in, formulas_of, names_of, step_at, theorems_of, values_of
 from mpi_compress.core.expressions import names_in

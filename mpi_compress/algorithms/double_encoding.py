@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method, Setting
-from mpi_compress.algorithms.hooks import Log
-from mpi_compress.algorithms.needs import SMOOTH, WHOLE_GRADIENTS, Need
+from mpi_compress.algorithms.needs import SMOOTH, WHOLE_GRADIENTS, Log, Need
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.core.expressions import Expression, evaluate
 from mpi_compress.core.registry import Part
@@ -88,6 +87,7 @@ class DoubleEncoding(Part, Method):
     η: ClassVar[float]
     µ: ClassVar[float]
     s: ClassVar[float]
+    c1: ClassVar[float]  # c', where there is one
 
     @abstractmethod
     def budget(self, k: int) -> float:
@@ -118,7 +118,8 @@ class DoubleEncoding(Part, Method):
 
     def settled(self, setting: Setting) -> Self:
         bound = super().settled(setting)
-        return bound.bound_to(L=setting.numbers["L_max"], η=float(bound.step), µ=float(bound.convexity), s=float(bound.level))
+        η, µ, s, c1 = map(float, (bound.step, bound.convexity, bound.level, bound.rate))
+        return bound.bound_to(L=setting.numbers["L_max"], η=η, µ=µ, s=s, c1=c1)
 
     def check(self) -> None:
         for key, value in (("level", self.s), ("step", self.η)):

@@ -154,7 +154,7 @@ class Downlink(Bindable, Part, ABC):
     compressor: ClassVar[str] = "identity"  # of [down], where a job names none
     lifts: ClassVar[Sequence[Need]] = (EXACT_DOWN,)  # what estimators need that is no need here
     answers_each: ClassVar[bool] = False  # True: each worker hears a message of its own
-    keeps_rest: ClassVar[bool] = False  # True: of rounded messages the master keeps what rounding left: `rest.Rest`
+    keeps_rest: ClassVar[bool] = False  # True: of rounded messages the master keeps what rounding left: `error_memory.Rest`
     everyone_remembers: ClassVar[bool] = False  # True: every node has the memory of the means; else the master alone
 
     @abstractmethod

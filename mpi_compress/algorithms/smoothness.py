@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method, Setting
-from mpi_compress.algorithms.hooks import PartialMean
-from mpi_compress.algorithms.needs import Need
+from mpi_compress.algorithms.needs import Need, PartialMean
 from mpi_compress.core.errors import NotMet, UserError
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Dense, Several, Sparse, Vector, square, triangle

@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import which
 
 from mpi_compress.cli.parsing import load_one
-from mpi_compress.cluster.states import statuses
+from mpi_compress.cluster.submission import statuses
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import plain, shown

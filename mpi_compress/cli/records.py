@@ -54,7 +54,7 @@ def act_profile(options: Namespace) -> int:
         say(f"{each.caption}:", *shown(sys.stdout, each.heads, each.cells))
     if options.figure:
         from mpi_compress.figures import plotting
-        from mpi_compress.figures.profile import draw
+        from mpi_compress.figures.of_run import draw
 
         plotting.save(draw(profiles), Path(options.figure))
         print(options.figure)

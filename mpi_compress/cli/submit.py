@@ -6,8 +6,7 @@ from pathlib import Path
 
 from mpi_compress.cli.parsing import load
 from mpi_compress.cluster.batch import Options
-from mpi_compress.cluster.states import to_submit
-from mpi_compress.cluster.submission import Submission
+from mpi_compress.cluster.submission import Submission, to_submit
 from mpi_compress.core.progress import count_text
 from mpi_compress.core.registry import checked
 from mpi_compress.preparing.needs import refuse_runs

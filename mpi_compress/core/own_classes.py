@@ -57,19 +57,18 @@ def refuse_near_misses(cls: Any) -> None:
     """TypeError if a user's class has a method that is nearly a verb of its contract, not that verb, and no call of the method; or
     a field that hides a method of its contract."""
     ours = {name: value for each in cls.__mro__ if is_ours(each) for name, value in vars(each).items()}
-    contract = {*ours}
     own = [each for each in cls.__mro__ if not is_ours(each) and each.__module__ not in ("abc", "builtins", "typing")]
     for name in (name for each in own for name in get_annotations(each) if isfunction(ours.get(name))):
         hides = f"is a field, and parts of this kind have a method {name}: give the field another name"
         raise TypeError(f"{cls.__name__}.{name} {hides}{place_of_class(cls)}")
     defined = {name for each in own for name in vars(each)}
-    verbs = [name for name in contract - defined if not name.startswith("_") and len(name) > _SHORT]
+    verbs = [name for name in ours.keys() - defined if not name.startswith("_") and len(name) > _SHORT]
     functions = [f for each in own for value in vars(each).values() if (f := function_of(value))]
     used = {name for function in functions for name in names_of_code(function.__code__)}
     for each in own:
         for name, value in vars(each).items():
             function = function_of(value)
-            if function is None or name.startswith("_") or name in used or name in contract:
+            if function is None or name.startswith("_") or name in used or name in ours:
                 continue
             anagrams = [verb for verb in verbs if sorted(verb) == sorted(name)]  # dleta
             for verb in (anagrams or get_close_matches(name, verbs, n=1, cutoff=_NEAR))[:1]:

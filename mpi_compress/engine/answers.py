@@ -12,8 +12,7 @@ from mpi_compress.exchange import Exchange
 from mpi_compress.messages.attacks import Byzantine
 from mpi_compress.messages.kinds import Compressed, Dense
 from mpi_compress.messages.link import REFUSED, Link, Message, attempt
-from mpi_compress.messages.mean import Folded
-from mpi_compress.messages.tree import TreeAdder
+from mpi_compress.messages.mean import Folded, TreeAdder
 from mpi_compress.saving.checkpoint import States
 
 

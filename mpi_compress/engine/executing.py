@@ -24,8 +24,8 @@ from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.earlier_runs import serves
 from mpi_compress.engine.hosting import evaluator_of, first_states, hosted_rows, loop_of, parts_of, rehearse
 from mpi_compress.engine.keeper import Keeper
-from mpi_compress.engine.lyapunov import attributes as of_theorem
 from mpi_compress.engine.observer import LogSettings, Observer
+from mpi_compress.engine.theory import attributes as of_theorem
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange.host import own_cores
 from mpi_compress.exchange.ranks import Ranks, at_root

@@ -15,17 +15,15 @@ from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import placed
 from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.streams import Streams
-from mpi_compress.engine import asynchronous, rounds
+from mpi_compress.engine import rounds
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.lyapunov import Meter
 from mpi_compress.engine.observer import LogSettings, Observer
-from mpi_compress.engine.theory import Theory
+from mpi_compress.engine.theory import Meter, Theory
 from mpi_compress.engine.watching import Watch, values_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.guard.checks import Subject, asked, refuse
-from mpi_compress.guard.objective import GuardedObjective
-from mpi_compress.guard.verbs import first_state, watched
+from mpi_compress.guard.verbs import GuardedObjective, first_state, watched
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
@@ -157,7 +155,7 @@ def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Ending, Vector]]:
     """The loop that runs an algorithm: in rounds, or with workers that share memory."""
-    return asynchronous.run if algorithm.shares_memory else rounds.run
+    return rounds.run_on_shared_memory if algorithm.shares_memory else rounds.run
 
 
 def first_states(p: Prepared, sample: Rows) -> States:
@@ -165,7 +163,7 @@ def first_states(p: Prepared, sample: Rows) -> States:
     algorithm that cannot start on two samples are `UNKNOWN`: its source, which is part of the run id, is enough."""
     algorithm = p.spec.algorithm.bind(p.algorithm.setting)
     if algorithm.shares_memory:
-        shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)
+        shared = rounds.Shared.begun_at(_start(p), p.spec.workers.count)
         return States(0, shared, None, {0: 0}, {0: None})
     up, down = {0: first_state(algorithm.up)}, first_state(algorithm.down)
     try:

@@ -18,11 +18,9 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import NotAsAnnounced
-from mpi_compress.exchange.base import T
-from mpi_compress.exchange.bell import Bell
-from mpi_compress.exchange.frames import cut, lengths_of, sum_of
+from mpi_compress.exchange.base import T, cut, lengths_of, sum_of
+from mpi_compress.exchange.bell import Bell, Patience, Wait
 from mpi_compress.exchange.host import Room, nap, wake_on_time
-from mpi_compress.exchange.patience import Patience, Wait
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
 _OBJECT = 99  # tag

@@ -12,14 +12,12 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.base import Exchange, Pieces, Report, T, Taker, block, heads, last_below
-from mpi_compress.exchange.bell import Bell
+from mpi_compress.exchange.base import Exchange, Pieces, Report, T, Taker, block, heads, joined, last_below, parted
+from mpi_compress.exchange.bell import Bell, Patience
 from mpi_compress.exchange.channel import Channel, Messages
-from mpi_compress.exchange.frames import joined, parted
 from mpi_compress.exchange.host import Room
-from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
-from mpi_compress.messages.tree import Piece, Tree, as_message
+from mpi_compress.messages.mean import Piece, Tree, as_message
 
 UP, DOWN, DOWN_TO_EACH, REPORT, STATE = range(1, 6)  # tags
 _TOGETHER = 2**15  # numbers: so many of several workers' reports are one message

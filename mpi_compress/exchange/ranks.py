@@ -18,7 +18,7 @@ from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.host import end_with_the_launcher, refuse_little_shared_memory
 from mpi_compress.kernels import compiled_elsewhere
 from mpi_compress.messages.link import Message
-from mpi_compress.messages.tree import Tree
+from mpi_compress.messages.mean import Tree
 
 T = TypeVar("T")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")  # mpiexec's before SLURM's

@@ -1,4 +1,6 @@
-"""Pictures of one run: its split, and its bounds beside what it took."""
+"""Pictures of one run, its split and its bounds beside what it took; and that of performance profiles."""
+
+from collections.abc import Sequence
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -6,8 +8,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.style import COLUMN, HEIGHT, STYLE
+from mpi_compress.evidence.profile import FACTORS, Profile
+from mpi_compress.figures.axes import LONGEST, entry
+from mpi_compress.figures.legends import handles_of, put_below
+from mpi_compress.figures.style import COLUMN, HEIGHT, MOST, PAGE_WIDTH, STYLE, looks, style_of
 from mpi_compress.results import bounds
+from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import partition_of
 
@@ -53,4 +59,24 @@ def draw_bounds(run: Run) -> Figure:
         drawn = ax.table(cells, colLabels=bounds.HEADS, loc="center", cellLoc="right", edges="horizontal")
         drawn.auto_set_font_size(False)
         drawn.set_fontsize(mpl.rcParams["font.size"])
+    return figure
+
+
+def draw(profiles: Sequence[Profile], style: str = "screen") -> Figure:
+    """The share of targets that each method reaches within τ times the least, over τ from 1 to 100."""
+    names = list(dict.fromkeys(method for profile in profiles for method in profile.methods))
+    with mpl.rc_context(style_of(style).settings):
+        figure, panels = plt.subplots(1, len(profiles), figsize=(PAGE_WIDTH, HEIGHT), sharey=True, squeeze=False)
+        look_of = looks(names, grey=names[MOST:])
+        for ax, profile in zip(panels[0], profiles, strict=True):
+            for method in (name for name in names if name in profile.ratios):
+                ratios = np.sort(profile.ratios[method][profile.ratios[method] <= FACTORS[-1]])
+                x = np.concatenate([[FACTORS[0]], ratios, [FACTORS[-1]]])
+                share = np.concatenate([np.arange(ratios.size + 1), [ratios.size]]) / profile.targets
+                look = {key: value for key, value in look_of[method].items() if key != "marker"}
+                ax.step(x, share, where="post", label=entry(method, LONGEST), **look)
+            ax.set(xscale="log", xlim=(FACTORS[0], FACTORS[-1]), ylim=(0, 1.02), xlabel="τ, times the least")
+            ax.set_title(column_of(profile.by).label)
+        panels[0][0].set_ylabel("share of targets")
+        figure.set_figheight(HEIGHT + put_below(figure, handles_of(list(panels[0])), None))
     return figure

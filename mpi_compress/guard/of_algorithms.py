@@ -17,9 +17,8 @@ from mpi_compress.core.global_draws import GlobalDraw
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard.findings import SEED, Finding, NeedsAJob, tried
-from mpi_compress.guard.objective import GuardedObjective
 from mpi_compress.guard.of_messages import usual
-from mpi_compress.guard.verbs import watched
+from mpi_compress.guard.verbs import GuardedObjective, watched
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import AmongWorkers

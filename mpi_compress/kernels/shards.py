@@ -11,8 +11,7 @@ at once. A product of a sparse row is not rounded before it is added.
 import numpy as np
 
 from mpi_compress.kernels import cgutils, intrinsic, ir, kernel, types
-from mpi_compress.kernels.exponential import fma
-from mpi_compress.kernels.losses import losses_and_slopes
+from mpi_compress.kernels.losses import fma, losses_and_slopes
 from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, row_square, share_kept, sparse_add, sparse_dot
 from mpi_compress.kernels.vectors import sum_of_squares
 

@@ -1,12 +1,14 @@
-"""LIBSVM text to numbers: lines `label index:value … # comment`.
+"""LIBSVM text to numbers, lines `label index:value … # comment`; and parsed rows to their places in a data file.
 
 A decimal number m · 10^e with m ≤ 2^53 and |e| ≤ 22 is rounded once, as a product or quotient with an exact power of ten, so it is
 the nearest float64 (Clinger, PLDI 1990). Other numbers are left to the caller, and so are lines that are not of the usual form.
+Parsed rows are (indptr (m+1,), indices (nnz,), values (nnz,)).
 """
 
 import numpy as np
 
 from mpi_compress.kernels import kernel
+from mpi_compress.kernels.vectors import norm
 
 _POWERS = np.array([float(10**e) for e in range(23)])  # all exact
 _MOST = np.int64(2**53)
@@ -151,3 +153,37 @@ def parse(text, start, most, counts, labels, ends, indices, values, left):
         p += 1
     counts[ROWS], counts[ENTRIES], counts[OPEN] = row, entry, open_
     return p
+
+
+@kernel
+def unit_rows(indptr, values):
+    """Divide the values of every row by the row's norm; zero rows stay."""
+    for i in range(indptr.size - 1):
+        row = values[indptr[i] : indptr[i + 1]]
+        size = norm(row)
+        if size > 0.0:
+            for p in range(row.size):
+                row[p] /= size
+
+
+@kernel
+def place_sparse(indptr, indices, values, position, starts, out_indices, out_values):
+    """Copy row i to the place of row position[i], unless that is negative; starts (N,): where a placed row begins."""
+    for i in range(position.size):
+        if position[i] >= 0:
+            at = starts[position[i]]
+            for p in range(indptr[i], indptr[i + 1]):
+                out_indices[at] = np.uint32(indices[p])
+                out_values[at] = values[p]
+                at += 1
+
+
+@kernel
+def place_dense(indptr, indices, values, position, out):
+    """Copy row i to row position[i] of an array (N, d), with its zeros, unless that is negative."""
+    for i in range(position.size):
+        if position[i] >= 0:
+            row = out[position[i]]
+            row[:] = 0.0
+            for p in range(indptr[i], indptr[i + 1]):
+                row[indices[p]] = values[p]

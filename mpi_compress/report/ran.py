@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.cluster.states import statuses
+from mpi_compress.cluster.submission import statuses
 from mpi_compress.core.progress import bits_text, count_text, time_text
 from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.evidence.outcomes import Outcome

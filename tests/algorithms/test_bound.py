@@ -7,7 +7,7 @@ from helpers.plays import bound, play, problem
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms, downlinks, servers
-from mpi_compress.algorithms.hooks import Log
+from mpi_compress.algorithms.needs import Log
 from mpi_compress.core.registry import Part
 
 TOP, RANDOM = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}

@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
+from fixtures.runs import LINKS
 from helpers.plays import bound, optimum, play, problem, start
 
 from mpi_compress.messages.costs import costs
 
-CHANGING = {
-    "name": "trace",
-    "of_workers": [[[0, "5 ms", "20 kbit/s"], ["0.5 s", "20 ms", "2 kbit/s"]], [[0, "1 ms", "8 kbit/s"]]],
-    "period": "1 s",
-    "compute": "2 us",
-}
+CHANGING = {"name": "trace", **LINKS}
 TOP = {"name": "top-k"}
 
 

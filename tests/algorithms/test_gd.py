@@ -1,15 +1,19 @@
-"""Gradient descent and sparsified descent against plain NumPy loops."""
+"""Gradient descent and sparsified descent against plain NumPy loops; GSpar: what is measured along a run, and its methods."""
 
 import lzma
+import signal
+import subprocess
 
 import numpy as np
 import pytest
 from helpers.plays import play, problem
-from helpers.running import run_of
+from helpers.refusals import naming
+from helpers.running import BIN, PATIENT, run_of, wait_for
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
-from mpi_compress.algorithms.estimators.gd import GD
+from mpi_compress.algorithms.estimators.gd import GD, SentVariance
+from mpi_compress.cli.show import summary
 from mpi_compress.job.loading import parse_job
 
 
@@ -166,3 +170,164 @@ def test_stops_at_the_first_round_that_meets(stop, column, tmp_path):
     run = run_of(tmp_path, {"name": "gd"}, None, data, 3, stop={"rounds": 60, stop: wanted})
     assert run.trace["round"][-1] == int(np.argmax(met))
     assert run.status == "complete"
+
+
+UPS = [{"name": "gspar", "kappa": 0.2}, {"name": "unisp", "kappa": 0.3}, {"name": "qsgd", "levels": 4}, {"name": "terngrad"}]
+
+
+@pytest.mark.parametrize("up", UPS, ids=lambda up: up["name"])
+@pytest.mark.parametrize("algorithm", [{"name": "sgd", "batch": 2, "step": 0.05}, {"name": "svrg", "batch": 2, "epoch": 5, "step": 0.05}], ids=["sgd", "svrg"])  # fmt: skip
+def test_variance_and_density_along_a_run_are_those_of_the_vectors_sent(algorithm, up, monkeypatch):
+    """Recomputed from every g and Q(g) of the run."""
+    seen = []
+    count = SentVariance.count
+
+    def noting(self, g, sent):
+        seen.append((np.array(g), sent.dense()))
+        count(self, g, sent)
+
+    monkeypatch.setattr(SentVariance, "count", noting)
+    done = play(problem(), algorithm, up, 40)
+    var = sum(np.sum(q**2) for _, q in seen) / sum(np.sum(g**2) for g, _ in seen)
+    spa = np.mean([np.count_nonzero(q) / q.size for _, q in seen])
+    assert done.trace["variance"][-1] == pytest.approx(var, rel=1e-9)
+    assert done.trace["spa"][-1] == pytest.approx(spa, rel=1e-9)
+    assert done.trace["variance_spa"][-1] == pytest.approx(var * spa, rel=1e-9)
+    assert done.trace["variance"][0] == 1.0
+
+
+def test_nothing_is_measured_where_nothing_is_lost():
+    done = play(problem(), {"name": "sgd", "batch": 2, "step": 0.05}, {"name": "identity"}, 3)
+    assert "variance" not in done.trace
+
+
+TUNED = """
+data = { generator = "gspar", samples = 120, dim = 20 }
+objective = { lambda2 = 1e-3 }
+workers.count = 3
+algorithm = { name = "sgd", batch = 4, step = { form = "1/sqrt(t)" } }
+up.compressor = { name = "gspar", kappa = 0.3 }
+tune = { parameter = "algorithm.step.a", values = [1e-4, 0.5, 1e300], rounds = 30, seed = 0 }
+stop.rounds = 60
+log.every = 10
+grid.seed = [0, 1]
+"""
+
+
+def test_a_tuned_run_has_the_value_whose_trial_came_furthest(tmp_path):
+    """Its id is known before anything runs, trials are kept and shared by seeds, and it is the run that one would write by hand."""
+    job = tmp_path / "job.toml"
+    job.write_text(TUNED)
+    ids = [spec.run_id for spec in mc.load_job(job).runs]
+    runs = mc.run(mc.load_job(job), out=tmp_path)
+    assert [r.attrs["run_id"] for r in runs] == ids
+    trials = {r.label: r for r in map(mc.read, (tmp_path / "job" / "tuning").glob("*.h5"))}
+    assert len(trials) == 3
+    merits = [float(trials[f"job, algorithm.step.a = {a}"].trace["suboptimality"][-1]) for a in (0.0001, 0.5, 1e300)]
+    assert merits[1] < merits[0]
+    assert trials["job, algorithm.step.a = 1e+300"].status == "diverged"
+    for run, seed in zip(runs, (0, 1), strict=True):
+        assert run.tuned == {
+            "parameter": "algorithm.step.a", "value": 0.5, "merit": "suboptimality",
+            "tried": [[1e-4, merits[0]], [0.5, merits[1]], [1e300, np.inf]],
+        }  # fmt: skip
+        by_hand = tmp_path / "by-hand.toml"
+        kept = "\n".join(line for line in TUNED.splitlines() if not line.startswith(("tune", "grid")))
+        by_hand.write_text(kept.replace('"1/sqrt(t)"', '"1/sqrt(t)", a = 0.5'))
+        (same,) = mc.run(mc.load_job(by_hand, {"seed": seed}), out=tmp_path)
+        assert all(same.trace[name].tobytes() == run.trace[name].tobytes() for name in run.trace)
+    assert "algorithm.step.a = 0.5, by suboptimality: 0.0001: " in "\n".join(summary(runs[0]))
+
+
+def test_of_trials_that_come_down_to_a_level_the_one_of_fewest_rounds_wins(tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'data = { generator = "gspar", samples = 64, dim = 32 }\nobjective.mu = "1e-2 L"\nalgorithm.name = "gd"\n'
+        'stop = { rounds = 2000, suboptimality = 1e-3 }\ntune = { parameter = "algorithm.step", values = ["0.1/L", "0.3/L", "1/L"] }\n'
+    )
+    (run,) = mc.run(mc.load_job(job), out=tmp_path)
+    rounds = {r.label[-5:]: r.trace["round"][-1] for r in map(mc.read, (tmp_path / "job" / "tuning").glob("*.h5"))}
+    assert run.tuned["value"] == "1/L"
+    assert run.trace["round"][-1] == min(rounds.values()) < 2000
+
+
+def test_a_trial_that_runs_off_to_where_the_gradient_vanishes_is_no_descent(tmp_path):
+    """The penalty Σ x²/(1 + x²) is flat far away: there ‖∇f‖² is smallest, and f largest."""
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'data = { generator = "gspar", samples = 8, dim = 32 }\nobjective = { penalty = { name = "ratio", weight = 1.0 } }\n'
+        'algorithm.name = "gd"\nstop.rounds = 5\nstart.at = "random"\n'
+        'tune = { parameter = "algorithm.step", values = ["1/L", "1e5/L"], merit = "squared_grad_norm", descent = false }\n'
+    )
+    far, near = (mc.run(mc.load_job(job, {"tune.descent": descent}), out=tmp_path)[0] for descent in (False, True))
+    assert (far.tuned["value"], near.tuned["value"]) == ("1e5/L", "1/L")
+    assert far.trace["loss"][-1] > far.trace["loss"][0] > near.trace["loss"][-1]
+    assert far.tuned["tried"][0] == near.tuned["tried"][0]
+    assert near.tuned["tried"][1] == ["1e5/L", np.inf]
+    with pytest.raises(mc.UserError, match="squared_grad_norm, and no higher than it starts"):
+        mc.run(mc.load_job(job, {"tune.descent": True, "tune.values": ["1e5/L"]}), out=tmp_path)
+
+
+@pytest.mark.slow
+def test_processes_share_trials(tmp_path):
+    """Who finds a trial being played waits for it, or for a signal or the time limit; each run ends as it would alone."""
+    job = tmp_path / "job.toml"
+    job.write_text(TUNED.replace("rounds = 30", "rounds = 1500"))  # a tenth of a second and more, so that it is stopped at its trial
+
+    def started(*arguments):
+        line = [BIN / "mpi-compress", "run", job, "--out", tmp_path, *arguments]
+        return subprocess.Popen([str(part) for part in line], stderr=subprocess.PIPE, text=True)
+
+    first = started("--index", "0")
+    wait_for(lambda: list(tmp_path.rglob("tuning/*.part")), 0.005)
+    first.send_signal(signal.SIGSTOP)  # at its trial, for as long as we like
+    others = [started("--index", "1"), started("--index", "1"), started("--index", "1", "--time-limit", "4")]
+    for process in others:
+        assert any("another process executes this trial; waiting for it" in line for line in process.stderr)
+    others[1].terminate()
+    for process, why in ((others[1], "SIGTERM"), (others[2], "the time limit")):
+        assert why in process.stderr.read()  # all of it: `communicate` passes over what is buffered
+        assert process.wait(PATIENT) == 75
+    first.send_signal(signal.SIGCONT)
+    said = [process.communicate(timeout=PATIENT)[1] for process in (first, others[0])]
+    assert (first.returncode, others[0].returncode) == (0, 0), said
+    assert len(list((tmp_path / "job" / "tuning").glob("*.h5"))) == 3
+    together = {r.attrs["run_id"]: r for r in map(mc.read, (tmp_path / "job").glob("*.h5"))}
+    for run in mc.run(mc.load_job(job), out=tmp_path / "alone"):
+        assert together[run.attrs["run_id"]].tuned == run.tuned
+        np.testing.assert_array_equal(together[run.attrs["run_id"]].x, run.x)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ('"algorithm.step.a", values = []', "tune: values = [] must name at least one"),
+        ('"algorithms.step", values = [1]', "algorithms algorithm"),
+        ('"algorithm.step", values = [1, "x y"]', "tune: algorithm"),
+        ('"algorithm.stepp", values = [1]', "stepp step"),
+        ('"algorithm.step", values = [1e299, 1e300]', "no value of algorithm.step gives a run that ends"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused(changed, says, tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text(
+        TUNED.replace('"algorithm.step.a", values = [1e-4, 0.5, 1e300]', changed).replace(
+            'form = "1/sqrt(t)"', 'form = "1/t", a = 1'
+        )
+    )
+    with pytest.raises(mc.UserError, match=naming(says)):
+        mc.run(mc.load_job(job), out=tmp_path)
+
+
+def test_svrg_comes_to_the_optimum_linearly(tmp_path):
+    """With the identity, to f* to 1e-12."""
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'data = { generator = "gspar", samples = 96, dim = 12 }\nobjective.mu = "0.1 L"\nworkers.count = 4\n'
+        'algorithm = { name = "svrg", batch = 8, step = "0.5/L_row" }\nstop = { rounds = 8000, suboptimality = 1e-13 }\nlog.every = 20'
+    )
+    (run,) = mc.run(mc.load_job(job), out=tmp_path)
+    gap = run.trace["suboptimality"]
+    assert gap[-1] <= 1e-12
+    kept = gap > 1e-11
+    assert np.corrcoef(run.trace["round"][kept], np.log(gap[kept]))[0, 1] < -0.99

@@ -1,10 +1,13 @@
-"""`submit --pack`: several small runs in one task, each in a process of its own."""
+"""Several runs at once: in one task of SLURM by `submit --pack`, and on the ranks of mpi4py.futures."""
 
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from helpers.running import command
+from helpers.layouts import assert_equal
+from helpers.running import BIN, SMALL_JOB, command
 
 import mpi_compress as mc
 
@@ -42,3 +45,15 @@ def test_a_packed_run_has_one_process(job):
     done = command("submit", "job.toml", "--pack", "2", "--ntasks", "3", "--dry-run")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "--pack 2" in done.stderr
+
+
+SCRIPT = Path(__file__).parents[2] / "jobs" / "slurm" / "over-hosts.py"
+
+
+def test_runs_that_are_handed_out_have_the_bytes_of_one_process(tmp_path):
+    (tmp_path / "small.toml").write_text(SMALL_JOB)
+    line = [BIN / "mpiexec", "-n", "3", sys.executable, "-m", "mpi4py.futures", SCRIPT, "small.toml", "out"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 5), done.stderr
+    for whole in mc.run(tmp_path / "small.toml", out=tmp_path / "one"):
+        assert_equal(whole.file, tmp_path / "out" / "small" / whole.file.name)

@@ -1,10 +1,17 @@
-"""Parts: what is declared stays as it is, and a bound part knows more."""
+"""Parts: what is declared stays as it is, a bound part knows more, and values of jobs are as fields' types want them."""
 
-from dataclasses import FrozenInstanceError, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import FrozenInstanceError, dataclass, make_dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import ValidationError
 
+from mpi_compress.core import fields
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.expressions import Size
 from mpi_compress.core.registry import Part
 
 
@@ -38,3 +45,57 @@ def test_a_bound_part_is_frozen_too_and_can_be_bound_again():
     with pytest.raises(FrozenInstanceError):
         bound.step = 4.0
     assert bound.bound_to(links=("up",)) == replace(bound, links=("up",)) == Ramp(3.0, ("up",))
+
+
+TYPES = [
+    bool, int, float, str, Any, Path, float | None, int | float, float | str, str | int | None, Literal["a", 16, 1], Literal["a"] | int, list[float],
+    list[Any], list[str] | None, dict[str, float], Mapping[str, Any], tuple[float, ...], Size, Size | None, list[Size] | float, Annotated[int, "a note"],
+]  # fmt: skip
+VALUES = [
+    True, False, 0, 1, 16, -3, 10**400, 2**53 + 1, 1.0, 0.5, float("inf"), "a", "b", "3 kB", "1e-3 L", "", None, [], [1, 2.5], [True], ["a", 1], ["1 B"],
+    {}, {"a": 1}, {"a": {"b": [1]}}, {1: 2.0}, (1, 2.0),
+]  # fmt: skip
+
+
+def outcome(act):
+    """What a conversion gives, with its types, or that it refuses."""
+    try:
+        return repr(act()["x"])
+    except (UserError, ValidationError):
+        return "refused"
+
+
+@pytest.mark.parametrize("hint", TYPES, ids=range(len(TYPES)))
+def test_a_value_is_converted_as_pydantic_would(hint, monkeypatch):
+    cls = make_dataclass("Part", [("x", hint)], frozen=True)
+    by_pydantic = [outcome(lambda v=value: fields._validated(cls, {"x": v}, "job")) for value in VALUES]
+    asked = []
+    monkeypatch.setattr(fields, "_validated", lambda *given: asked.append(given) or {"x": "asked"})
+    ours = [outcome(lambda v=value: fields.converted(cls, {"x": v}, "job")) for value in VALUES]
+    assert [mine for mine in ours if mine != "'asked'"] == [its for mine, its in zip(ours, by_pydantic, strict=True) if mine != "'asked'"]
+    if hint not in (Path, tuple[float, ...], Annotated[int, "a note"], TYPES[10]):  # common types
+        assert len(asked) == by_pydantic.count("refused")
+
+
+def test_a_field_without_a_default_is_needed():
+    cls = make_dataclass("Part", [("x", float), ("y", float)], frozen=True)
+    with pytest.raises(UserError, match=r"job\.y: is missing"):
+        fields.converted(cls, {"x": 1.0}, "job")
+
+
+@pytest.mark.parametrize(("interval", "inside", "outside", "words"), [
+    ("(0, 1]", [1e-300, 1, None], [0, -1, 1.1, float("nan"), float("inf")], "above 0 and at most 1"),
+    ("[0, 1)", [0.0, 0.99], [1.0, -0.1], "at least 0 and below 1"),
+    ("[0, 1]", [0.0, 1.0], [1.5, -0.1], "from 0 to 1"),
+    ("(0, inf)", [5e-324, 1e308], [0.0, float("inf"), float("nan")], "above 0"),
+    ("[1, inf]", [1.0, float("inf")], [0.99, float("nan")], "at least 1, or inf"),
+])  # fmt: skip
+def test_a_number_out_of_its_interval_is_refused_from_a_job_and_from_python(interval, inside, outside, words):
+    cls = make_dataclass("Mine", [("x", Annotated[float, fields.within(interval)] | None)], bases=(Part,), frozen=True)
+    for value in inside:
+        assert cls(value).x == fields.converted(cls, {"x": value}, "up")["x"] == value
+    for value in outside:
+        with pytest.raises(ValueError, match=f"^x = {value!r} was given; it should be {words}$"):
+            cls(value)
+        with pytest.raises(UserError, match=rf"^up\.x: {value!r} was given; it should be {words}( or None)?$"):
+            fields.converted(cls, {"x": value}, "up")

@@ -1,9 +1,12 @@
-"""Randomness has an address: (seed, role, worker, round)."""
+"""Randomness has an address, (seed, role, worker, round); and sums of floats are left folds."""
+
+import math
 
 import numpy as np
 import pytest
 
 from mpi_compress.core.streams import Pool, Role, Round, Streams
+from mpi_compress.core.sums import added
 
 
 def drawn(seed, role, who, k, count=5):
@@ -57,3 +60,14 @@ def test_a_pool_is_read_in_order_and_again_and_gives_what_a_generator_gives():
 def test_a_pool_is_read_to_its_last_word():
     pool = Pool(np.arange(4, dtype=np.uint64))
     assert [pool.integers(0, 2**64 - 1, size=2, endpoint=True).tolist() for _ in range(3)] == [[0, 1], [2, 3], [0, 1]]
+
+
+def test_a_sum_is_the_left_fold_where_a_compensated_one_differs():
+    assert added([0.1] * 10) == 0.9999999999999999 != math.fsum([0.1] * 10)
+    assert added([1.0, 1e100, 1.0, -1e100]) == 0.0 != math.fsum([1.0, 1e100, 1.0, -1e100])
+
+
+def test_it_begins_at_the_start_and_keeps_whole_numbers_whole():
+    assert added([-1.0, 2.0**-54], start=1.0) == 2.0**-54 != 1.0 + added([-1.0, 2.0**-54])
+    assert repr(added([])) == "0"
+    assert repr(added(iter([3, 4]), start=5)) == "12"

@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
+from fixtures.runs import LINKS
 from helpers.plays import play, problem
 
 import mpi_compress as mc
 from mpi_compress.messages.costs import costs
 
-TABLES = [[[0, "5 ms", "20 kbit/s"], ["0.5 s", "20 ms", "2 kbit/s"]], [[0, "1 ms", "8 kbit/s"]]]
-CHANGING = {"name": "trace", "of_workers": TABLES, "period": "1 s", "compute": "2 us"}
+CHANGING = {"name": "trace", **LINKS}
 JOB = {
     "data": {"generator": "gspar", "samples": 41, "dim": 12},
     "objective": {"mu": 0.1},
     "workers": {"count": 3},
-    "cost": {"model": "trace", **{k: v for k, v in CHANGING.items() if k != "name"}},
+    "cost": {"model": "trace", **LINKS},
     "stop": {"rounds": 20},
 }
 

@@ -58,7 +58,7 @@ def test_messages_arrive_as_they_were_sent(crowded):
 
 
 def test_joined_messages_are_lengths_and_bytes_and_are_parted_again():
-    from mpi_compress.exchange.frames import joined, parted
+    from mpi_compress.exchange.base import joined, parted
 
     messages = [Message(np.arange(3, dtype=np.uint8)), Message(REFUSED), Message(np.empty(0, np.uint8)), Message(np.full(1, 9, np.uint8))]
     data = joined(messages)
@@ -146,7 +146,7 @@ def test_bytes_that_are_not_as_announced_end_all_ranks_in_one_line(part, length,
 
 def test_joined_messages_that_are_cut_are_refused():
     from mpi_compress.core.errors import NotAsAnnounced
-    from mpi_compress.exchange.frames import joined, parted
+    from mpi_compress.exchange.base import joined, parted
 
     data = joined([Message(np.arange(3, dtype=np.uint8)), Message(np.full(5, 9, np.uint8))])
     for changed in (data[:-1], np.append(data, np.uint8(0))):

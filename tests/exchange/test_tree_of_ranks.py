@@ -12,7 +12,7 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import Dense, Sparse
 from mpi_compress.messages.link import Link, Message
-from mpi_compress.messages.tree import Tree, TreeAdder
+from mpi_compress.messages.mean import Tree, TreeAdder
 
 D = 40
 LINK = Link(compressors.build("identity", "up"), codecs.build({"name": "auto", "float": 64}, "codec"), D)

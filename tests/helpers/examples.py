@@ -3,7 +3,7 @@
 from typing import Any
 
 from fixtures import messages
-from fixtures.runs import BOUND, FALLING, TOP, of, workers
+from fixtures.runs import BOUND, CHANGING, FALLING, TOP, of, workers
 
 COMPRESSORS = [
     *(spec for spec in messages.COMPRESSORS if spec.get("then") != "terngrad"),  # whose largest errors are too rare for tests of means
@@ -28,12 +28,6 @@ _RANDOM_3, _RANDOM_9 = {"name": "random-k", "k": 3}, {"name": "random-k", "k": 9
 _MANY = {"workers": {"count": 20}}  # of 90 samples: shards of unequal length, most of them on one rank with others
 _DIRICHLET = {"name": "dirichlet", "alpha": 0.5, "least": 3}
 _DOUBLE: dict[str, Any] = {"objective": {"mu": "1e-2 L"}, "stop": {"rounds": 40}, "log": {"every": 3}}
-CHANGING = {
-    "model": "trace",
-    "of_workers": [[[0, "5 ms", "20 kbit/s"], ["0.5 s", "20 ms", "2 kbit/s"]], [[0, "1 ms", "8 kbit/s"]]],
-    "period": "1 s",
-    "compute": "2 us",
-}
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef top": of("ef", TOP, batch=1, **_MANY),

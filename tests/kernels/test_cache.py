@@ -11,7 +11,7 @@ import mpi_compress
 
 UNIT_ROWS = """
 import numpy as np
-from mpi_compress.kernels.convert import unit_rows
+from mpi_compress.kernels.text import unit_rows
 values = np.array([3.0, 4.0])
 unit_rows(np.array([0, 2], dtype=np.uint64), values)
 print(values[0])
@@ -51,7 +51,7 @@ from mpi_compress.kernels import Deferred, vectors
 from mpi_compress.kernels.vectors import norm, squared_norm
 assert "numba" not in sys.modules and type(evaluation.norm) is Deferred and norm.__name__ == "norm"
 assert norm(np.array([3.0, 4.0])) == 5.0 and norm is vectors.norm and type(norm) is not Deferred and "scipy.linalg" not in sys.modules
-from mpi_compress.kernels import convert
+from mpi_compress.kernels import text
 convert.unit_rows(np.array([0, 1], dtype=np.uint64), np.array([3.0]))
 assert evaluation.norm(np.array([3.0])) == 3.0
 import numba

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mpi_compress.kernels.exponential import exponential, log_of_one_plus
-from mpi_compress.kernels.losses import LOGISTIC, loss_and_slope, losses_and_slopes
+from mpi_compress.kernels.losses import LOGISTIC, exponential, log_of_one_plus, loss_and_slope, losses_and_slopes
 from mpi_compress.kernels.shards import losses_and_gradients
 from mpi_compress.problem.rows import Rows
 

@@ -19,10 +19,9 @@ from mpi_compress.messages.compressors.among_workers import Pattern, PermK
 from mpi_compress.messages.compressors.at_random import RandomK, UniSp
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.compressors.largest import Accordion, HardThreshold, TopK
-from mpi_compress.messages.compressors.lattice import LatticeQuantizer
 from mpi_compress.messages.compressors.levels import Rounding
 from mpi_compress.messages.compressors.signs import LQ, SQ
-from mpi_compress.messages.compressors.whole import Identity
+from mpi_compress.messages.compressors.whole import Identity, LatticeQuantizer
 from mpi_compress.messages.kinds import Sparse
 from mpi_compress.messages.link import Link, Message
 

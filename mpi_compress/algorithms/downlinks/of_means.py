@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mpi_compress.algorithms.error_memory import packed, rest_of
 from mpi_compress.algorithms.needs import EXACT_DOWN, Need
 from mpi_compress.algorithms.parts import add
-from mpi_compress.algorithms.rest import packed, rest_of
 from mpi_compress.algorithms.vocabulary import Compressed, Downlink, Estimator, Message, Node, Round, Vector, dense, downlinks
 
 
@@ -19,7 +19,7 @@ class Mean(Downlink):
     master answers   C(the mean of what was sent)
     everyone         moves x along the direction that it means
 
-    Where nodes add up the means, those may be rounded to fewer than 64 bits: the master keeps what rounding left (`rest.Rest`).
+    Where nodes add up the means, those may be rounded to fewer than 64 bits: the master keeps a `Rest` (`error_memory`).
     """
 
     lifts: ClassVar[Sequence[Need]] = ()

@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.hooks import PartialMean
-from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need
+from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need, PartialMean
 from mpi_compress.algorithms.sampling import sampled_omega
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, Roots, scaled, times
 from mpi_compress.algorithms.theorem import PLAIN, WITHIN, constants

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mpi_compress.algorithms.error_memory import Rest, rest_of
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, WHOLE_GRADIENTS
-from mpi_compress.algorithms.rest import Rest, rest_of
 from mpi_compress.algorithms.vocabulary import Algorithm, Compressed, Message, Objective, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.messages.kinds import Pair
 from mpi_compress.messages.several import PairLink, means_of_pairs

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mpi_compress.algorithms.error_memory import Rest, packed
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, OPTIMUM, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.papers.scaffnew import check_coin
-from mpi_compress.algorithms.rest import Rest, packed
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, scaled, times
 from mpi_compress.algorithms.theorem import WITHIN
 from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms

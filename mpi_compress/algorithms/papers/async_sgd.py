@@ -6,12 +6,10 @@ from typing import Any, Literal
 import numpy as np
 
 from mpi_compress.algorithms.contract import Average, SharedMemoryMethod, algorithms
-from mpi_compress.algorithms.hooks import Log
-from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Log
 from mpi_compress.algorithms.vocabulary import Objective, Round, Sampling, Step, Vector
 from mpi_compress.exchange.host import rest
-from mpi_compress.kernels.locks import add_locked, read_locked
-from mpi_compress.kernels.vectors import add_shared
+from mpi_compress.kernels.vectors import add_locked, add_shared, read_locked
 
 _TRIES = 1000  # to take a lock before a worker sleeps a moment: who holds it may have no core meanwhile
 

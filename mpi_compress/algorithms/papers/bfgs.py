@@ -6,8 +6,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.needs import STRONGLY_CONVEX
-from mpi_compress.algorithms.pairs import Pairs
-from mpi_compress.algorithms.second_order import SendsHessians, hessian, lifted, solved
+from mpi_compress.algorithms.second_order import Pairs, SendsHessians, hessian, lifted, solved
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Step, Vector
 from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.messages.kinds import square

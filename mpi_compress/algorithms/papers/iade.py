@@ -35,11 +35,6 @@ class IADE(DoubleEncoding):
     def c(self) -> float:
         return 1 - self.η * self.µ
 
-    @cached_property
-    def c1(self) -> float:
-        """c'."""
-        return float(self.rate)
-
     def check(self) -> None:
         super().check()
         check_rate(self.c1, self.c, "1 − ηµ")
@@ -130,11 +125,6 @@ class IADESGD(DoubleEncoding):
     @cached_property
     def c(self) -> float:
         return 1 - self.µ / (float(self.rho) * self.L)
-
-    @cached_property
-    def c1(self) -> float:
-        """c'."""
-        return float(self.rate)
 
     def check(self) -> None:
         super().check()

@@ -1,8 +1,8 @@
 from dataclasses import dataclass
 
 from mpi_compress.algorithms.needs import Need
-from mpi_compress.algorithms.pairs import Pairs
 from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, dense, servers, summed
+from mpi_compress.algorithms.second_order import Pairs
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.fields import AtLeastOne
 

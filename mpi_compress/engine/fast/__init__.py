@@ -5,8 +5,7 @@ program.
 """
 
 from mpi_compress.algorithms.hosted import HostedWorkers
-from mpi_compress.engine.fast.errors import ErrorsTogether, OnlyTouched, Way
-from mpi_compress.engine.fast.gradients import GradientsTogether
+from mpi_compress.engine.fast.ways import ErrorsTogether, GradientsTogether, OnlyTouched, Way
 
 WAYS: tuple[type[Way], ...] = (ErrorsTogether, OnlyTouched)
 

@@ -4,8 +4,7 @@ from typing import Literal
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
-from mpi_compress.messages.codecs.indexed import IndexCodec
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, IndexCodec, Known, codecs
 from mpi_compress.messages.kinds import Compressed, Dense, SignSparse, Sparse
 
 QUICK = ("fixed", "bitmap", "rice")

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.codecs.indexed import IndexCodec
+from mpi_compress.messages.codecs.base import Bytes, FieldCodec, IndexCodec, Known, codecs
 from mpi_compress.messages.fields import Reader, count_bytes
 from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Permuted, Sparse, Vector, no_coordinates
 

@@ -1,4 +1,4 @@
-"""Codecs of fields of fixed width: indices, ternary digits, and GSpar's two forms."""
+"""Codecs of fields of fixed width: floats, layouts that kinds say themselves, indices, ternary digits, and GSpar's two forms."""
 
 from typing import Any
 
@@ -7,10 +7,44 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits, floats, ternary
-from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, Decoded, FieldCodec, Known, codecs
-from mpi_compress.messages.codecs.indexed import IndexCodec
+from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, Decoded, FieldCodec, IndexCodec, Known, LayoutCodec, codecs
 from mpi_compress.messages.fields import Reader, count_length, float_bytes, number_bytes, refuse
-from mpi_compress.messages.kinds import Compressed, Hybrid, Indices, Sparse, SparseRows, Ternary, index_bits
+from mpi_compress.messages.kinds import Compressed, Dense, Hybrid, Indices, Sparse, SparseRows, Ternary, index_bits
+
+
+@codecs.register("dense")
+class DenseFloats(FieldCodec):
+    """All d coordinates as floats, and nothing else."""
+
+    kinds = (Dense,)
+
+    def encode(self, compressed: Compressed) -> Bytes:
+        values = compressed.values if isinstance(compressed, Dense) else compressed.dense()
+        return float_bytes(values, self.float_format).copy()
+
+    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Dense:
+        return Dense(r.floats(dim))
+
+
+@codecs.register("eigenpairs")
+class EigenpairsAsFloats(LayoutCodec):
+    """R eigenvalues and their vectors as R(s + 1) floats, and nothing else."""
+
+    layout = "eigenpairs"
+
+
+@codecs.register("packed")
+class Packed(LayoutCodec):
+    """A sign of one bit for every coordinate, and for some kinds a whole number of fixed width, as each kind says."""
+
+    layout = "packed"
+
+
+@codecs.register("seeded")
+class Seeded(LayoutCodec):
+    """A seed of 32 bits, from which the receiver draws what the floats belong to, and the floats."""
+
+    layout = "seeded"
 
 
 @codecs.register("fixed")

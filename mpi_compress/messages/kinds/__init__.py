@@ -7,6 +7,5 @@ from mpi_compress.messages.kinds.base import *
 from mpi_compress.messages.kinds.composed import *
 from mpi_compress.messages.kinds.coordinates import *
 from mpi_compress.messages.kinds.grids import *
+from mpi_compress.messages.kinds.low_dimensional import *
 from mpi_compress.messages.kinds.powers import *
-from mpi_compress.messages.kinds.sketch import *
-from mpi_compress.messages.kinds.symmetric import *

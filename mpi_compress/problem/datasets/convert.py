@@ -20,7 +20,7 @@ import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, system_text
-from mpi_compress.kernels import convert as kernels
+from mpi_compress.kernels import text as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import make_folder
 from mpi_compress.problem.datasets.labels import Classes, Labels, classes_of

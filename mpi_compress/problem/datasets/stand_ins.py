@@ -16,7 +16,7 @@ import scipy  # which loads what is used of it when it is used, and that takes a
 from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne, NotNegative, within
-from mpi_compress.kernels.convert import unit_rows
+from mpi_compress.kernels.text import unit_rows
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, generators
 from mpi_compress.problem.rows import distinct

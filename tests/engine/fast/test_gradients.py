@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from helpers.objectives import problem
 
-from mpi_compress.engine.fast.gradients import GradientsTogether
-from mpi_compress.guard.objective import GuardedObjective
+from mpi_compress.engine.fast.ways import GradientsTogether
+from mpi_compress.guard.verbs import GuardedObjective
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import penalties

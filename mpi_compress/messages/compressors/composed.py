@@ -1,3 +1,5 @@
+"""Compressors that are made of others: one for each block, and one after another."""
+
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -6,9 +8,11 @@ import numpy as np
 
 from mpi_compress.core.registry import fact, is_ours
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.codecs import Codec, codecs
+from mpi_compress.messages.codecs.base import FieldCodec, IndexCodec
 from mpi_compress.messages.compressors.base import AmongWorkers, Composed, Compressor, compressors, one_of
-from mpi_compress.messages.kinds import Blocks, Compressed, Known, Sparse, Vector
+from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Known, Permuted, Sparse, Vector, no_coordinates
+from mpi_compress.messages.kinds.grids import Whole
 
 
 @compressors.register("blocks")
@@ -123,3 +127,107 @@ class BlockWise(AmongWorkers, Composed):
         found = [stated(size) for size in self.lengths(dim)]
         known = [value for value in found if value is not None]
         return taken(known) if len(known) == len(found) else None
+
+
+@compressors.register("chain")
+class Chain(AmongWorkers):
+    """C₂(C₁(v)): `first` chooses coordinates, and `then` quantises the T values there, as one vector (T,).
+
+    Norms are of these T values, so that precision follows what is sent; `sq` and `gspar` have one magnitude for many coordinates.
+
+    - Both unbiased, draws independent: E‖C₂C₁v‖² ≤ (1 + ω₂)E‖C₁v‖² ≤ (1 + ω₂)(1 + ω₁)‖v‖², so ω = (1 + ω₁)(1 + ω₂) − 1.
+    - C₁ keeps v on a set S, as top-k does, and drops the rest, which C₂ leaves 0: ‖v − C₂C₁v‖² = ‖v‖² − ‖v_S‖² + ‖v_S − C₂v_S‖²
+      ≤ ‖v‖² − δ₂‖v_S‖², and ‖v_S‖² ≥ δ₁‖v‖² (in the mean), so δ = δ₁δ₂. An unbiased C₂ has δ₂ = 1 − ω₂ where ω₂ < 1, and
+      C₂/(1 + ω₂) has δ₂ = 1/(1 + ω₂) for every ω₂: that is `shrunk`, for methods that need δ.
+
+    ω₂ and δ₂ are those of vectors (k,), or (d,) where T varies.
+    """
+
+    first: str | dict[str, Any]  # the compressor that chooses coordinates, such as { name = "top-k", k = "10%" }
+    then: str | dict[str, Any]  # the compressor of their values, such as { name = "dithering", levels = 4 }
+    codec_of_first: str = ""  # the codec of the coordinates; left out: the one that `first` counts
+    codec_of_then: str = ""  # the codec of the values; left out: the one that `then` counts
+    shrunk: bool = False  # true: the values times 1/(1 + ω₂), which is contractive; the receiver multiplies, so it costs no bits
+    makes = Chained
+    codec = "chain"
+    paper = "Qsparse-local-SGD (Basu et al. 2019) §2; not checked against the paper"
+
+    @cached_property
+    def outer(self) -> Compressor:
+        return compressors.build(self.first, "first")
+
+    @cached_property
+    def inner(self) -> Compressor:
+        return compressors.build(self.then, "then")
+
+    @fact
+    def draws_indices(self) -> bool:
+        return self.outer.draws_indices
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        outer, inner = self.outer, self.inner
+        for each in (outer, inner):
+            if each.has_state or each.follows or each.needs_noise or each.bounds_range:
+                raise ValueError(f"{each.name} follows the run, which no part of a chain can")
+        if outer.makes not in (Sparse, Drawn, Permuted):
+            raise ValueError(f"first = '{outer.name}' sends no value of its own for each coordinate; try top-k or random-k")
+        if not issubclass(inner.makes, Whole):
+            raise ValueError(f"then = '{inner.name}' does not send all values; try dithering or natural")
+        of_first = IndexCodec if outer.makes is Sparse else FieldCodec
+        for key, name, kind, base in (
+            ("codec_of_first", self._codecs[0], outer.makes, of_first),
+            ("codec_of_then", self._codecs[1], inner.makes, Codec),
+        ):
+            if not (name in codecs and issubclass(codecs[name], base) and codecs[name]().writes(kind)):
+                raise ValueError(f"{key} = '{name}' cannot write what is sent there")
+
+    @property
+    def _codecs(self) -> tuple[str, str]:
+        return self.codec_of_first or self.outer.codec, self.codec_of_then or self.inner.codec
+
+    def among(self, n: int) -> Self:
+        outer = self.outer.among(n) if isinstance(self.outer, AmongWorkers) else self.outer
+        return self.bound_to(outer=outer, inner=self.inner)
+
+    def _most(self, dim: int) -> int:
+        """The number of values, or d where it varies."""
+        return self.outer.count(dim) or dim
+
+    def count(self, dim: int) -> int | None:
+        return self.outer.count(dim)
+
+    def check(self, dim: int) -> None:
+        self.outer.check(dim)
+        self.inner.check(self._most(dim))
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        placed = self.outer.compress(v, t)
+        assert isinstance(placed, Sparse | Drawn | Permuted)
+        if not is_ours(self.outer):
+            placed = placed.checked(v.size)
+        values = self.inner.compress(placed.values, t) if placed.elements else no_coordinates(0)
+        return Chained(placed, values, self._codecs, self._scale(values.dim))
+
+    def _scale(self, T: int) -> float:
+        """What T values are multiplied by."""
+        return 1 / (1 + (self.inner.omega(T) or 0.0)) if self.shrunk and T else 1.0
+
+    def known(self, dim: int) -> Known:
+        first, then = (self.outer.makes, self.outer.known(dim)), (self.inner.makes, self.inner.known)
+        return {"codecs": self._codecs, "first": first, "then": then, "scale": self._scale}
+
+    def omega(self, dim: int) -> float | None:
+        first, then = self.outer.omega(dim), self.inner.omega(self._most(dim))
+        return None if first is None or then is None or (self.shrunk and then) else (1 + first) * (1 + then) - 1
+
+    def unbiased(self, dim: int) -> bool:
+        T = self._most(dim)
+        return self.outer.unbiased(dim) and self.inner.unbiased(T) and self._scale(T) == 1
+
+    def delta(self, dim: int) -> float | None:
+        T = self._most(dim)
+        ω = self.inner.omega(T)
+        first, then = self.outer.delta(dim), 1 / (1 + ω) if self.shrunk and ω else self.inner.delta(T)
+        keeps_values = is_ours(self.outer) and self.outer.makes is Sparse
+        return None if first is None or then is None or not keeps_values else first * then
