@@ -52,7 +52,7 @@ from mpi_compress.kernels.vectors import norm, squared_norm
 assert "numba" not in sys.modules and type(evaluation.norm) is Deferred and norm.__name__ == "norm"
 assert norm(np.array([3.0, 4.0])) == 5.0 and norm is vectors.norm and type(norm) is not Deferred and "scipy.linalg" not in sys.modules
 from mpi_compress.kernels import text
-convert.unit_rows(np.array([0, 1], dtype=np.uint64), np.array([3.0]))
+text.unit_rows(np.array([0, 1], dtype=np.uint64), np.array([3.0]))
 assert evaluation.norm(np.array([3.0])) == 3.0
 import numba
 @numba.njit
