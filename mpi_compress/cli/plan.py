@@ -14,6 +14,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import say
+from mpi_compress.evidence.lines import with_seeds
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.planning.estimates import suggestion, trial_files
@@ -45,8 +46,9 @@ def act(options: Namespace) -> int:
 def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
     """Print the states of a job's runs; those that would be refused."""
     rows, left, refused = list[list[str]](), list[RunSpec](), list[RunSpec]()
-    several = Counter(spec.label for spec in job.runs)
-    for spec, status in zip(job.runs, statuses(job, Path(options.out), shapes), strict=True):
+    labels = with_seeds([spec.label for spec in job.runs], [spec.seed for spec in job.runs])
+    found = list(statuses(job, Path(options.out), shapes))
+    for spec, label, status in zip(job.runs, labels, found, strict=True):
         run_id, memory = "–", "–"
         if not spec.missing:
             memory = memory_needs.text(spec, options.ranks, shapes) if options.ranks else memory_needs.short_text(spec, shapes)
@@ -55,7 +57,6 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
-        label = f"{spec.label}, seed {spec.seed}" if several[spec.label] > 1 else spec.label
         rows.append([str(spec.index), label, run_id, memory, str(status)])
     heads, *rows = (row[:3] + row[4:] + row[3:4] if options.ranks else row for row in [_HEADS, *rows])  # then it is a sentence
     table = plain(heads, rows, "rlcl") if options.ranks else shown(sys.stdout, heads, rows, ("memory", "run id"), "rlcrl")
@@ -69,6 +70,10 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
     if asked := suggestion(replace(job, runs=left), Path(options.out), which("sbatch") is not None):
         say(asked)
     _warn_of_what_is_missing(left)
+    counts = Counter(status.state for status in found)
+    if len(found) > 1:
+        others = [f", {counts[state]} {state.planned}" for state in State if state is not State.COMPLETE and counts[state]]
+        print(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}")
     return refused
 
 

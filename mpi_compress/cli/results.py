@@ -1,5 +1,6 @@
 """`mpi-compress results ls|rm|gc|mv`"""
 
+import re
 import sys
 import time
 from argparse import Namespace
@@ -21,11 +22,10 @@ def act_ls(options: Namespace) -> int:
     found = entries(Path(options.out), options.what)
     trials = [entry for entry in found if entry.is_trial and not options.trials]
     trials = [] if len(trials) == len(found) else trials
-    heads = ("job", "label", "differs in", "status", "loss", "size", "age")
     if listed := [entry for entry in found if entry not in trials]:
-        rows, letters = _rows(listed, lambda entry: entry.job), room(sys.stdout)
+        (heads, *rows), letters = _rows(listed, lambda entry: entry.job), room(sys.stdout)
         if letters is not None and max(map(len, plain(heads, rows))) > letters:  # then labels say the rest
-            rows = _rows(listed, lambda entry: f"{entry.job} {entry.label}")
+            heads, *rows = _rows(listed, lambda entry: f"{entry.job} {entry.label}")
         say(*shown(sys.stdout, heads, rows, ("size", "age", "job", "differs in", "status")))
     hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_size(trials)}" * bool(trials)
     say(f"{count_text(len(listed), 'result')}, {_size(listed)}{hidden}")
@@ -36,16 +36,25 @@ def act_ls(options: Namespace) -> int:
 
 
 def _rows(found: Sequence[Entry], group: Callable[[Entry], str]) -> list[list[str]]:
-    """A row for each result; settings are compared within a group, such as a job."""
+    """Heads, and a row for each result, by job, label, --set and seed; settings are compared within a group, such as a job."""
     settings = {entry: settings_of(tables) if (tables := entry.tables) else {} for entry in found}
     groups = {entry: group(entry) for entry in found}
     keys = {name: varying([own for e, own in settings.items() if groups[e] == name and own]) for name in set(groups.values())}
-    rows = []
+    jobs, rows = list(dict.fromkeys(entry.job for entry in found)), []
     for entry, own in settings.items():
-        differs = ", ".join(f"{key} = {own[key]}" for key in keys[groups[entry]] if key in own)
+        changes = ", ".join(f"{key} = {value}" for key, value in entry.overridden.items())
+        differs = ", ".join(f"{key} = {own[key]}" for key in keys[groups[entry]] if key in own and key not in entry.overridden)
         numbers = [str(entry.state), "–" if (loss := entry.loss) is None else f"{loss:.6g}", _size([entry]), _age(entry.written)]
-        rows.append([entry.job, entry.label, differs, *numbers])
-    return rows
+        others = re.sub(r"seed = \d+", "", differs), str(own.get("seed"))
+        order = jobs.index(entry.job), *map(_natural, (entry.label, changes, *others))
+        rows.append((order, [entry.job, entry.label, differs, changes, *numbers]))
+    table = [["job", "label", "differs in", "--set", "status", "loss", "size", "age"], *(row for _, row in sorted(rows))]
+    return table if any(row[3] for row in table[1:]) else [[*row[:3], *row[4:]] for row in table]
+
+
+def _natural(text: str) -> list[tuple[str, float]]:
+    """Sorts a text by its numbers: "k = 9" before "k = 10"."""
+    return [(words, float(number or 0)) for words, number in re.findall(r"(\D*)(\d*)", text)]
 
 
 def act_rm(options: Namespace) -> int:

@@ -92,7 +92,7 @@ def _verify(options: Namespace) -> int:
 
 def _print_endings(runs: "list[Run]") -> None:
     from mpi_compress.core.tables import shown
-    from mpi_compress.evidence.comparison import ENDINGS, LESS_NEEDED, endings
+    from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
 
     for line in shown(sys.stderr, ENDINGS, endings(runs), LESS_NEEDED):
         print_line(line)

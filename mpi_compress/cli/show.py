@@ -14,8 +14,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
-from mpi_compress.evidence.comparison import ENDINGS, LESS_NEEDED, amount, endings
+from mpi_compress.evidence.comparison import amount
 from mpi_compress.evidence.crossings import statements
+from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
 from mpi_compress.evidence.lines import by_seed
 from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, theorem

@@ -11,6 +11,7 @@ from mpi_compress.core.tables import WRITERS, latex, shown
 from mpi_compress.core.terminal import say
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.crossings import statements
+from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import target_of
 
@@ -24,8 +25,9 @@ def act(options: Namespace) -> int:
     runs = found(options, [target.column for target in targets])
     warn_of_mixtures(runs)
     if not targets:
-        say(*shown(sys.stdout, comparison.ENDINGS, comparison.endings(runs), comparison.LESS_NEEDED))
-        say(f"--to COLUMN=LEVEL compares what each method needed, such as {_example(runs)}")
+        say(*shown(sys.stdout, ENDINGS, endings(runs), LESS_NEEDED))
+        notes = comparison.on_data(runs, [run.label for run in runs])
+        say(*notes, f"--to COLUMN=LEVEL compares what each method needed, such as {_example(runs)}")
         return 0
     table = comparison.compare(runs, targets, options.by)
     say(f"{table.caption}:", *shown(sys.stdout, table.heads, table.cells), *table.notes, *statements(runs, targets[0]))
@@ -47,6 +49,7 @@ def _write(table: comparison.Comparison, file: Path) -> None:
         text = latex(heads, rows, table.caption, notes)
     else:
         text = WRITERS[file.suffix](*(table.numbers if file.suffix == ".csv" else (table.heads, table.cells)), table.caption)
+        text += "".join(f"\n{note}\n" for note in table.notes if file.suffix == ".md")
     with writing(file):
         file.write_text(text, encoding="utf-8")
     print(file)

@@ -10,7 +10,7 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mpi_compress.cli.parsing import ask_for_folder, load_one
@@ -21,6 +21,7 @@ from mpi_compress.core.progress import bits_text, print_line
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import wrapped
+from mpi_compress.evidence.lines import name_in_paper, with_seeds
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.planning.estimates import trial_files
 from mpi_compress.results.files import ASIDE, part_of, result_file, result_of, results_below
@@ -73,13 +74,15 @@ class Live:
         self._read: dict[Path, tuple[tuple[float, int], Run]] = {}
 
     def look(self) -> list[Seen]:
-        """What each run has come to by now."""
-        return [self._seen(result, label) for result, label in self._find().items()]
+        """What each run has come to by now; of runs with one label also their seed."""
+        seen = [self._seen(result, label) for result, label in self._find().items()]
+        names = with_seeds([each.label for each in seen], [each.run.written.get("seed", 0) if each.run else "?" for each in seen])
+        return [replace(each, label=name) for each, name in zip(seen, names, strict=True)]
 
     def _seen(self, result: Path, label: str) -> Seen:
         status = status_of(result, self._run)
         _, run = self._read.get(result if result.exists() else part_of(result), (None, None))
-        return Seen(label or (result.stem if run is None else run.label), status, run)
+        return Seen(label or (result.stem if run is None else name_in_paper(run)), status, run)
 
     def _run(self, file: Path) -> Run:
         """A result as it is now, or as it was at the last look where its writer is in the middle of a flush."""
@@ -140,8 +143,9 @@ def _what(options: Namespace) -> tuple[Callable[[], Mapping[Path, str]], FigureT
         if len(options.what) > 1:
             raise UserError(f"watch {shlex.join(options.what)}: takes one job, or results of any number, not both")
         job, out = load_one(options.what[0], options), Path(options.out)
-        runs = [(spec.label, spec.run_id) for spec in job.runs if not spec.missing]
-        files = {result_file(job.name, *run, out): run[0] for run in runs}
+        runs = [spec for spec in job.runs if not spec.missing]
+        names = with_seeds([spec.label for spec in runs], [spec.seed for spec in runs])
+        files = {result_file(job.name, spec.label, spec.run_id, out): name for spec, name in zip(runs, names, strict=True)}
         trials = trial_files(job, out)
         return lambda: {**_trials_now(trials), **files}, job.titled_figure.changed(**asked)
     ask_for_results_alone(options)

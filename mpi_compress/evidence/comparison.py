@@ -1,8 +1,8 @@
-"""A table of what each method needed to reach a target, over its seeds; and a table of how each run ended."""
+"""A table of what each method needed to reach a target, over its seeds."""
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.evidence.endings import ending
-from mpi_compress.evidence.lines import by_seed, name_of, seeds_text, without_common
+from mpi_compress.evidence.lines import are_copies, by_seed, name_of, seeds_text, without_common
+from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.status import status_of_run
-from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import RAISED, Target, first_rows
 from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.tuning import sizes
-from mpi_compress.results.units import unit_of
+from mpi_compress.results.units import COSTS, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
 _LATE = 0.1  # of what was spent
@@ -101,8 +100,8 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said below the table: whose rows are too far apart for its numbers, who was tuned for another question, and
-        how fine the grids were."""
+        """What is to be said below the table: on which data and costs, whose seeds change nothing, whose rows are too far apart for
+        its numbers, who was tuned for another question, and how fine the grids were."""
         late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
         those = [label for label, share in late.items() if share > _LATE]
         of = [method.runs[0].attrs for method in self.methods]
@@ -113,7 +112,20 @@ class Comparison:
         if factor := max((_factor(method.runs[0]) for method in self.methods), default=0.0):
             notes.append(f"tuned by factors of {factor:.3g}: between methods that differ by less a finer grid may decide otherwise")
         notes += _counted([method.runs[0] for method in self.methods])
-        return notes
+        return [*self._compared(), *notes]
+
+    def _compared(self) -> Iterator[str]:
+        """Data that differ from what is published, or among methods; cost models, where costs decide; seeds that change nothing."""
+        models, copies = dict[str, list[str]](), dict[int, list[str]]()
+        for method in self.methods:
+            models.setdefault(model_of(method.runs[0]), []).append(method.label)
+            if are_copies(method.runs):
+                copies.setdefault(len(method.runs), []).append(method.label)
+        yield from on_data([method.runs[0] for method in self.methods], [method.label for method in self.methods])
+        if self.by in COSTS and len(models) > 1:
+            yield f"costs of {len(models)} models are compared: {'; '.join(f'{m} ({_several(own)})' for m, own in models.items())}"
+        for n, those in copies.items():
+            yield f"{n} equal runs{' each' * (len(those) > 1)}, for the seed changes nothing: {_several(those)}"
 
     def _tuned_for_others(self) -> list[str]:
         """Whose settings were tuned to pay the least of another column than the table's, or to reach another target."""
@@ -140,14 +152,19 @@ class Comparison:
 
         labels = [method.label for method in self.methods]
         short = without_common(labels) if len(labels) > 1 else dict(zip(labels, labels, strict=True))
-        rows = [[short[method.label], *(cell(str(each)) for each in method.cells)] for method in self.methods]
+        rows = [[f"{short[m.label]}{self._mark(m)}", *(cell(str(each)) for each in m.cells)] for m in self.methods]
         below = [f"{mark.translate(RAISED)} {text}" for text, mark in feet.items()]
         return ["method", *(target.in_signs for target in self.targets)], rows, [*below, *self.notes]
 
     @property
     def cells(self) -> list[list[str]]:
         """The rows as text."""
-        return [[method.label, *map(str, method.cells)] for method in self.methods]
+        return [[f"{method.label}{self._mark(method)}", *map(str, method.cells)] for method in self.methods]
+
+    def _mark(self, method: ComparedMethod) -> str:
+        """What stands behind a method's label where others have more seeds."""
+        most, n = max(len(each.runs) for each in self.methods), len(method.runs)
+        return f" ({n} of {most} seeds)" if n < most else ""
 
     @property
     def numbers(self) -> tuple[list[str], list[list[str]]]:
@@ -155,7 +172,23 @@ class Comparison:
         heads = [f"{self.by} to {t.column}{'>=' if t.rising else '<='}{t.level:g}" for t in self.targets]
         heads = [f"{head}{what}" for head in heads for what in ("", ", least", ", most", ", seeds")]
         rows = [[m.label, f"{len(m.runs)}", *(text for cell in m.cells for text in cell.numbers)] for m in self.methods]
-        return ["method", "seeds", *heads], rows
+        for row, method in zip(rows, self.methods, strict=True):
+            row += [line_of(method.runs[0], with_place=False).removeprefix("data: "), model_of(method.runs[0])]
+        return ["method", "seeds", *heads, "data", "cost model"], rows
+
+
+def on_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """Lines that name several data sets, with their runs' labels, or one that is a substitute, or is not as it is published."""
+    found: dict[str, dict[str, None]] = {}
+    for run, label in zip(runs, labels, strict=True):
+        found.setdefault(line_of(run, with_place=False), {})[label] = None
+    several = [f"{line}: {_several([*those])}" for line, those in found.items() if line]
+    return several if len(found) > 1 else [*found] if any(map(elsewhere, runs)) else []
+
+
+def _several(labels: Sequence[str]) -> str:
+    """Labels in a sentence; of many the first ones."""
+    return "; ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
 
 
 def _factor(run: Run) -> float:
@@ -258,26 +291,3 @@ def _order(method: ComparedMethod, targets: Sequence[Target]) -> list[tuple[floa
         return math.inf if math.isnan(end) else end
 
     return [(cell.median, last(target)) for cell, target in zip(method.cells, targets, strict=True)]
-
-
-ENDINGS = ("run", "status", "loss", "suboptimality", "up", "down", "time", "ended by")
-LESS_NEEDED = ("down", "time", "ended by", "status", "up", "suboptimality")
-"""Of these heads those that a narrow terminal leaves out, the first one first."""
-
-
-def endings(runs: Sequence[Run]) -> list[list[str]]:
-    """How each run ended: its name, with the seed where several have it, and what `ENDINGS` names."""
-    names = [name_of(run) for run in runs]
-    return [
-        [f"{name}, seed {settings_of(run.written)['seed']}" if names.count(name) > 1 else name, *_ending(run)]
-        for name, run in zip(names, runs, strict=True)
-    ]
-
-
-def _ending(run: Run) -> list[str]:
-    status = status_of_run(run)
-    why = status.state.remedy or why_ended(run)
-    if (last := status.last) is None:
-        return [str(status.state), *["–"] * 5, why]
-    numbers = [f"{last.loss:.6g}", "–" if math.isnan(last.gap) else f"{last.gap:.3g}", bits_text(last.up), bits_text(last.down)]
-    return [str(status.state), *numbers, f"{last.seconds:.3g} s", why]

@@ -1,4 +1,4 @@
-"""How runs that do not reach a target end: cut off while they still come nearer, at a floor, in a swing, or diverged."""
+"""How runs end, such as those that do not reach a target: cut off while they come nearer, at a floor, in a swing, or diverged."""
 
 import math
 from collections.abc import Sequence
@@ -6,9 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.progress import bits_text
+from mpi_compress.evidence.lines import name_of, with_seeds
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
+from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target
 
 _LEVEL = 0.05  # of the logarithm by which a run came nearer at all, and at most 0.05 itself: parts closer than that are level
@@ -65,3 +68,23 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
         return f"({'levels off' if target.rising else 'floors'} at {last}{others})"
     how = " at the end" if nearer is None else ", still rising" if target.rising else ", still falling"
     return f"in {spent} ({last}{how}{others})" if spent else f"({last}{how}{others})"
+
+
+ENDINGS = ("run", "status", "loss", "suboptimality", "up", "down", "time", "ended by")
+LESS_NEEDED = ("down", "time", "ended by", "status", "up", "suboptimality")
+"""Of these heads those that a narrow terminal leaves out, the first one first."""
+
+
+def endings(runs: Sequence[Run]) -> list[list[str]]:
+    """How each run ended: its name, with the seed where several have it, and what `ENDINGS` names."""
+    names = with_seeds([*map(name_of, runs)], [run.written.get("seed", 0) for run in runs])
+    return [[name, *_ending(run)] for name, run in zip(names, runs, strict=True)]
+
+
+def _ending(run: Run) -> list[str]:
+    status = status_of_run(run)
+    why = status.state.remedy or why_ended(run)
+    if (last := status.last) is None:
+        return [str(status.state), *["–"] * 5, why]
+    numbers = [f"{last.loss:.6g}", "–" if math.isnan(last.gap) else f"{last.gap:.3g}", bits_text(last.up), bits_text(last.down)]
+    return [str(status.state), *numbers, f"{last.seconds:.3g} s", why]

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import entry_at, rises
+from mpi_compress.results.tidy import BIT_FOR_BIT, difference
 from mpi_compress.results.tuning import caveat, in_words, put_by
 
 Namer = Callable[[Run], str]
@@ -88,6 +90,17 @@ def seeds_text(runs: Sequence[Run]) -> str:
     """Over how many seeds lines of these runs are: "over 10 seeds", "over 1 to 10 seeds", or "" where each is a run."""
     counts = sorted(len(group) for group in by_seed(runs))
     return f"over {f'{counts[0]} to ' * (counts[0] < counts[-1])}{counts[-1]} seeds" if counts[-1] > 1 else ""
+
+
+def with_seeds(names: Sequence[str], seeds: Sequence[object]) -> list[str]:
+    """The names of runs, with the seed where several have one name."""
+    counts = Counter(names)
+    return [f"{name}, seed {seed}" if counts[name] > 1 else name for name, seed in zip(names, seeds, strict=True)]
+
+
+def are_copies(runs: Sequence[Run]) -> bool:
+    """True if the seed changes nothing in several runs: all records and last points are equal to the last bit."""
+    return len(runs) > 1 and all(next(difference(runs[0], run)).startswith(BIT_FOR_BIT) for run in runs[1:])
 
 
 def _seed_and_others(run: Run) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from mpi_compress.results.columns import COLUMNS, column_of, known
 from mpi_compress.results.reader import Run
 
 _ROOM = 0.09  # the share of the axis between 0 and the first point
+_FEW_RECORDS = 30  # of a curve, up to which each is a dot, so that no line between them passes for what was computed
 _SPARSE = 3  # points, up to which each has its marker, and a curve does not set the end of a logarithmic axis
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
 _ROUNDING = 1e-9  # a curve that goes on below this share of its greatest value has come down by itself
@@ -101,6 +102,8 @@ def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, 
     assert drawn.x is not None
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
+    elif every is not None and line.x.size <= _FEW_RECORDS:
+        ax.scatter(line.x, line.y, s=5, color=look["color"], linewidths=0, zorder=look.get("zorder", 2))
     alone: dict[str, Any] = {"markersize": 6, "zorder": 3} if drawn.x.size == 1 else {}  # a point, over the lines that cross it
     ax.plot(drawn.x, drawn.y, **{**look, **alone}, markevery=every)
     if drawn.least is not None and drawn.most is not None and np.any(drawn.least < drawn.most):

@@ -80,13 +80,14 @@ def put_part(run: dict[str, Any], key: str, value: Any) -> None:
     put(run, key, copy.deepcopy(value))
 
 
-def lacks(run: Any, key: str) -> bool:
-    """True if a dotted key is not there."""
+def value_at(run: Any, key: str) -> Any:
+    """What stands at a dotted key, None if it is not there; the short form of a part, codec = "fixed", is its name."""
     for name in key.split("."):
+        run = {"name": run} if isinstance(run, str) else run
         if not isinstance(run, Mapping) or name not in run:
-            return True
+            return None
         run = run[name]
-    return False
+    return run
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "", parts: bool = False) -> Iterator[tuple[str, Any]]:

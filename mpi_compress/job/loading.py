@@ -182,8 +182,8 @@ def _runs(
 
     def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, beside: bool = False) -> RunSpec:
         number = first + len(runs)
-        overridden = changed(label, number)
-        overridden = untuned(overridden) if beside else dict(overridden)
+        asked = changed(label, number)
+        overridden = _differing(untuned(asked) if beside else asked, dotted.with_values(written, point))
         run = dotted.with_values(written, {**point, **overridden})
         run = for_the_question(run, tables.get("figure"), grid)
         _settle_data(run, folder, f'run "{label}": data', overridden)
@@ -200,6 +200,13 @@ def _runs(
                 name = f"{dotted.labelled(label, untuned(point))}, {spec.tune.name} = {dotted.plain(beside)}"
                 runs.append(one(untuned(tables_of_run), at, name, beside=True))
     return runs
+
+
+def _differing(values: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that a run does not have as it is written; a substitute for its data may have others."""
+    several = dotted.value_at(run, "data.stand-in") is not None
+    own = {key: dotted.value_at({"seed": 0, **run}, key) for key in values if not (several and key.startswith("data."))}
+    return {key: v for key, v in values.items() if own.get(key) != v or isinstance(own[key], bool) != isinstance(v, bool)}
 
 
 def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:

@@ -15,7 +15,7 @@ from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.plugins import prefer, source_of
 from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
 from mpi_compress.job import parts
-from mpi_compress.job.dotted import lacks, refuse_unknown, with_values
+from mpi_compress.job.dotted import refuse_unknown, value_at, with_values
 from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
@@ -251,7 +251,7 @@ def _tuned(written: dict[str, Any], at: str) -> tuple[TuneTable | None, _Tables]
     """[tune], if there is one, and the tables, with the first value to try if they have none."""
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     for key, value in tune.put(tune.grid[0]).items() if tune is not None else ():
-        if lacks(written, key):
+        if value_at(written, key) is None:
             written = with_values(written, {key: value})
     return tune, _Tables(written, at)
 

@@ -88,8 +88,10 @@ def suggestion(job: Job, out: Path, always: bool) -> str:
     pack = min(16, count) if max(ranks) == 1 else 1
     how = f"--pack {pack}" if pack > 1 else f"--ntasks {max(ranks)}"
     limits = f"--time {ceil(1.5 * max(seconds) / 60) + 5} --sbatch=--mem={ceil(pack * max(memory))}G"
-    takes = f"all {count}, one after another, take about {time_text(whole)} on {count_text(max(ranks), 'rank')}"
-    return f"by trials of {len(asked)} of {count} runs, `submit {how} {limits}` would do; {takes}"
+    tried = f"{len(asked)} of the {count} runs to do were" if count > 1 else "the run to do was"
+    takes = f"all {count}, one after another, take" if count > 1 else "it takes"
+    would = f"by what that took, `submit {how} {limits}` would do"
+    return f"{tried} tried before; {would}, and {takes} about {time_text(whole)} on {count_text(max(ranks), 'rank')}"
 
 
 def _last_trial(place: Path) -> Run | None:

@@ -1,5 +1,6 @@
 """What lies in a folder of results: every result, of whatever version, and what of it can be removed or moved."""
 
+import json
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -65,6 +66,13 @@ class Entry:
         """The tables of the run as its job wrote them."""
         with suppress(tomllib.TOMLDecodeError, TypeError):
             return tomllib.loads(self._seen[0].get("job", ""))
+        return {}
+
+    @property
+    def overridden(self) -> dict[str, Any]:
+        """What was set in the run from outside its job, as by --set, by dotted key."""
+        with suppress(ValueError, TypeError):
+            return dict(json.loads(self._seen[0].get("overridden") or "{}"))
         return {}
 
     @property

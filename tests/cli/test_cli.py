@@ -71,8 +71,8 @@ def test_a_file_that_is_no_result_is_one_line_and_the_others_go_on(kind, done, t
         mc.read(files[0])
     says = str(refusal.value)
     assert main(["plan", str(job), "--out", str(results)]) == 0
-    lines = below_data(capfd.readouterr().out)
-    assert len(lines) == 5
+    lines = below_data(said := capfd.readouterr().out)
+    assert (len(lines), said.splitlines()[-1]) == (5, "4 of 5 runs done, 1 cannot be read")
     assert [line for line in lines if f"cannot be read: {says}" in line] == [line for line in lines if "done" not in line]
     for what in ([str(job), "--out", str(results)], [str(file) for file in files]):
         assert main(["plot", *what, "-o", str(tmp_path / "figure.png")]) == 0
@@ -521,7 +521,7 @@ def test_plan_says_what_a_model_needs_and_is_not_here(tmp_path, capsys, monkeypa
     )
     assert main(["plan", str(tmp_path / "job.toml"), "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
-    assert said.out.count("to do") == 2
+    assert said.out.endswith("to do\n0 of 2 runs done, 2 to do\n")
     assert len(said.err.splitlines()) == 1
     assert said.err.endswith("needs the framework of that name\n")
 

@@ -87,6 +87,14 @@ def test_it_ends_with_the_last_run_and_prints_what_changes(job, capsys):
     assert capsys.readouterr().out.splitlines()[-1].endswith("3 complete")
 
 
+def test_runs_of_one_label_are_told_apart_by_their_seeds(job, capsys):
+    job.write_text(JOB.replace("[[run]]", "grid.seed = [0, 7]\n[[run]]", 1))
+    mc.run(mc.load_job(job, only="done"), out="results")
+    for what in ("job.toml", "results/job"):
+        assert main(["watch", what, "--once"]) == 0
+        assert {*re.findall(r"\ndone, seed (\d)  ", capsys.readouterr().out)} == {"0", "7"}
+
+
 def test_ctrl_c_ends_it_in_a_line(job, capsys):
     def press():
         time.sleep(0.5)

@@ -142,10 +142,11 @@ def test_a_plan_beside_slurm_says_what_a_trial_says_to_ask_for(slurm, capsys):
         del h5.attrs["checksums"]
     assert main(["plan", str(job), "--only", "CAT", "--set", "stop.rounds=1000000"]) == 0
     said = capsys.readouterr().out.splitlines()[-1]
-    assert re.search(r"^by trials of 1 of 1 runs, `submit --ntasks 8 --time 18 --sbatch=--mem=3G` would do; .* 8.3 min", said), said
+    assert re.search(r"^the run to do was .* `submit --ntasks 8 --time 18 --sbatch=--mem=3G` would do, and it takes .* 8.3 min", said), said
     assert main(["plan", str(job), "--set", "stop.rounds=1000"]) == 0
-    said = capsys.readouterr().out.splitlines()[-1]
-    assert re.search(r"^by trials of 1 of . runs, `submit --pack .* all ., one after another, take about .* s on 1 rank$", said), said
+    *_, said, count = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"0 of (.) runs done, \1 to do", count)
+    assert re.search(r"^1 of the . runs to do .* `submit --pack .* all ., one after another, take about .* s on 1 rank$", said), said
 
 
 def test_a_dry_run_freezes_nothing(job, slurm, capsys):

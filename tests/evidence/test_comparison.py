@@ -10,7 +10,8 @@ from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import _settings as shown_settings
 from mpi_compress.core.tables import comma_separated, latex, markdown, plain
-from mpi_compress.evidence.comparison import compare, endings, names_apart
+from mpi_compress.evidence.comparison import compare, names_apart
+from mpi_compress.evidence.endings import endings
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target, target_of
@@ -60,14 +61,14 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
     table = compare(runs, [Target.of("loss", 0.4), Target.of("loss", 0.75)])
     assert table.cells == [
         ["fast", "1.5 kbit (1 kbit … 2 kbit)", "1 kbit"],
-        ["slow", "3 kbit", "3 kbit"],
-        ["never", "not reached in 3 kbit (0.7 at the end)", "3 kbit"],
-        ["wild", *["not reached (diverged in round 2)"] * 2],
+        ["slow (1 of 2 seeds)", "3 kbit", "3 kbit"],
+        ["never (1 of 2 seeds)", "not reached in 3 kbit (0.7 at the end)", "3 kbit"],
+        ["wild (1 of 2 seeds)", *["not reached (diverged in round 2)"] * 2],
     ]
     assert table.caption == "bits sent up, on the wire, over all workers; median (range) over 1 to 2 seeds"
     assert [cells[1] for cells in compare(runs, [Target.of("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 s … 4 s)", "6 s"]
-    assert compare(runs, [Target.of("loss", 0.4)], "round").cells[1] == ["slow", "3"]
-    assert compare(runs, [Target.of("grad_norm", 5.0, rising=True)]).cells[0] == ["wild", "1 kbit; 1 of 1 diverged later"]
+    assert compare(runs, [Target.of("loss", 0.4)], "round").cells[1][1] == "3"
+    assert compare(runs, [Target.of("grad_norm", 5.0, rising=True)]).cells[0][1] == "1 kbit; 1 of 1 diverged later"
 
 
 def test_a_target_that_some_seeds_reach_says_how_many(tmp_path):
@@ -98,16 +99,16 @@ def test_tables_in_three_formats(runs, tmp_path):
     runs.append(written(tmp_path, "50 % | x_1", [0.1]))
     table = compare(runs, [Target.of("loss", 0.4)])
     assert markdown(table.heads, table.cells, table.caption).splitlines()[2:6] == [
-        "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 | 0 bit |", "| fast | 1.5 kbit (1 kbit … 2 kbit) |",
+        "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 (1 of 2 seeds) | 0 bit |", "| fast | 1.5 kbit (1 kbit … 2 kbit) |",
     ]  # fmt: skip
     lines = latex(table.heads, table.cells, table.caption).splitlines()
     assert lines[2:4] == [r"\begin{tabular}{lr}", r"\toprule"]
-    assert lines[4:7] == [r"method & loss $\le$ 0.4 \\", r"\midrule", r"50 \% $|$ x\_1 & 0 bit \\"]
+    assert lines[4:7] == [r"method & loss $\le$ 0.4 \\", r"\midrule", r"50 \% $|$ x\_1 (1 of 2 seeds) & 0 bit \\"]
     rows = list(csv.reader(comma_separated(*table.numbers).splitlines()))
     assert rows[0][:3] == ["method", "seeds", "wire_bits_up to loss<=0.4"]
-    assert rows[2] == ["fast", "2", "1500", "1000", "2000", "2"]
-    assert rows[-1] == ["wild", "1", "", "", "", "0"]
-    assert [line.index("loss" if i == 0 else "0 bit") for i, line in enumerate(plain(table.heads, table.cells)[:2])] == [12, 12]
+    assert rows[2] == ["fast", "2", "1500", "1000", "2000", "2", "", "payload"]
+    assert rows[-1][:-2] == ["wild", "1", "", "", "", "0"]
+    assert [line.index("loss" if i == 0 else "0 bit") for i, line in enumerate(plain(table.heads, table.cells)[:2])] == [27, 27]
 
 
 @pytest.mark.parametrize("text", ["loss", "loss=", "loss=low", "=3", "loss>3", "wire_bits_up=3", "loss=inf", "loss=nan"])
@@ -166,6 +167,21 @@ def test_a_paper_has_signs_for_heads_and_what_was_not_reached_at_its_foot(tmp_pa
     text = latex(heads, [["gd", first, second]], "bits", notes)
     assert r"$\|\nabla f(x)\|^{2} \le 10^{-30}$ \\" in text
     assert r"\multicolumn{3}{l}{\footnotesize $^{1}$ not reached in" in text
+
+
+def test_notes_name_substitutes_several_cost_models_and_seeds_that_change_nothing(tmp_path):
+    data = {"generator": "gspar", "samples": 20, "dim": 4, "stand_in_for": "rcv1"}
+    packets = {"model": "packet", "c1": "8 B", "c0": "0 B", "pmax": "8 B"}
+    gd = [run_of(tmp_path, {"name": "gd"}, rounds=3, seed=seed, data=data, title="gd") for seed in (0, 1)]
+    sgd = [run_of(tmp_path, {"name": "sgd", "batch": 1}, None, data, rounds=3, seed=s, title="sgd", cost=packets) for s in (0, 1)]
+    assert compare(gd + sgd, [Target.of("loss", 0.1)], "cost_up").notes == [
+        of_data := "data: gspar, substitute for rcv1, 20 × 4",
+        "costs of 2 models are compared: payload (gd); packet, c1 = 8 B, c0 = 0 B, pmax = 8 B (sgd)",
+        "2 equal runs, for the seed changes nothing: gd",
+    ]
+    assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes == [of_data]
+    assert main(["table", *(str(run.file) for run in gd), "--to", "loss=0.5", "-o", str(tmp_path / "t.md")]) == 0
+    assert f"\n\n{of_data}\n" in (tmp_path / "t.md").read_text()
 
 
 def test_several_numbers_of_workers_stand_in_groups(tmp_path):

@@ -211,8 +211,9 @@ def test_a_logarithmic_plot_has_those_above_0(ax):
 
 
 def test_few_points_have_a_marker_each_and_many_have_one_here_and_there(ax):
-    drawn(ax, [line([3, 2, 1]), line([4, 3, 2, 1], label="b")])
-    assert [each.get_markevery() for each in ax.lines] == [None, (0.05, 0.2)]
+    drawn(ax, [line([3, 2, 1]), line([4, 3, 2, 1], label="b"), line(range(31), label="c")])
+    assert [each.get_markevery() for each in ax.lines] == [None, (0.05, 0.2), (0.07, 0.2)]
+    assert [len(dots.get_offsets()) for dots in ax.collections] == [4], "each record of few is a dot"
 
 
 @pytest.mark.parametrize(("least", "most", "bands"), [([1, 1], [2, 2], 1), ([2, 1], [2, 2], 1), ([2, 2], [2, 2], 0)])

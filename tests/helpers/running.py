@@ -56,10 +56,10 @@ def command(
 
 
 def below_data(text: str) -> list[str]:
-    """The lines of a plan below its heads, or of what `show` prints, below those that say the data first."""
+    """The lines of a plan from its heads to its count, or of what `show` prints, below those that say the data first."""
     lines = text.splitlines()
     assert any(line.startswith("data: ") for line in lines), text
-    return [line for line in lines if not line.startswith(("data: ", "index  label"))]
+    return [line for line in lines if not re.match(r"data: |index  label|\d+ of \d+ runs done", line)]
 
 
 def run_of(folder, algorithm, up=None, data=GSPAR, count=5, rounds=200, seed=0, **tables):

@@ -17,14 +17,15 @@ def line(data: Mapping[str, Any], place: object, size: Size | None) -> str:
     return ", ".join(filter(None, [f"data: {_title(data)}", kind, str(place), shape, _differs(data, size)]))
 
 
-def line_of(run: Run) -> str:
-    """The line of a result's data; "" where it does not say by which job it was made."""
-    return line(run.written["data"], run.attrs.get("data_file", ""), _size_of(run)) if "job" in run.attrs else ""
+def line_of(run: Run, with_place: bool = True) -> str:
+    """The line of a result's data; "" where it does not say by which job, or on which data, it was made."""
+    data, place = run.written.get("data") if "job" in run.attrs else None, run.attrs.get("data_file", "")
+    return line(data, place if with_place else "", _size_of(run)) if data else ""
 
 
 def elsewhere(run: Run) -> str:
     """What makes a claim that is judged by a result one about other data; "" for nothing."""
-    data = run.written["data"] if "job" in run.attrs else {}
+    data = run.written.get("data", {}) if "job" in run.attrs else {}
     if "stand_in_for" in data:
         return f"{_title(data)} in place of {data['stand_in_for']}"
     differs = _differs(data, _size_of(run)) if data else ""
