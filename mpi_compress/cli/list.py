@@ -203,8 +203,7 @@ def meanings(cls: Any) -> dict[str, str]:
     """The comment beside each field of a class, by its name; a field that is declared again without one keeps the former."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if "__annotations__" in vars(base):
-            found |= _beside_fields(base)
+        found |= _beside_fields(base)
     return found
 
 
