@@ -51,7 +51,7 @@ def _add_commands(parser: ArgumentParser, commands: Mapping[str, Command], modul
     """Add commands, or the commands of a command: its module has a function for each of them."""
     parsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     for name, command in commands.items():
-        own = parsers.add_parser(name, help=command.help)
+        own = parsers.add_parser(name, help=command.help, description=command.help)
         own.set_defaults(module=module or name, function=f"act_{name}" if module else "act")
         for names, settings in command.arguments:
             own.add_argument(*names, **settings)

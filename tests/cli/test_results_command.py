@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.refusals import refused
+from helpers.running import command
 
 from mpi_compress.cli.main import main
 from mpi_compress.job.loading import load_job
@@ -58,14 +59,14 @@ def test_ls_sorts_labels_by_their_numbers_then_seeds_and_shows_what_set_changed(
     runs = [("k = 10", 0, ""), ("k = 9", 0, '{"stop.rounds": 5}'), ("k = 9", 10, ""), ("k = 9", 9, "")]
     for number, (label, seed, changed) in enumerate(runs):
         attrs = {"label": label, "job": f"seed = {seed}\nstop.rounds = 5", "overridden": changed}
-        recorder = Recorder(tmp_path / "mine" / f"{number}.h5", attrs)
-        recorder.append(Row({"round": 0, "loss": 1.0}, {}, {"seconds": 0.0}))
+        (recorder := Recorder(tmp_path / "mine" / f"{number}.h5", attrs)).append(Row({"round": 0, "loss": 1.0}, {}, {"seconds": 0.0}))
         recorder.finish("complete", "", np.zeros(1), {})
     assert main(["results", "ls", "--out", str(tmp_path)]) == 0
     heads, *rows, _ = (re.split("  +", line) for line in capsys.readouterr().out.splitlines())
     assert heads[2:5] == ["differs in", "--set", "status"]
     assert [row[1:3] for row in rows] == [["k = 9", "seed = 9"], ["k = 9", "seed = 10"], ["k = 9", "seed = 0"], ["k = 10", "seed = 0"]]
     assert [row[3] for row in rows] == ["complete", "complete", "stop.rounds = 5", "complete"]
+    assert "sorted by job, label" in command("results", "ls", "--help").stdout
 
 
 def test_ls_hides_trials_unless_they_are_asked_for_and_fits_a_terminal(job, monkeypatch, capsys):

@@ -280,12 +280,11 @@ def test_one_label_for_two_runs_is_refused_unless_they_differ_in_their_seed_alon
         assert len(parse_job({**tables, "run": [gd, {**gd, "seed": 1}]}, "x", Path(), {"stop.rounds": 2}, index=index).runs) == 2
 
 
-def test_what_was_set_from_outside_is_kept_with_the_run():
-    tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}, "algorithm": {"name": "gd"}}
-    assert [parse_job(tables, "x", Path(), v).runs[0].overridden for v in ({}, {"stop.rounds": 2})] == [{}, {"stop.rounds": 2}]
-    own, up = {"stop.rounds": 1, "seed": 0, "up.compressor.name": "natural"}, {"compressor": "natural"}
-    of_job, same = (parse_job({**tables, "up": up}, "x", Path(), changed).runs[0] for changed in ({}, own))
-    assert (same.overridden, same.run_id) == ({}, of_job.run_id), "what a job has already changes nothing"
+def test_what_was_set_from_outside_is_kept_with_the_run_unless_the_job_has_it():
+    tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}, "algorithm": {"name": "gd"}, "up": {"compressor": "natural"}}
+    own = {"stop.rounds": 1, "seed": 0, "up.compressor.name": "natural"}
+    plain, other, same = (parse_job(tables, "x", Path(), values).runs[0] for values in ({}, {"stop.rounds": 2}, own))
+    assert (plain.overridden, other.overridden, same.overridden, same.run_id) == ({}, {"stop.rounds": 2}, {}, plain.run_id)
 
 
 def test_a_part_of_another_name_at_full_size_replaces_the_small_one_whole(tmp_path):
