@@ -63,6 +63,9 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
     say(*said_of(job.runs), *table)
     if any(row[3] == memory_needs.UNKNOWN for row in rows):
         say(f"{memory_needs.UNKNOWN}: not known before the data are parsed, which `mpi-compress run` does first")
+    for spec in {str(spec.data): spec for spec in job.runs if not spec.missing}.values():
+        if line := memory_needs.from_disk(spec, shapes.of(spec), options.ranks or 1, range(options.ranks or 1)):
+            say(line)
     if first := trial_files(replace(job, runs=left), Path(options.out)):
         stages = any(spec.tune and spec.tune.target for spec in left)
         done = sum(file.exists() for file in first)

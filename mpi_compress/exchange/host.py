@@ -1,7 +1,9 @@
 """A host's cores and memory: how a rank rests while it waits, and how the memory of messages is used again."""
 
+import math
 import os
 import re
+import resource
 import signal
 import sys
 import time
@@ -98,3 +100,45 @@ def unlink_shared_memory() -> None:
 def own_cores() -> set[int]:
     """The numbers of the cores that this process may use."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
+def addressable() -> float:
+    """Bytes of address space that `ulimit -v` leaves to this process; infinite where unknown."""
+    with suppress(OSError, ValueError, IndexError):
+        if (most := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
+            return most - float(resource.getpagesize() * int(Path("/proc/self/statm").read_text().split()[0]))
+    return math.inf
+
+
+def available() -> float:
+    """Bytes that this host, the groups of processes that this one is in, and `ulimit -v` can still give; infinite where unknown."""
+    free = addressable()
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = min(free, 1024.0 * int(line.split()[1]))
+        groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    except (OSError, ValueError, IndexError):
+        return free
+    for _, controllers, place in groups:
+        if controllers == "":
+            free = min(free, _left(Path("/sys/fs/cgroup"), place, "memory.max", "memory.current", ""))
+        elif "memory" in controllers.split(","):
+            root = Path("/sys/fs/cgroup/memory")
+            free = min(free, _left(root, place, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"))
+    return free
+
+
+def _left(root: Path, place: str, limit: str, usage: str, prefix: str) -> float:
+    """Bytes that the limits of a group, and of the groups above it, leave; files that the kernel caches can be given back."""
+    free, folder, cache = math.inf, root / place.lstrip("/"), (f"{prefix}inactive_file", f"{prefix}active_file")
+    while root in (folder, *folder.parents):
+        try:
+            most = (folder / limit).read_text().strip()
+            if most.isdigit():
+                kept = [int(x.split()[1]) for x in (folder / "memory.stat").read_text().splitlines() if x.split()[0] in cache]
+                free = min(free, float(int(most) - int((folder / usage).read_text()) + sum(kept)))
+        except (OSError, ValueError, IndexError):
+            pass
+        folder = folder.parent
+    return free

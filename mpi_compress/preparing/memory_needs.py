@@ -1,25 +1,23 @@
 """How much memory a run will need on each rank, before it is run: an estimate on the safe side, and what is free on this host."""
 
-import math
-import resource
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange.base import block
-from mpi_compress.exchange.host import own_cores
+from mpi_compress.exchange.host import addressable, available, own_cores
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Dense, Lattice
 from mpi_compress.preparing.needs import algorithm_on
 from mpi_compress.preparing.shapes import Shape, Shapes, rank_0
 from mpi_compress.preparing.wanted import Wanted
+from mpi_compress.problem.constants import FEW, WIDE
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.models import Model, Outline, dim_of
 from mpi_compress.problem.objective import Objective
@@ -36,6 +34,7 @@ _SENT = 16.0  # bytes of a coordinate of a sparse message, encoded or decoded
 _HELD = 16.0  # bytes, at most, of a gradient that is kept by the entries of a worker's rows, of each entry
 _LATTICE = 0.75  # of a vector: small integers, as bytes and decoded
 UNKNOWN = "? GiB"
+_SAMPLED = 0.4  # of mapped rows: what a solver's first steps, on a sample, take
 _DIM = 1000  # d of the substitute; a state's other fields are small beside a vector
 
 
@@ -73,20 +72,21 @@ def _size(state: Any, more: float = 0.0) -> float:
     return float(round(max(0.0, size(state) / 8 - more) / _DIM))
 
 
-def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[float]:
-    """Bytes on each rank, Python itself left out; `solve`: rank 0 first computes λmax and x* on the whole set."""
+def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True, resident: bool = False) -> list[float]:
+    """Bytes on each rank but Python's; `solve`: rank 0 first finds λmax and x* on all rows; `resident`: mapped rows left out."""
     n, dim = spec.workers.count, _dim_of_x(spec, shape)
     vector, states = 8.0 * dim, vectors_of(spec)
     few = _few(spec, shape, dim)
     gradient = vector if few is None else few
     message = _message(spec, dim, few if not states.worker else None)
     of_worker, of_master = spec.algorithm.more_memory(dim, n)
-    found = []
+    found, mapped = [], shape.mapped(spec) if resident else 0.0
     alone = not rank_0(spec, shape.nonzeros, shape.samples, dim, ranks).hosts
     hosts = ranks - alone
     hosted = [range(0)] * alone + [block(n, hosts, r) for r in range(hosts)]
     for rank, workers in enumerate(hosted):
-        rows = shape.bytes(spec.data.dtype, shape.share(workers, n))
+        share = shape.share(workers, n)
+        rows = shape.bytes(spec.data.dtype, share) - share * mapped
         masters = rank == 0 or spec.workers.exchange == "allgather"
         playing = rows + vector * (_VECTORS + states.node + states.master * masters + states.worker * len(workers))
         playing += 8.0 * (of_worker * len(workers) + of_master * masters) + len(workers) * (gradient + message)
@@ -98,7 +98,9 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
         solves = wanted.optimum or wanted.f_star or (wanted.asked and spec.objective.f_star != "skip")
         size = dim if solves else min(dim, shape.samples)  # of the solver's vectors; λmax takes the shorter side of the data
         small = 3 * vector * dim if dim <= DENSE_HESSIAN_UP_TO else 0.0
-        solving = shape.bytes(spec.data.dtype) + 8.0 * (size * _VECTORS_OF_A_SOLVER + 6 * shape.samples) + small
+        copied = 1.0 if shape.dim >= max(WIDE, FEW * shape.samples) else _SAMPLED if solves else 0.0  # of the mapped rows
+        solving = shape.bytes(spec.data.dtype) - (1.0 - copied) * mapped + small
+        solving += 8.0 * (size * _VECTORS_OF_A_SOLVER + 6 * shape.samples)
         found[0] = max(found[0], solving)
     return [each + 4 * libsvm.BLOCK_BYTES for each in found]
 
@@ -154,10 +156,11 @@ def text(spec: RunSpec, ranks: int | None = None, shapes: Shapes | None = None) 
     return f"{gib(PROCESS + alone)} in one process{kept}{spread}{told}"
 
 
-def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool) -> None:
-    """UserError if the ranks `here`, of this host, need more than is free on it; called before anything large is made or read."""
-    each = needs(spec, shape, ranks, solve)
+def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool, seen: bool = True) -> None:
+    """UserError if the ranks `here`, of this host, need more than is free. Nothing large is made yet; `seen`: all see the cache."""
+    each = needs(spec, shape, ranks, solve, resident=seen)
     wanted, free = sum(each[r] for r in here), available()
+    _refuse_address_space(max(each[r] for r in here), shape.mapped(spec))
     if wanted > free:
         raise UserError(
             f"needs about {gib(wanted)} of memory for the {len(here)} of {ranks} rank{'s' if ranks > 1 else ''} on this host, and "
@@ -170,7 +173,9 @@ def refuse_what_fits_nowhere(job: Job, ranks: int | None, shapes: Shapes | None 
     free, shapes = available(), shapes or Shapes()
     for spec in job.runs:
         shape, n_ranks = shapes.of(spec), ranks or spec.workers.count + 1
-        most = max(needs(spec, shape, n_ranks)) if shape else 0.0
+        most = max(needs(spec, shape, n_ranks, resident=True)) if shape else 0.0
+        with placed(spec.where):
+            _refuse_address_space(most, shape.mapped(spec) if shape else 0.0)
         if most > free:
             raise UserError(
                 f"{spec.where}one of {n_ranks} ranks alone needs about {gib(most)} of memory, and {gib(free)} is free here; "
@@ -178,40 +183,22 @@ def refuse_what_fits_nowhere(job: Job, ranks: int | None, shapes: Shapes | None 
             )
 
 
-def available() -> float:
-    """Bytes that this host, the groups of processes that this one is in, and `ulimit -v` can still give; infinite where unknown."""
-    free = math.inf
-    try:
-        if (most := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
-            free = most - float(resource.getpagesize() * int(Path("/proc/self/statm").read_text().split()[0]))
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                free = min(free, 1024.0 * int(line.split()[1]))
-        groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    except (OSError, ValueError, IndexError):
-        return free
-    for _, controllers, place in groups:
-        if controllers == "":
-            free = min(free, _left(Path("/sys/fs/cgroup"), place, "memory.max", "memory.current", "inactive_file"))
-        elif "memory" in controllers.split(","):
-            root = Path("/sys/fs/cgroup/memory")
-            free = min(free, _left(root, place, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))
-    return free
+def _refuse_address_space(arrays: float, mapped: float) -> None:
+    """UserError if a rank's arrays and the rows, which it maps whole, do not fit into what `ulimit -v` leaves."""
+    if mapped and arrays + mapped > (free := addressable()):
+        raise UserError(
+            f"needs about {gib(arrays + mapped)} of address space, {gib(mapped)} of it for rows mapped from the cache, and `ulimit "
+            f"-v` leaves {gib(free)}; raise that limit, or --force to try all the same"
+        )
 
 
-def _left(root: Path, place: str, limit: str, usage: str, cache: str) -> float:
-    """Bytes that the limits of a group, and of the groups above it, leave; files that the kernel caches can be given back."""
-    free, folder = math.inf, root / place.lstrip("/")
-    while root in (folder, *folder.parents):
-        try:
-            most = (folder / limit).read_text().strip()
-            if most.isdigit():
-                kept = [int(x.split()[1]) for x in (folder / "memory.stat").read_text().splitlines() if x.split()[0] == cache]
-                free = min(free, float(int(most) - int((folder / usage).read_text()) + sum(kept)))
-        except (OSError, ValueError, IndexError):
-            pass
-        folder = folder.parent
-    return free
+def from_disk(spec: RunSpec, shape: Shape | None, ranks: int, here: Sequence[int]) -> str:
+    """A line where the rows of the ranks `here`, of one host, are mapped and larger than the memory left for them; or ""."""
+    if shape is None or not (rows := shape.mapped(spec) * len(here) / ranks):
+        return ""
+    free = available() - sum(map(needs(spec, shape, ranks, False, True).__getitem__, here))
+    told = f"rows of {gib(rows)} are read from the disk in each pass: more than the {gib(max(free, 0.0))} of memory that is free"
+    return told if rows > free else ""
 
 
 def gib(size: float) -> str:

@@ -25,7 +25,7 @@ from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.preparing.memory_needs import refuse_what_cannot_fit
+from mpi_compress.preparing.memory_needs import from_disk, refuse_what_cannot_fit
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, problem_of, start_of
 from mpi_compress.preparing.shapes import Shape, shape_of
@@ -70,8 +70,8 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
 def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     """A run's problem, once it is clear that there is memory for its data."""
 
-    def refuse(shape: Shape, solve: bool) -> None:
-        ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve))
+    def refuse(shape: Shape, solve: bool, seen: bool = True) -> None:
+        ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve, seen))
 
     shape = None if force or spec.data.generator is None else ranks.on_root(partial(shape_of, spec))
     if shape is not None:
@@ -80,7 +80,10 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
         shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
-        refuse(shape, solve=not data.is_large or not eigenvalues_file(data).exists())
+        solves, seen = not data.is_large or not eigenvalues_file(data).exists(), len(ranks.that_see(data.file)) == ranks.size
+        refuse(shape, solves, seen)
+        if not quiet:
+            at_root(ranks, lambda: _say(from_disk(spec, shape, ranks.size, ranks.ranks_here), str(data.file)))
     if not ranks.is_root:
         get_ready()  # while rank 0 solves the problem
     return ranks.on_root(partial(problem_of, spec, data, quiet))
@@ -110,6 +113,13 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
 _warned: set[str] = set()
 
 
+def _say(line: str, of: str = "") -> None:
+    """Say what is not empty, once, or once `of` something."""
+    if line and (of or line) not in _warned:
+        _warned.add(of or line)
+        print_line(line)
+
+
 def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
     """Say once of each of a user's compressors that it is charged for d floats, though its theorem says that it compresses."""
     for table in (spec.up, spec.down):
@@ -130,9 +140,8 @@ def _say_hidden(spec: RunSpec) -> None:
     for part in spec.own:
         kind = next((registry.kind for registry in registries if registry.hides(part)), "")
         line = f"{part.name}: is the {kind} of {type(part).__module__}, which the job names, and not this package's"
-        if kind and line not in _warned:
-            _warned.add(line)
-            print_line(line)
+        if kind:
+            _say(line)
 
 
 def condition_not_met(spec: RunSpec, problem: Problem) -> str:
@@ -147,10 +156,8 @@ def condition_not_met(spec: RunSpec, problem: Problem) -> str:
 
 def _say_condition(spec: RunSpec, problem: Problem) -> None:
     """Say once of each label that its step has no theorem here."""
-    said = condition_not_met(spec, problem)
-    if said and (line := f"'{spec.label}': {said}") not in _warned:
-        _warned.add(line)
-        print_line(line)
+    if said := condition_not_met(spec, problem):
+        _say(f"'{spec.label}': {said}")
 
 
 def _text(path: Path) -> str:

@@ -9,7 +9,7 @@ from mpi_compress.messages.kinds import Dense, Lattice
 from mpi_compress.problem.datasets import said
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN, names_of
-from mpi_compress.problem.datasets.store import cached_file, counted_in, described, is_sound
+from mpi_compress.problem.datasets.store import MAPPED_FROM, cached_file, counted_in, described, is_sound
 from mpi_compress.problem.models import Model
 
 
@@ -31,11 +31,16 @@ class Shape:
         return (self.dealt[workers.stop] - self.dealt[workers.start]) / self.samples
 
     def bytes(self, dtype: str, share: float = 1.0) -> float:
-        """Bytes of a share of the rows in memory, sparse or dense, whichever is less, with labels and starts of sparse rows."""
+        """Bytes of a share of the rows, sparse or dense, whichever is less, with labels and starts of sparse rows."""
         item = 4 if dtype == "float32" else 8
         if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
             return share * self.samples * (self.dim * item + 8)
         return share * (self.nonzeros * (4 + item) + self.samples * 24)
+
+    def mapped(self, spec: RunSpec) -> float:
+        """Bytes of all rows that are mapped from the cached file, and dropped where memory is short; a model may copy its rows."""
+        entries = self.bytes(spec.data.dtype) - 24.0 * self.samples
+        return 0.0 if isinstance(spec.loss, Model) or entries < 3 * MAPPED_FROM else entries  # indices are a third of them, or more
 
 
 def shape_of(spec: RunSpec) -> Shape | None:

@@ -29,7 +29,7 @@ _TURNS = 20  # of its direction at each of them
 _SHORT = 1e-4  # the length of a difference, over 1 + ‖x‖
 _SQUARED_UP_TO = 1e150  # the square of a longer gradient, or a sum of such squares, overflows
 _ROUNDING = 1e-6  # relative, of float32 values too
-_WIDE, _FEW = 2**16, 8  # columns, and how many times as many as rows: from there on AAᵀ is looked at
+WIDE, FEW = 2**16, 8  # columns, and how many times as many as rows: from there on AAᵀ is looked at
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def largest_eigenvalue(rows: Rows) -> float:
     """λmax(AᵀA) by Lanczos's method to machine precision, without forming AᵀA unless it is 2 × 2; 0 or ∞ if it is 0 or overflows.
     It is computed as λmax(AAᵀ), on the columns that the rows hold, where A has at least 65,536 columns and 8 times as many as
     rows."""
-    wide = rows.dim >= max(_WIDE, _FEW * len(rows))
+    wide = rows.dim >= max(WIDE, FEW * len(rows))
     rows = rows.on_own_columns()[1] if wide else rows
     size = len(rows) if wide else rows.dim
     ones = np.ones(len(rows))

@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,11 +64,11 @@ class Rows:
         if len(self.matrix) == 1 or len(self) >= self.matrix[2].size:
             return self.matrix
         indptr, indices, values = self.matrix
-        starts = indptr.astype(np.int64)
-        lengths = starts[1:] - starts[:-1]
-        firsts = values[np.minimum(starts[:-1], values.size - 1)]
-        for n in (min(16, len(self)), len(self)):  # in most sets the first rows already differ
-            if not np.array_equal(np.repeat(firsts[:n], lengths[:n]), values[: starts[n]]):
+        firsts = np.empty(len(self), values.dtype)
+        for a, b in itertools.pairwise([0, *range(16, len(self), 2**16), len(self)]):  # in most sets the first rows already differ
+            starts = indptr[a : b + 1].astype(np.int64)
+            firsts[a:b] = values[np.minimum(starts[:-1], values.size - 1)]
+            if not np.array_equal(np.repeat(firsts[a:b], np.diff(starts)), values[starts[0] : starts[-1]]):
                 return self.matrix
         return indptr, indices, firsts
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 from helpers.refusals import naming
@@ -77,6 +78,14 @@ def test_where_vectors_are_long_plan_is_right_within_a_third(method, compressor,
     assert told(job) / 1.3 <= measured(job, tmp_path) <= 1.1 * told(job)
 
 
+def test_large_rows_are_read_where_they_are_cached(job, tmp_path):
+    job.write_text(JOB.format(samples=115_000).replace("mu = 1e-3", 'f_star = "skip"'))
+    spec, run = load_job(job).runs[0], ["run", str(job), "--out", str(tmp_path), "--quiet", "--fresh"]
+    assert (main(run), tracemalloc.start(), main(run)) == (0, None, 0), "the first run converts"
+    most, _ = tracemalloc.get_traced_memory()[1], tracemalloc.stop()
+    assert most < shape_of(spec).mapped(spec) / 2
+
+
 def test_ranks_share_the_rows_and_the_first_one_solves(job):
     spec = load_job(job).runs[0]
     shape = Shape(10**7, 1000, 10**9)
@@ -98,6 +107,17 @@ def test_what_cannot_fit_is_refused_unless_forced(job, tmp_path, capfd, monkeypa
     assert main(["plan", str(job)]) == 2, "the rank that solves needs most"
     assert main(["plan", str(job), "--force"]) == 0
     assert main(["run", str(job), "--out", str(tmp_path / "out"), "--force", "--quiet"]) == 0
+
+
+def test_rows_larger_than_the_memory_are_read_in_each_pass_unless_they_cannot_be_mapped(job, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("mpi_compress.preparing.shapes.MAPPED_FROM", 0)
+    spec = load_job(job).runs[0]
+    monkeypatch.setattr(footprint, "available", lambda: footprint.needs(spec, shape_of(spec), 1, resident=True)[0] + 1e6)
+    assert main(["run", str(job), "--out", str(tmp_path)]) == main(["plan", str(job)]) == 0
+    assert "".join(capfd.readouterr()).count("0.016 GiB are read from the disk in each pass: more than the 0.0") == 2
+    monkeypatch.setattr(footprint, "addressable", lambda: 8e7)
+    assert [main([command, str(job), "--out", str(tmp_path / "out")]) for command in ("plan", "run")] == [2, 2]
+    assert capfd.readouterr().err.count("0.016 GiB of it for rows mapped from the cache, and `ulimit -v` leaves 0.075 GiB") == 2
 
 
 @pytest.mark.slow

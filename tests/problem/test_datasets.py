@@ -20,7 +20,7 @@ from sklearn.datasets import load_svmlight_file
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.loading import parse_job
-from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets import convert, libsvm, store
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.datasets.store import cached_file, open_data, open_test
 from mpi_compress.problem.datasets.table import DataTable
@@ -58,11 +58,13 @@ def text(tmp_path):
 
 
 @pytest.mark.parametrize("block", [7, 77, 2**24])
-def test_blocks_of_any_size_give_the_same_file(text, monkeypatch, block):
-    want = opened(text).file.read_bytes()
-    opened(text).file.unlink()
+def test_blocks_of_any_size_and_parts_of_the_file_written_one_by_one_give_the_same_file(text, monkeypatch, block):
+    want = opened(text, "shuffled", 78).file.read_bytes()
+    opened(text, "shuffled", 78).file.unlink()
     monkeypatch.setattr(libsvm, "BLOCK_BYTES", block)
-    assert opened(text).file.read_bytes() == want
+    monkeypatch.setattr(convert, "available", lambda: len(want) / 7)
+    monkeypatch.setattr(convert, "_LEAST", 0)
+    assert opened(text, "shuffled", 78).file.read_bytes() == want
 
 
 def test_ranks_that_share_the_parsing_give_the_file_of_one_process(text, tmp_path):
@@ -154,9 +156,21 @@ def test_a_damaged_cache_is_built_again(text, damage):
 
 def test_too_little_address_space_is_named_and_no_other_cache_asked_for(text, monkeypatch):
     """As under `ulimit -v`, where mmap fails with ENOMEM."""
-    monkeypatch.setattr(np, "memmap", Mock(side_effect=OSError(errno.ENOMEM, "Cannot allocate memory")))
+    monkeypatch.setattr("mmap.mmap", Mock(side_effect=OSError(errno.ENOMEM, "Cannot allocate memory")))
     with pytest.raises(MemoryError, match=r"^1.6e-06 GB of .* cannot be mapped; `ulimit -v` "):
         opened(text, "shuffled", 77)
+
+
+@pytest.mark.parametrize("d", [29, 90])
+def test_mapped_rows_are_those_that_are_read_and_what_is_written_to_them_stays_here(d, text, monkeypatch):
+    data = opened(text, dim=d)
+    kept, want = data.file.read_bytes(), arrays(data)
+    monkeypatch.setattr(store, "MAPPED_FROM", 0)
+    rows, shards = data.read(0, 200), data.shards_together(range(3), 3)
+    assert all(np.shares_memory(rows.matrix[-1], shard.matrix[-1]) for shard in shards), "mapped once"
+    assert [a.tobytes() for a in arrays(data)] == [a.tobytes() for a in want]
+    rows.matrix[-1][:] = 0.0
+    assert data.file.read_bytes() == kept
 
 
 def test_a_changed_file_is_parsed_again(text):

@@ -7,6 +7,8 @@ is smaller. It depends only on the rows and their order.
 import errno
 import json
 import math
+import mmap
+import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, system_text
+from mpi_compress.exchange.host import available
 from mpi_compress.kernels import text as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import make_folder
@@ -105,6 +108,8 @@ class Spool:
 
 Place = tuple[int, tuple[int, ...], str]  # offset in the file, shape, type
 DENSE_FROM = 1 / 3  # share of nonzeros from which on a dense layout is smaller and faster
+_LEAST = 2**26  # bytes of memory that are taken to be free
+_NO_RESERVE = 0x4000 if platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64") else 0  # MAP_NORESERVE
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,12 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     else:
         arrays |= {"indptr": indptr, "indices": ((nonzeros,), "u4"), "values": ((nonzeros,), recipe.dtype)}
     places = _laid_out(file, arrays | {"column_norms": norms, "cuts": cuts})
-    _place_rows(spool, recipe, norms, np.argsort(order), indptr[:-1].astype(np.int64), file, places)
+    position, parts = np.argsort(order), 1
+    if np.any(np.diff(order) < 0):  # each page is written many times: a part of the file at a time, of half the free memory
+        parts += int(2 * file.stat().st_size / max(available(), _LEAST))
+    for part in range(parts):
+        here = np.where(position * parts // n == part, position, -1)
+        _place_rows(spool, recipe, norms, here, indptr[:-1].astype(np.int64), file, places)
     with h5py.File(file, "r+") as h5:
         h5.attrs.update(
             n_samples=n, dim=dim, nonzeros=nonzeros, entries=entries, normalize=recipe.normalize, plus=np.array(classes.plus),
@@ -227,17 +237,23 @@ def _laid_out(file: Path, arrays: Mapping[str, Any]) -> dict[str, Place]:
                 places[name] = (dataset.get_offset() if np.prod(shape) else -1, shape, dtype)
     for name, place in places.items():
         if isinstance(arrays[name], np.ndarray):
-            _mapped(file, place)[:] = arrays[name]
+            mapped(file, place)[:] = arrays[name]
     return places
 
 
-def _mapped(file: Path, place: Place) -> NDArray[Any]:
-    """An array in the file's own memory pages, which are given back with it; MemoryError if there is no room for them."""
+def mapped(file: Path, place: Place, own: bool = False) -> NDArray[Any]:
+    """An array in the file's own memory pages, which are given back with it; MemoryError if there is no room for them.
+    `own`: what is written to it stays in this process, and it may be larger than the memory, since unwritten pages are dropped."""
     offset, shape, dtype = place
+    if offset < 0:
+        return np.empty(shape, dtype=dtype)
+    size, before = math.prod(shape) * np.dtype(dtype).itemsize, offset % mmap.ALLOCATIONGRANULARITY
+    how = mmap.MAP_PRIVATE | _NO_RESERVE if own else mmap.MAP_SHARED
     try:
-        return np.memmap(file, dtype=dtype, mode="r+", offset=offset, shape=shape) if offset >= 0 else np.empty(shape, dtype=dtype)
+        with file.open("rb" if own else "r+b") as opened:
+            return np.ndarray(shape, dtype, mmap.mmap(opened.fileno(), before + size, how, offset=offset - before), before)
     except OSError as error:
-        what = f"{math.prod(shape) * np.dtype(dtype).itemsize / 1e9:.3g} GB of {file} cannot be mapped"
+        what = f"{size / 1e9:.3g} GB of {file} cannot be mapped"
         raise (MemoryError(f"{what}; `ulimit -v` says what is allowed") if error.errno == errno.ENOMEM else error) from None
 
 
@@ -245,7 +261,7 @@ def _place_rows(
     spool: Spool, recipe: Recipe, norms: Vector | None, position: NDArray[np.int64], starts: NDArray[np.int64], file: Path,
     places: dict[str, Place],
 ) -> None:  # fmt: skip
-    """Write every block's rows where `position` (N,) says; `starts` (N,) are where sparse rows begin."""
+    """Write every block's rows where `position` (N,) says, unless that is −1; `starts` (N,) are where sparse rows begin."""
     seen = 0
     for rows in spool.blocks():
         here = np.full(rows.labels.size, -1, dtype=np.int64)  # −1: not taken
@@ -257,8 +273,8 @@ def _place_rows(
         if not np.isfinite(values).all():
             largest = f"{np.abs(rows.values).max():g}"
             raise UserError(f"data: {recipe.title} has a value of magnitude {largest}, too large for {recipe.dtype}")
-        out = _mapped(file, places["values"])  # a block's pages are given back with the arrays mapped for it
+        out = mapped(file, places["values"])  # a block's pages are given back with the arrays mapped for it
         if "indices" in places:
-            kernels.place_sparse(rows.indptr, rows.indices, values, here, starts, _mapped(file, places["indices"]), out)
+            kernels.place_sparse(rows.indptr, rows.indices, values, here, starts, mapped(file, places["indices"]), out)
         else:
             kernels.place_dense(rows.indptr, rows.indices, values, here, out)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+from weakref import WeakValueDictionary
 
 import h5py
 import numpy as np
@@ -22,7 +23,7 @@ from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest, is_kept, keep, keep_text, kept_text, safe
-from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble
+from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, mapped
 from mpi_compress.problem.datasets.formats import Reading, format_of
 from mpi_compress.problem.datasets.labels import Classes, Labels
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, test_digest
@@ -32,8 +33,10 @@ from mpi_compress.problem.rows import Rows
 _FORMAT = 2
 SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate
 _SOON_COUNTED = 16_000_000  # bytes of a compressed file, and four times as many of a plain one
+MAPPED_FROM = 2**25  # bytes of an array: so large a one is not copied to memory
 _MOST_LABELS = 1000  # whose numbers are kept with a result
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
+_mapped: WeakValueDictionary[tuple[Path, int, str], NDArray] = WeakValueDictionary()
 _sound: set[tuple[Path, int, int]] = set()  # files whose seal this process has seen to hold
 
 
@@ -58,8 +61,7 @@ class DataSet:
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
-        with _opened(self.file) as h5:
-            return self._read(h5, start, stop)
+        return next(self._slices([(start, stop)]))
 
     def cuts(self, n: int) -> tuple[int, ...]:
         """Where the shards of n workers begin, and N: those of the split's n, or the one shard of all rows."""
@@ -71,9 +73,7 @@ class DataSet:
     def shards(self, workers: Iterable[int], n: int) -> Iterator[Rows]:
         """The rows of some of n workers, one after another."""
         cuts = self.cuts(n)
-        with _opened(self.file) as h5:
-            for i in workers:
-                yield self._read(h5, cuts[i], cuts[i + 1])
+        return self._slices((cuts[i], cuts[i + 1]) for i in workers)
 
     def shards_together(self, workers: range, n: int) -> list[Rows]:
         """The rows of neighbouring workers, in one piece of memory."""
@@ -81,13 +81,17 @@ class DataSet:
         whole = self.read(cuts[0], cuts[-1])
         return [whole.cut(a - cuts[0], b - cuts[0]) for a, b in itertools.pairwise(cuts)]
 
-    def _read(self, h5: h5py.File, start: int, stop: int) -> Rows:
-        labels = h5["labels"][start:stop]
-        if "indptr" not in h5:
-            return Rows((h5["values"][start:stop],), labels, self.dim)
-        indptr = h5["indptr"][start : stop + 1]
-        span = slice(int(indptr[0]), int(indptr[-1]))
-        return Rows((indptr - indptr[0], h5["indices"][span], h5["values"][span]), labels, self.dim)
+    def _slices(self, cuts: Iterable[tuple[int, int]]) -> Iterator[Rows]:
+        with _opened(self.file) as h5:
+            arrays = _arrays(h5)
+            for start, stop in cuts:
+                labels = arrays["labels"][start:stop]
+                if "indptr" not in arrays:
+                    yield Rows((arrays["values"][start:stop],), labels, self.dim)
+                    continue
+                indptr = arrays["indptr"][start : stop + 1]
+                span = slice(int(indptr[0]), int(indptr[-1]))
+                yield Rows((indptr - indptr[0], arrays["indices"][span], arrays["values"][span]), labels, self.dim)
 
     def beside(self, name: str) -> Path:
         """A file that belongs to this set: an optimum, a smoothness."""
@@ -103,6 +107,19 @@ class DataSet:
 
 def _opened(file: Path) -> h5py.File:
     return h5py.File(file, "r", locking=False)
+
+
+def _arrays(h5: h5py.File) -> dict[str, Any]:
+    """The arrays of a data file, of which slices are read; large ones are in the file's pages, which are dropped where memory is
+    short and read again from the disk. They are mapped once, as long as a slice is held."""
+    found, file = dict[str, Any](h5), Path(h5.filename)
+    for name, array in h5.items():
+        if array.nbytes >= MAPPED_FROM and (at := array.id.get_offset()) is not None:
+            key = (file, file.stat().st_mtime_ns, name)
+            found[name] = _mapped.get(key)
+            if found[name] is None:
+                found[name] = _mapped[key] = mapped(file, (at, array.shape, array.dtype.str), own=True)
+    return found
 
 
 def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, ranks: Ranks | None = None) -> DataSet:
