@@ -168,7 +168,7 @@ def test_wide_rows_have_the_eigenvalue_of_all_columns(n, dim, monkeypatch):
     rows = Rows((a.indptr.astype(np.uint64), a.indices.astype(np.uint32), a.data), np.ones(n), dim)
     assert largest_eigenvalue(rows) == pytest.approx(np.linalg.eigvalsh((a @ a.T).toarray())[-1], rel=1e-13)
     there = largest_eigenvalue(rows)
-    monkeypatch.setattr("mpi_compress.problem.constants._WIDE", 2**40)
+    monkeypatch.setattr("mpi_compress.problem.constants.WIDE", 2**40)
     assert largest_eigenvalue(rows) == pytest.approx(there, rel=1e-12)
 
 
