@@ -15,7 +15,7 @@ from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import placed
 from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.streams import Streams
-from mpi_compress.engine import rounds
+from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.engine.theory import Meter, Theory
@@ -155,7 +155,7 @@ def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Ending, Vector]]:
     """The loop that runs an algorithm: in rounds, or with workers that share memory."""
-    return rounds.run_on_shared_memory if algorithm.shares_memory else rounds.run
+    return asynchronous.run if algorithm.shares_memory else rounds.run
 
 
 def first_states(p: Prepared, sample: Rows) -> States:
@@ -163,7 +163,7 @@ def first_states(p: Prepared, sample: Rows) -> States:
     algorithm that cannot start on two samples are `UNKNOWN`: its source, which is part of the run id, is enough."""
     algorithm = p.spec.algorithm.bind(p.algorithm.setting)
     if algorithm.shares_memory:
-        shared = rounds.Shared.begun_at(_start(p), p.spec.workers.count)
+        shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)
         return States(0, shared, None, {0: 0}, {0: None})
     up, down = {0: first_state(algorithm.up)}, first_state(algorithm.down)
     try:

@@ -6,7 +6,7 @@
       │  preparing.runs.prepare  every run, before the first is run: its data, its constants, its memory, what it needs
     Prepared                     a problem, an algorithm bound to its setting, x0
       │  executing.execute       one by one: the objectives of the workers hosted here, the result file, the checkpoint
-      │  rounds.run              or rounds.run_on_shared_memory; between two rounds the observer logs and judges, the keeper saves
+      │  rounds.run              or asynchronous.run; between two rounds the observer logs and judges, the keeper saves
     <out>/<job>/<label>-<run id>.h5
       │  results.reader.read
     Runs                         what `mc.run` returns, in the job's order

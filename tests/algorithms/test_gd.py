@@ -12,7 +12,8 @@ from helpers.running import BIN, PATIENT, run_of, wait_for
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
-from mpi_compress.algorithms.estimators.gd import GD, SentVariance
+from mpi_compress.algorithms.estimators.gd import GD
+from mpi_compress.algorithms.estimators.sgd import SentVariance
 from mpi_compress.cli.show import summary
 from mpi_compress.job.loading import parse_job
 

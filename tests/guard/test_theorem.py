@@ -9,7 +9,7 @@ from helpers.running import command
 from mpi_compress.algorithms import error_memory, parts
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators import diana, ef21, marina
-from mpi_compress.algorithms.papers import fednl, iade, scaffnew
+from mpi_compress.algorithms.papers import fednl, iade, locodl, scaffnew
 from mpi_compress.algorithms.theorem import TIGHT, stated, tight_factor
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.engine.verifying import findings_by_name, findings_in_job
@@ -102,7 +102,7 @@ MUTANTS = {
     "page, coin not shared": ("page", with_original(marina.PAGE, "worker_sends", own_coin)),
     "page, rows not shared": ("page", with_original(marina.PAGE, "worker_sends", own_rows)),
     "scaffnew, p forgotten": ("scaffnew", with_original(scaffnew.Scaffnew, "worker_hears", without_p)),
-    "locodl, sign of u": ("locodl", with_original(scaffnew.LoCoDL, "worker_hears", other_sign)),
+    "locodl, sign of u": ("locodl", with_original(locodl.LoCoDL, "worker_hears", other_sign)),
     "fednl, H not updated": ("fednl", with_original(fednl.FedNL, "worker_sends", kept)),
     "iade, coarse": ("iade", with_original(iade.IADE, "sigma", lambda f, s, k: 4 * f(s, k))),
 }

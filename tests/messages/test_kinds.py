@@ -7,7 +7,7 @@ from helpers.refusals import naming
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_compress.algorithms.estimators.gd import SentVariance
+from mpi_compress.algorithms.estimators.sgd import SentVariance
 from mpi_compress.messages import kinds
 from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, Projections, SignSparse, Sparse, Ternary
 

@@ -1,15 +1,12 @@
-"""Local steps with corrections, until a coin that all toss alike says that messages are exchanged."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, OPTIMUM, UNBIASED_UP, WHOLE_GRADIENTS, Need, exact_up
+from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, Need, exact_up
 from mpi_compress.algorithms.theorem import WITHIN, constants
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
@@ -168,110 +165,3 @@ def check_coin(p: Any) -> None:
     """ValueError unless p is a probability above 0."""
     if not 0 < float(p) <= 1:
         raise ValueError(f"p = {float(p):g} must be above 0 and at most 1; the default needs mu > 0")
-
-
-@dataclass
-class LoCoDLNode:
-    y: Vector  # (d,) iterate
-    v: Vector  # (d,) which learns ∇φ(x*)
-
-
-@dataclass
-class LoCoDLWorker:
-    x: Vector  # (d,) x_i; x̂_i between the message up and the one down
-    u: Vector  # (d,) u_i, which learns ∇f_i(x*)
-    ŷ: Vector  # (d,) ŷ of this round, which every worker computes
-
-
-@algorithms.register("locodl")
-class LoCoDL(Algorithm):
-    """Local steps and compressed differences: Condat, Maranjyan, Richtárik (LoCoDL, ICLR 2025), Algorithm 1. u_i and v start at 0.
-
-    f is split into the mean of f_i − φ and φ = (µ/4)‖·‖², both µ/2-convex. As in scaffnew, local steps go on until a common coin
-    says, with probability p, that messages are exchanged:
-
-    every node       ŷ ← y − γ (∇φ(y) − v)
-    worker sends     x̂_i ← x_i − γ (∇(f_i − φ)(x_i) − u_i);  d_i = Q(x̂_i − ŷ)
-    master answers   D ← (1/2n) Σ d_i
-    everyone         y ← ŷ + ρD;  v ← v + σD;  worker i  x_i ← (1−ρ) x̂_i + ρ (ŷ + D);  u_i ← u_i + σ (D − d_i)
-
-    Q is unbiased with ω, ρ = χ = 1/(1 + ω/n), σ = pχ/(γ(1+2ω)). With µ' = µ/2, L' = L_max − µ/2 and γ ≤ 2/(L'+µ'), by their theorem
-    Ψ = (Σ‖x_i−x*‖² + n‖y−x*‖²)/γ + γ(1+2ω)/(p²χ) (Σ‖u_i−u_i*‖² + n‖v−v*‖²) falls by max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} a
-    local step in the mean. The default p is min{1, √((1+ω/n)(1+ω) µ'/L')}. The rate was not checked against the paper.
-    """
-
-    paper = "LoCoDL, Algorithm 1"
-    compressor = "random-k"
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE)
-    theory = "2/L_max"  # 2/(L' + µ')
-    theory_is_convex = True
-    keeps_rest = True
-    step: Step = theory  # γ, the step size of local steps
-    p: Expression = "min(1, sqrt((1 + omega/n)*(1 + omega)*mu/(2*L_max - mu)))"  # p, the probability of an exchange
-    theorem_needs = (WITHIN, OPTIMUM)
-
-    def rate(self, t: Round) -> float:
-        """max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} for each local step of the round, µ' = µ/2, L' = L_max − µ/2."""
-        γ, µ, L, p = constants(self, "step", "mu", "L_max", "p")
-        each = max((1 - γ * µ / 2) ** 2, (1 - γ * (L - µ / 2)) ** 2, 1 - p**2 * self.ρ / (1 + 2 * self.ω))
-        return float(each ** local_steps(p, t))
-
-    def lyapunov_terms(self, node: LoCoDLNode, worker: LoCoDLWorker, f: Any) -> Sequence[float]:
-        φ = self.setting.numbers["mu"] / 2 * f.x_star
-        return squared_norm(worker.x - f.x_star), squared_norm(worker.u - (f.at_optimum - φ))
-
-    def lyapunov(self, node: LoCoDLNode, workers: Any, master: Any, known: Any) -> float:
-        """Ψ/n, of which the class says the rest."""
-        (x, u), (γ, µ, p) = workers, constants(self, "step", "mu", "p")
-        v = squared_norm(node.v - µ / 2 * known.x_star)
-        return float((x + known.distance2()) / γ + γ * (1 + 2 * self.ω) / (p**2 * self.ρ) * (u + v))
-
-    def check(self) -> None:
-        check_coin(self.p)
-
-    @cached_property
-    def ω(self) -> float:
-        return float(self.up.compressor.omega(self.setting.dim) or 0.0)
-
-    @property
-    def ρ(self) -> float:
-        return 1.0 / (1.0 + self.ω / self.setting.n)
-
-    @property
-    def σ(self) -> float:
-        return float(self.p) * self.ρ / (self.gamma(0) * (1.0 + 2.0 * self.ω))
-
-    def start(self, x0: Vector) -> LoCoDLNode:
-        return LoCoDLNode(x0.copy(), np.zeros_like(x0))
-
-    def start_worker(self, node: LoCoDLNode, f: Objective) -> LoCoDLWorker:
-        return LoCoDLWorker((1.0 - self.ρ) * node.y + self.ρ * node.y, np.zeros(f.dim), node.y.copy())
-
-    def ŷ(self, node: LoCoDLNode, steps: int) -> Vector:
-        """y (d,) after so many local steps."""
-        γ, µ, y = self.gamma(0), self.setting.numbers["mu"], node.y.copy()
-        for _ in range(steps):
-            y -= γ * ((µ / 2) * y - node.v)
-        return y
-
-    def worker_sends(self, node: LoCoDLNode, worker: LoCoDLWorker, f: Objective, t: Round) -> Message:
-        γ, µ, steps, x = self.gamma(0), self.setting.numbers["mu"], local_steps(float(self.p), t), worker.x
-        for _ in range(steps):
-            x -= γ * (f.gradient(x) - (µ / 2) * x - worker.u)
-        worker.ŷ = self.ŷ(node, steps)
-        message = self.up.pack(x - worker.ŷ, t)
-        self.up.unpack(message).add_to(worker.u, -self.σ)
-        return message
-
-    def worker_hears(self, node: LoCoDLNode, worker: LoCoDLWorker, down: Compressed, t: Round) -> None:
-        D = down.dense() / 2.0
-        worker.x[:] = (1.0 - self.ρ) * worker.x + self.ρ * (worker.ŷ + D)
-        worker.u += self.σ * D
-
-    def all_hear(self, node: LoCoDLNode, down: Compressed, t: Round) -> None:
-        ŷ, D = self.ŷ(node, local_steps(float(self.p), t)), down.dense() / 2.0
-        node.y = ŷ + self.ρ * D
-        node.v += self.σ * D
-
-    def iterate(self, node: LoCoDLNode) -> Vector:
-        return node.y
