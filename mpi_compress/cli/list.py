@@ -21,12 +21,12 @@ from mpi_compress.core.installed import broken, declared, package, package_of
 from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import bring_in
-from mpi_compress.core.shipped import shipped_jobs
+from mpi_compress.core.shipped import TOML, named, shipped_jobs
 from mpi_compress.core.tables import plain
-from mpi_compress.core.terminal import say
+from mpi_compress.core.terminal import say, shortened
 from mpi_compress.job.claim_functions import listing as functions_of_claims
 from mpi_compress.job.dotted import leaves
-from mpi_compress.job.loading import load_job
+from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.stops import stops
 from mpi_compress.messages.attacks import attacks
 from mpi_compress.messages.codecs import codecs
@@ -50,8 +50,9 @@ _MANY = 60  # names of a kind, in the list of all
 
 def act(options: Namespace) -> int:
     packages = dict.fromkeys(package(entry) for entry in declared() if bring_in(entry))
-    jobs = [what for what in options.what if what.endswith(".toml")]
-    of_jobs = [line for job in jobs for line in _of_plugins(job)]
+    known = {*_parts(), *chain(*_parts().values())}
+    jobs = [what for what in options.what if what.endswith(TOML) or (what not in known and named(what).endswith(TOML))]
+    of_jobs = [line for job in jobs for line in (*_of_job(load_job(job)), *_of_plugins(named(job)))]
     names = [what for what in options.what if what not in jobs]
     lines = [line for what in names for line in _listed(what, _parts())]  # all names are known before anything is printed
     if lines or of_jobs:
@@ -76,7 +77,7 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
     listings = {"columns": columns, "claims": functions_of_claims}
     plural = {getattr(parts.get(kind), "kind", kind.removesuffix("s")).split()[0]: kind for kind in (*parts, *listings, "jobs")}
     kind, _, name = what.partition("/")
-    kind = plural.get(kind, kind)
+    kind = plural.get(kind, "datasets" if kind == "data" else kind)
     parts, what = ({kind: parts[kind]}, name) if name and kind in parts else (parts, what if name else kind)
     if what == "jobs":
         return _jobs()
@@ -87,8 +88,7 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
     if not chosen:
         names = {key for members in parts.values() for key in members}
         known = names if kind in parts else {*parts, *listings, "jobs", *names}
-        job = f"; of a job: `mpi-compress plan {what}`" if what in shipped_jobs() else ""
-        raise UserError(f"{nearest(what, known, 'part or kind')}; `list JOB.toml` has those of its plugins{job}")
+        raise UserError(f"{nearest(what, known, 'part or kind')}; `list JOB` describes a job, and the parts of its plugins")
     return [line for kind, members in chosen.items() for line in _lines_of(kind, members)]
 
 
@@ -98,11 +98,22 @@ def _lines_of(kind: str, members: Mapping[str, Any]) -> Iterator[str]:
         yield from _described(key, part)
 
 
+def _of_job(job: Job) -> Iterator[str]:
+    """What a job is about, each of its settings in one line."""
+    yield job.title + (f" [{job.paper}]" if job.paper and job.paper not in job.title else "")
+    facts = {
+        "data": (spec.data.shown for spec in job.runs),
+        "workers": (str(spec.workers.count) for spec in job.runs),
+        "methods": (f"{spec.label} ({spec.algorithm.name}, {spec.up.compressor.name})" for spec in job.runs),
+        "stop": (", ".join(f"{key} = {value}" for key, value in spec.written["stop"].items()) for spec in job.runs),
+        "claims": (f"{claim.id}: {claim.says}" for claim in job.claims),
+    }
+    yield from (f"  {name:9s} {shortened('; '.join(dict.fromkeys(each)) or 'none', 400)}" for name, each in facts.items())
+
+
 def _of_plugins(file: str) -> Iterator[str]:
     job = load_job(file)
     found = parts_of_plugins({name for spec in job.runs for name in spec.written.get("plugins", [])}, Path(file).parent)
-    if not any(found.values()):
-        raise UserError(f"{file}: no plugin of it registers a part")
     kinds = {getattr(registry, "kind", ""): name for name, registry in _parts().items()}
     for kind, members in found.items():
         if members:
@@ -158,12 +169,9 @@ def _parts() -> dict[str, Mapping[str, Any]]:
 
 def _described(key: str, part: Any) -> Iterator[str]:
     """A part's first line, and a line for each of its parameters."""
-    if not isinstance(part, type) and hasattr(part, "format"):
-        yield f"  {key:22s} {part.size}, format {part.format}"
-        return
     if not isinstance(part, type):
-        size = f"{part.samples:,} × " if part.samples else "part of a set, d = "
-        yield f"  {key:22s} {size}{part.dim:,}"
+        size = f"{part.samples:,} × {part.dim:,}" if getattr(part, "samples", 0) else "part of a set, d = {0.dim:,}"
+        yield f"  {key:22s} " + ("{0.size}, format {0.format}" if hasattr(part, "format") else size).format(part)
         return
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]

@@ -3,9 +3,11 @@
 import inspect
 import linecache
 import os
+import re
 import site
 import sysconfig
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,8 @@ def text_of(error: BaseException) -> str:
 
 
 def place_in_part(error: BaseException) -> str:
-    """The last line of a user's part that an error has passed, in brackets; "" if it came from elsewhere."""
+    """The last line of a user's part that an error has passed, in brackets, else where the method is written that could not be
+    called, or returned what does not do; "" if no part of users took part."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
     place, called = "", False
@@ -36,11 +39,28 @@ def place_in_part(error: BaseException) -> str:
             source = linecache.getline(code.co_filename, line).strip()
             inside = "" if code.co_name == "<module>" else f", in {code.co_qualname}"
             place = f" ({code.co_filename}, line {line}{inside}" + f": {source}" * bool(source) + ")"
-    return place
+    return place or next(_asked_for(error), "")
+
+
+def _asked_for(error: BaseException) -> Iterator[str]:
+    """Where what of users' parts is written that this package's lines name which an error has passed, the last ones first."""
+    frames = [(frame, linecache.getline(frame.f_code.co_filename, n)) for frame, n in traceback.walk_tb(error.__traceback__)][::-1]
+    for frame, line in (each for each in frames if each[0].f_code.co_filename.startswith(_PACKAGE)):
+        words = re.findall(r"\w+", line)
+        here = [frame.f_locals[word] for word in words if word in frame.f_locals]
+        yield from filter(None, map(place_of, here))
+        for cls in dict.fromkeys(type(one) for each in here for one in (each, *getattr(each, "__dict__", {}).values())):
+            for name, value in ((word, vars(each)[word]) for word in words for each in cls.__mro__ if word in vars(each)):
+                if place := place_of(value) or (name in vars(cls) and place_of_class(cls)):
+                    yield f"{place[:-1]}, {cls.__name__}.{name})"
+    for cls in (type(one) for frame, _ in frames for one in frame.f_locals.values() if hasattr(type(one), "name")):
+        if place := place_of_class(cls):
+            yield f"{place[:-1]}, perhaps by {cls.__name__})"
 
 
 def place_of(method: Any) -> str:
     """Where a method of a user's part is written, in brackets; "" for any other."""
+    method = getattr(method, "fget", method)
     code = getattr(inspect.unwrap(method) if callable(method) else method, "__code__", None)
     return f" ({code.co_filename}, line {code.co_firstlineno})" if code is not None and is_users_file(code.co_filename) else ""
 

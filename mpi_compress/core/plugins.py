@@ -63,6 +63,8 @@ def import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None
     for name in names:
         if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
             raise UserError(f'plugins: {name!r} was given; a module\'s name is required, such as "my_module" for my_module.py')
+        if (stem := name.removesuffix(".py")) != name:
+            raise UserError(f'plugins: "{name}" was given; a module is named without .py: "{stem}"')
         if name in sys.stdlib_module_names:
             raise UserError(f"plugins: '{name}' is a module of Python; give the file another name")
         try:

@@ -13,7 +13,7 @@ from mpi_compress.results.tuning import caveat, sizes
 
 NOTES = (
     "unreached",  # levels that no run came down to
-    "cut",  # levels before which a run ended that still came nearer
+    "cut",  # levels before which a run ended that still came nearer, and runs that --set has ended before the job's [stop] does
     "above",  # levels that lie above the start of a run, so that there is nothing to count
     "steps",  # runs whose tuned number lies between two trials
     "edges",  # runs that were best of a grid, or have the value that was best in [tune], at its edge or not settled
@@ -28,11 +28,11 @@ class Answers:
         open: by the number of a question the ends between which its answer lies, where it is not known better.
     """
 
-    def __init__(self, runs: Mapping[str, Run | None], instead: Mapping[int, float] | None = None):
-        """Answers from runs by label; `instead` has other answers, by the number of the question."""
+    def __init__(self, runs: Mapping[str, Run | None], short: Mapping[str, str], instead: Mapping[int, float] | None = None):
+        """Answers from runs by label; `instead` has other answers, by the number of the question, and `short` says by label which
+        runs are shorter than the job's."""
         self.labels = list(runs)
-        self._runs = runs
-        self._instead = instead or {}
+        self._runs, self._short, self._instead = runs, short, instead or {}
         self._asked = 0
         self.notes: dict[str, set[str]] = {kind: set() for kind in NOTES}
         self.open: dict[int, tuple[float, float]] = {}
@@ -51,7 +51,9 @@ class Answers:
         low, high = (min((end[i] for end in ends if not math.isnan(end[i])), default=math.nan) for i in range(2))
         if low < high:
             self.open[number] = low, high
-            if q.until:
+            if ended := [self._short[label] for label in q.labels if label in self._short]:
+                self.notes["cut"].update(ended)
+            elif q.until:
                 early = [run.label for run, end in zip(runs, ends, strict=True) if end[0] < min(high, end[1])]
                 which = f"'{early[0]}' was" if len(early) == 1 else f"{len(early)} runs of {q.runs} were"
                 self.notes["cut"].add(f"{which} cut off before {q.until} = {q.level:g}")
@@ -67,6 +69,8 @@ class Answers:
             low, high = tuned_between(run)
             self.notes["steps"].add(f"the best value of '{run.label}' lies between {low:.4g} and {high:.4g}")
             return low, high
+        if run.label in self._short and not q.until and not (q.window and run.column(q.window.column)[-1] > q.window.high):
+            return answer if grows(q.name) or q.name == "largest" else -math.inf, answer if q.name == "smallest" else math.inf
         if not q.until or grows(q.until) or not grows(q.name) or not math.isfinite(q.level):
             return answer, answer
         column = run.column(q.until)
@@ -76,7 +80,7 @@ class Answers:
             self.notes["above"].add(f"{q.until} = {q.level:g} lies {which} the start of '{run.label}'")
         if answer < math.inf or run.status == "diverged":
             return answer, answer
-        if comes_nearer([run], target) is False:
+        if run.label not in self._short and comes_nearer([run], target) is False:
             return answer, answer
         return float(run.column(q.name)[-1]), math.inf
 

@@ -16,6 +16,7 @@ from mpi_compress.evidence.answers import NOTES, Answers
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
 from mpi_compress.job.claims import divides, meets, value_of
 from mpi_compress.job.loading import Job
+from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Claim
 from mpi_compress.problem.datasets.said import elsewhere
 from mpi_compress.results.reader import Run
@@ -153,18 +154,26 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
     by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
     for spec in job.runs:
         by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
+    short = {s.label: text for s in job.runs if (run := by_label[s.label][s.seed]) and (text := _shortened(s, run))}
     claims = [replace(claim, why="") for claim in job.claims] if job.changes else job.claims  # the reason is another setting's
-    return [replace(_verdict(claim, by_label), changed=job.changes) for claim in claims]
+    return [replace(_verdict(claim, by_label, short), changed=job.changes) for claim in claims]
 
 
-def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> Verdict:
+def _shortened(spec: RunSpec, run: Run) -> str:
+    """That a run has ended by what was set of [stop] from outside, before the job's own rounds; or ""."""
+    rounds, of_job = int(run.trace["round"][-1]), spec.rounds_of_job
+    shorter = rounds == spec.stop.rounds and rounds < of_job and {"stop", "stop.rounds"} & spec.overridden.keys()
+    return f"'{run.label}' ends after {rounds} of the job's {of_job} rounds".replace("inf ", "") if shorter else ""
+
+
+def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]], short: Mapping[str, str]) -> Verdict:
     """The verdict from the values of each seed, by label and seed; a run of one seed is compared with every seed of the others."""
     used = _labels_in(claim, list(by_label))
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
     values, between, counts = [], [], {kind: Counter[str]() for kind in NOTES}
     for seed in sorted(several) or [0]:
         chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
-        answers = Answers(chosen)
+        answers = Answers(chosen, short)
         try:
             values.append(_number(claim, answers))
         except Unknown as unknown:
@@ -195,7 +204,7 @@ def _both_missed(told: Mapping[str, Sequence[str]], values: Sequence[float]) -> 
 
 def _between(claim: Claim, runs: Mapping[str, Run | None], ends: Mapping[int, tuple[float, float]]) -> tuple[float, float]:
     """The least and the largest of the claim's values at the ends between which some answers lie; NaN if one is no number."""
-    corners = [_number(claim, Answers(runs, dict(zip(ends, corner, strict=True)))) for corner in product(*ends.values())]
+    corners = [_number(claim, Answers(runs, {}, dict(zip(ends, corner, strict=True)))) for corner in product(*ends.values())]
     return float(np.min(corners)), float(np.max(corners))
 
 

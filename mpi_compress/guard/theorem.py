@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Method, Setting
+from mpi_compress.algorithms import Method, Setting, algorithms
 from mpi_compress.algorithms.theorem import Shard, factor, names_of_theorem, stated, unproved, value_of
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Role, Round
 from mpi_compress.guard.findings import SEED, Finding
 from mpi_compress.guard.of_algorithms import Rounds
@@ -82,8 +83,8 @@ class Fall:
 def theorem(method: Method, problems: int = PROBLEMS, rounds: int = ROUNDS, own: Sequence[Compressor] = ()) -> Iterator[Finding]:
     """V of a declared method on random problems, up to the first one where it rises above ρV; by `own` compressors up and down."""
     if not stated(method):
-        yield Finding("theorem", False, f"{method.name} states no V: lyapunov and rate do (docs/own-algorithm.md)")
-        return
+        those = ", ".join(name for name, cls in algorithms.items() if stated(object.__new__(cls)))
+        raise UserError(f"--theorem: {method.name} states no V, as lyapunov and rate do (docs/theorem.md); these do: {those}")
     found: list[tuple[Fall, str]] = []
     why, seed = "", 0
     while seed < problems and not (found and found[-1][0].broken):

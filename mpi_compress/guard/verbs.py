@@ -4,6 +4,7 @@ What it asks of an objective is checked, too: points and rows become what kernel
 """
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.algorithms import Estimator
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
@@ -21,7 +23,7 @@ from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.global_draws import FIRST_ROUNDS, refusing
 from mpi_compress.core.registry import is_ours
-from mpi_compress.messages.kinds import Indices, Vector
+from mpi_compress.messages.kinds import Compressed, Indices, Vector
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.points import Point
@@ -69,6 +71,15 @@ def _changes(first: Any, now: Any, dim: int, place: str = "") -> Iterator[tuple[
             yield from _changes(held, now.get(key), dim, f"{place}[{key!r}]")
 
 
+def refuse_wrong_theorems(compressor: Any, dim: int) -> None:
+    """UserError if δ, ω or v² of a user's compressor is neither None nor a number from 0 on."""
+    for name, most in {"omega": math.inf, "variance": math.inf, "delta": 1.0}.items() if not is_ours(compressor) else ():
+        given = (method := getattr(compressor, name))(dim)
+        right = given is None or (isinstance(given, int | float | np.number) and 0 <= given <= most)
+        if wrong := _unless(right, given, f"a number from 0 to {most:g}, or None where there is no such theorem"):
+            raise UserError(f"{compressor.name}, {name}: {wrong}{place_of(method)}")
+
+
 def first_state(link: Link) -> Any:
     """What a node's compressor remembers before its first message; UserError if it cannot be saved, or `compress` does not take
     it."""
@@ -96,8 +107,11 @@ def watched(method: Method) -> Any:
     """A user's algorithm whose verbs raise UserError if they do what they must not; any other method as it is."""
     if is_ours(method) or method.shares_memory:
         return method
+    if isinstance(method, Estimator):  # a verb that the others call
+        method = method.bound_to(estimate=partial(_Watch(method).call, "estimate", partial(_terms, (method.setting.dim,))))
+    watch = _Watch(method)
     looks: dict[str, Callable[..., str]] = {
-        "start": lambda given, x0: unsavable(given),
+        "start": partial(_node, type(method).iterate is Method.iterate),
         "start_worker": unsavable,
         "start_master": unsavable,
         "worker_sends": partial(_message, method.uplink, "up"),
@@ -109,7 +123,6 @@ def watched(method: Method) -> Any:
         looks["answers"] = partial(_answers, method.setting.n)
     if type(method).worker_hears is not Method.worker_hears:
         looks["worker_hears"] = lambda *_: ""
-    watch = _Watch(method)
     verbs = {verb: partial(watch.call, verb, look) for verb, look in looks.items()}
     return method.bound_to(log=replace(method.log, of_worker=verbs.pop("worker_logs")), **verbs)
 
@@ -125,7 +138,7 @@ class _Watch:
     def call(self, verb: str, look: Callable[..., str], *arguments: Any) -> Any:
         """What a verb returns; UserError if it is not what it should be, or the verb did what it must not."""
         method = self._verb(verb)
-        in_first_rounds = verb not in _STARTS and verb != "worker_logs" and arguments[-1].k < FIRST_ROUNDS
+        in_first_rounds = (verb in _PURE or verb == "all_hear") and arguments[-1].k < FIRST_ROUNDS
         given = self._in_round(verb, method, *arguments) if in_first_rounds else method(*arguments)
         if complaint := look(given, *arguments):
             raise self._refusal(verb, complaint)
@@ -168,9 +181,24 @@ def _digest(node: Any) -> bytes:
         raise UserError(f"the node cannot be saved in a checkpoint any more: {error}") from None
 
 
+def _unless(right: Any, given: Any, wanted: str) -> str:
+    return "" if right else f"{shown(given)} was given; it should be {wanted}"
+
+
+def _node(has_x: bool, given: Any, x0: Vector) -> str:
+    right = not has_x or np.shape(getattr(given, "x", 0)) == x0.shape
+    return unsavable(given) or _unless(right, given, f"the node, a dataclass whose x is the iterate {x0.shape}")
+
+
+def _terms(shape: tuple[int, ...], given: Any, *_: Any) -> str:
+    terms: Any = given if isinstance(given, list | tuple) else [None] * (given is not None)
+    right = all(isinstance(each, Compressed) or np.shape(each) == shape for each in terms)
+    return _unless(right, given, f"a list of terms, each a vector {shape} or what was decoded, such as [g]; or None, and x stays")
+
+
 def _message(link_of: Callable[..., Link], way: str, given: Any, node: Any, *others: Any) -> str:
-    if not isinstance(given, Message):
-        return f"{shown(given)} was given; it should be a message: return self.{way}.pack(…, t)"
+    if wrong := _unless(isinstance(given, Message), given, f"a message: return self.{way}.pack(…, t)"):
+        return wrong
     t = others[-1]
     if t.k < FIRST_ROUNDS and not given.is_refused:
         try:
@@ -182,12 +210,12 @@ def _message(link_of: Callable[..., Link], way: str, given: Any, node: Any, *oth
 
 def _answers(n: int, given: Any, *_: Any) -> str:
     right = isinstance(given, list | tuple) and len(given) == n and all(isinstance(each, Message) for each in given)
-    return "" if right else f"{shown(given)} was given; it should be a list of {n} messages, one to each worker in worker order"
+    return _unless(right, given, f"a list of {n} messages, one to each worker in worker order")
 
 
 def _numbers(logs: Sequence[str], given: Any, *_: Any) -> str:
     right = np.shape(given) == (len(logs),) and all(np.isscalar(v) and np.isreal(v) for v in given)
-    return "" if right else f"{shown(given)} was given; it should be a number for each of {', '.join(logs)}"
+    return _unless(right, given, f"a number for each of {', '.join(logs)}")
 
 
 def check_logs(algorithm: Method) -> None:

@@ -104,7 +104,10 @@ def load_job(
         job = parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
         once = _once_each(job.runs)
         if not overrides and (twice := [run for run in job.runs if all(run is not each for each in once)]):
-            raise UserError(f"{twice[0].where}is the same run as another one: label and all settings are equal")
+            grids = (own.get("grid", {}) for own in (tables, *tables.get("run", [])))
+            axes = [(k, values) for grid in grids for k, values in dotted.leaves(grid) if len({*map(repr, values)}) < len(values)]
+            why = ": grid.{} = {} has a value twice".format(*axes[0]) if axes else "; give it another label, or leave it out"
+            raise UserError(f'run "{twice[0].label}", seed {twice[0].seed}, is there twice, label and all settings equal{why}')
         return replace(job, runs=once)
 
     if isinstance(job, Mapping):
@@ -182,12 +185,13 @@ def _runs(
 
     def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, beside: bool = False) -> RunSpec:
         number = first + len(runs)
-        asked = changed(label, number)
-        overridden = _differing(untuned(asked) if beside else asked, dotted.with_values(written, point))
-        run = dotted.with_values(written, {**point, **overridden})
+        asked, of_job = changed(label, number), dotted.with_values(written, point)
+        overridden = _differing(untuned(asked) if beside else asked, of_job)
+        run = dotted.with_values(of_job, overridden)
         run = for_the_question(run, tables.get("figure"), grid)
         _settle_data(run, folder, f'run "{label}": data', overridden)
-        return replace(run_spec(label, number, run, folder, several), overridden=overridden)
+        rounds = stop.get("rounds", float("inf")) if isinstance(stop := of_job.get("stop", {}), dict) else float("inf")
+        return replace(run_spec(label, number, run, folder, several), overridden=overridden, rounds_of_job=rounds)
 
     runs, besides = list[RunSpec](), list[Mapping[str, Any]]()
     for point in dotted.points_of(grid):

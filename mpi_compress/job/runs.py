@@ -67,6 +67,7 @@ class RunSpec:
     slurm: Mapping[str, Any]  # options of `submit`, of this run
     where: str  # for error lines
     overridden: Mapping[str, Any] = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
+    rounds_of_job: float = float("inf")  # of [stop] without what was set from outside
     asked: frozenset[str] = frozenset()  # words of the job's figures and claims, columns among them
 
     def __repr__(self) -> str:
@@ -149,7 +150,7 @@ class RunSpec:
         written = with_values({k: v for k, v in self.written.items() if k != without}, values)
         asked = self.asked | ({self.tune.column} if self.tune else set())
         found = run_spec(label, self.index, written, self.folder, False)
-        return replace(found, where=self.where, asked=asked, overridden=self.overridden)
+        return replace(found, where=self.where, asked=asked, overridden=self.overridden, rounds_of_job=self.rounds_of_job)
 
     def toml(self) -> str:
         """A job of this run alone."""

@@ -22,7 +22,8 @@ _WATCHED = 32  # first calls of a method, whose draws are looked at
 
 def checked_loss(loss: Loss) -> Loss:
     """The loss; a user's, with every value and slope checked."""
-    return _watching(loss, value_and_slope=_values_and_slopes, second_derivative=partial(_of_margins, "second derivative"))
+    second = partial(_of_margins, "second derivative")
+    return _watching(loss, value_and_slope=_values_and_slopes, second_derivative=second, minimise=_minimiser)
 
 
 def checked_model(model: Model) -> Model:
@@ -40,7 +41,7 @@ def _watching(part: P, **checks: Callable[..., Any]) -> P:
     """A copy of a user's part whose methods return what a check makes of their results, called with the part and the arguments."""
     if is_ours(part):
         return part
-    return part.bound_to(**{name: _checked(part, name, check) for name, check in checks.items()})
+    return part.bound_to(**{name: _checked(part, name, check) for name, check in checks.items() if hasattr(part, name)})
 
 
 def _checked(part: Any, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,8 +95,8 @@ def _value(penalty: Penalty, given: Any, x: Vector) -> float:
     return found
 
 
-def _minimiser(model: Model, given: Any, *_: Any) -> Vector:
-    return arrays.floats(given, (model.dim,), "coordinates of x*")
+def _minimiser(part: Any, given: Any, rows: Any, mu: float) -> Vector:
+    return arrays.floats(given, (part.dim if isinstance(part, Model) else rows.dim,), "coordinates of x*")
 
 
 def _of_x(part: Any, given: Any, x: Vector, *_: Any) -> Vector:

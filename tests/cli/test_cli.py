@@ -294,10 +294,12 @@ def test_list_describes_the_parts_of_a_jobs_plugins(tmp_path, capsys):
     none.write_text(SMALL_JOB)
     assert main(["list", str(job)]) == 0
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert said == ["compressors:", "halves Half of each.", "by = 2.0 the divisor", "losses:", "cube m³.", "metrics:", "first-one x_1."]
+    assert said[:2] + said[4:6] == ["small", "data gspar", "stop rounds = 12", "claims none"]
+    assert said[6:] == ["compressors:", "halves Half of each.", "by = 2.0 the divisor", "losses:", "cube m³.", "metrics:", "first-one x_1."]
     assert main(["list", str(job), "halves", "codecs"]) == 0
     assert capsys.readouterr().out.startswith("compressors:\n  halves")
-    refused(["list", none], capsys, "no plugin of it registers a part")
+    assert main(["list", str(none), "ht/fig8"]) == 0
+    assert "methods   top-1 (ef-gdstar, top-k); hard-threshold (ef-gdstar, hard-threshold); GD" in capsys.readouterr().out
 
 
 def test_list_names_the_values_that_a_parameter_may_have(capsys):

@@ -212,16 +212,21 @@ def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capf
     said = capfd.readouterr().out
     assert "A: three a message\n    paper 360; ours 360 (360 … 360 over 2 seeds); required in [360, 360]: holds" in said
     assert "required <= 0: does not hold" in said
-    claimed.write_text(JOB + good + bad + 'why = "of 40 rounds"\n' + bad.replace("loss(", "accuracy(").replace('"B"', '"C"'))
+    known = good.replace("in [360, 360]", ">= 9").replace("top", "GD").replace('"A"', '"D"')
+    over = bad.replace("loss('GD')", "1 / largest('loss', 'GD')").replace('"B"', '"E"')
+    claimed.write_text(JOB + good + bad + 'why = "of 40 rounds"\n' + bad.replace("loss(", "accuracy(").replace('"B"', '"C"') + known + over)
     assert main(["check", str(claimed), "--out", str(job.parent)]) == 1
     said = capfd.readouterr().out
     assert "required <= 0: does not hold: of 40 rounds" in said
     assert "required <= 0: not tested: a column is not logged: " in said
     mc.run(load_job(claimed, {"stop.rounds": 4}).only("GD"), out=job.parent)
     choice = [str(claimed), "--out", str(job.parent), "--set", "stop.rounds=4", "--only", "GD"]
-    assert (main(["check", *choice]), main(["report", *choice, "-o", str(job.with_name("r.html"))])) == (1, 0)
+    assert (main(["check", *choice]), main(["report", *choice, "-o", str(job.with_name("r.html"))])) == (0, 0)
     said = capfd.readouterr().out
-    assert re.search("B: no loss \\[with stop.rounds = 4\\]\n.* required <= 0: does not hold\n", said)  # without the reason of 40 rounds
+    ended = "required <= 0: not tested: 'GD' ends after 4 of the job's 40 rounds\n"
+    assert re.search(f"B: no loss \\[with stop.rounds = 4\\]\n.* {ended}", said)  # without the reason of 40 rounds
+    assert re.search("D: .*\n.* required >= 9: holds\n", said)  # what is spent only grows
+    assert re.search(f"E: .*\n.* {ended}", said)
     assert re.search("^two +done, with stop.rounds = 4; claims: ", said, re.MULTILINE)
     assert re.findall("The papers' claims, (.*):", said) == ["on substitutes, on other data or with other settings"]
 

@@ -16,6 +16,7 @@ from helpers.refusals import naming
 from helpers.running import After, command, gone_on
 
 import mpi_compress as mc
+from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
 from mpi_compress.messages.link import Link
@@ -414,6 +415,18 @@ class Mine(GDByMARINAP):
 """
 
 
+ESTIMATE = """
+@mc.algorithms.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Estimator):
+    step: mc.Step = 0.1
+
+    def worker_sends(self, node, worker, f, t):
+        return self.up.pack(f.gradient(node.x), t)
+
+    def estimate(self, node, memory, mean, t):
+        return {}
+"""
 NO_VECTOR = {
     "return v": "an array of float64 (20,) a Compressed, such as Sparse(v.size, indices, v[indices])",
     "pass": "None Compressed",
@@ -450,6 +463,13 @@ AS_IT_RUNS = [
     ("from mpi_compress.messages.kinds import Lattice\n" + compressor("return Lattice(np.rint(v / 0.1).astype(np.int64), 0.05 * v.size**0.5, 1e3)",
      field="makes = Lattice"), {"codec": "lattice", "algorithm": "gd"}, "mine, known: 'sigma' is missing, and receivers need it to read a Lattice"),
     (algorithm("pass"), TOP, "mine, worker_sends: None message: return self.up.pack("),
+    (algorithm().replace("return Node(x0.copy())", "return x0.copy()"), TOP, "mine, start: array float64 (20,) node dataclass x iterate (20,)"),
+    (algorithm().replace("return Node(x0.copy())", "pass"), TOP, "mine, start: None node"),
+    *((ESTIMATE.format(given), TOP, f"mine, estimate: {says} a list of terms, each a vector (20,)") for given, says in (
+        ("mean.dense()", "array float64 (20,)"), ("[mean.dense()[:3]]", "[array"), ("mean", "Sparse"), ("'g'", "'g'"), ("0.5", "0.5"),
+    )),
+    *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {}, f"mine, {name}: {given} number from 0")
+      for name, given in (("delta", "1.5"), ("delta", "[1]"), ("omega", "-1"))),
     (algorithm("return f.gradient(node.x)"), TOP, "mine, worker_sends: array float64 (20,)"),
     (algorithm(answers="return self.mean(ups)"), TOP, "mine, master_answers: Sparse(dim=20"),
     (algorithm("return self.up.encode(mc.Sparse(20, [7, 7], [1.0, 2.0]))"), TOP, "compress: indices 7"),
@@ -732,6 +752,18 @@ def test_an_error_of_a_plugin_names_its_file_and_its_line(sends, says, tmp_path)
     with pytest.raises(UserError, match=naming(says)) as caught:
         mc.run(mc.load_job(file), out=tmp_path)
     assert re.search(rf"\({re.escape(str(file.with_suffix('.py')))}, line \d+", str(caught.value))
+
+
+@pytest.mark.parametrize(("was", "now"), [
+    ("x0):", "):"), ("worker, f, t):", "f, t):"), ("ups, t):", "ups, t, more):"), ("Algorithm):", "Algorithm):\n    needs = None"),
+    ("Algorithm):", "Algorithm):\n    logs = None"), ("    def start", "    def iterate(self, node):\n        pass\n\n    def start"),
+    ("    def start", "    def uplink(self, node, k):\n        pass\n\n    def start"),
+])  # fmt: skip
+def test_what_cannot_be_called_or_taken_of_a_part_is_one_line_that_names_its_file(was, now, tmp_path, capfd):
+    source = algorithm().replace(was, now, 1)
+    main(["run", str(written(tmp_path, source, **TOP)), "--out", str(tmp_path)])
+    (line,) = [line for line in capfd.readouterr().err.splitlines() if "TRACEBACK=1" in line]
+    assert re.search(r"(Type|Attribute)Error: .* \(\S+\.py, line \d+", line)
 
 
 @pytest.mark.parametrize("key", ["step", "batch"])

@@ -219,7 +219,7 @@ def test_runs_that_an_override_makes_equal_are_one():
               "grid": {"seed": [0, 1], "algorithm.step": [0.1, 0.2]}}  # fmt: skip
     assert len(load_job(tables).runs) == 4
     assert [(r.label, r.seed) for r in load_job(tables, {"seed": 5}).runs] == [("x, step = 0.1", 5), ("x, step = 0.2", 5)]
-    with pytest.raises(UserError, match=r"is the same run as another one"):
+    with pytest.raises(UserError, match=r"is there twice"):
         load_job({**tables, "grid": {"seed": [5, 5]}})
 
 

@@ -21,7 +21,7 @@ from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
 from mpi_compress.problem.datasets.formats import HELD_OUT, Format, format_of, formats
 from mpi_compress.problem.datasets.generators import Generator, generators
-from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, names_of, published_of
+from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, how_to_get, names_of, published_of
 
 Normalize = Literal["rows", "columns", "none"]
 _ALIKE = 0.75  # names of sets that are meant for each other: gisete and gisette, not w1a and a9a
@@ -203,8 +203,8 @@ def _what_would_do(name: str, there: set[str]) -> str:
         hint = f"did you mean '{likely}'? " if likely else ""
         looked = " and ".join(names_of(name)[1:])
         looked = f", looked for {name} and {looked}" if looked else ""
-        fetch = f"`mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put {name} into one of them"
-        return f"{looked}; {hint}{fetch}"
+        get = how_to_get(name) or how_to_get(likely) or "mpi-compress data get NAME"
+        return f"{looked}; {hint}`{get}` fetches what `data list` names, or put {name} into one of them"
     fetch = f"`mpi-compress data get {name}` fetches it, or " if PUBLISHED[name].source else ""
     return f", nor in a folder 'deep' there; {fetch}put {PUBLISHED[name].files[0]} into one of them"
 
