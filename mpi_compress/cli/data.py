@@ -67,7 +67,7 @@ def act_make(options: Namespace) -> int:
     table = DataTable(generator=options.generator, parameters=key_values(options.parameters))
     generator = table.build_generator()
     if options.file is None:
-        data = open_data(table, Path(), Split(), "number" if generator.real_labels else "sign")
+        data = open_data(table, Path(), Split(), "number" if generator.real_labels else "sign", quiet=False)
         print(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
     else:
         print(f"{options.file}: {write(Path(options.file), generator.chunks())} samples")

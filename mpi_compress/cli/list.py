@@ -60,16 +60,12 @@ def act(options: Namespace) -> int:
     else:
         _print_names(_parts())
         for each in packages:
-            say(f"from {each}: {', '.join(_of_package(each))}", fits=True)
+            parts = ((f"{kind}/{key}", part) for kind, members in _parts().items() for key, part in members.items())
+            its = ", ".join(name for name, part in parts if package_of(part.__module__) == each)
+            say(f"from {each}: {its}", fits=True)
     for line in broken.values():
         print_line(f"mpi-compress: {line}")
     return 0
-
-
-def _of_package(package: str) -> Iterator[str]:
-    """KIND/NAME of the parts that an installed package has brought in."""
-    for kind, members in _parts().items():
-        yield from (f"{kind}/{name}" for name, part in members.items() if package_of(part.__module__) == package)
 
 
 def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:

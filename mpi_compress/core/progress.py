@@ -92,16 +92,20 @@ class Digits(_Reports):
             self._tell(min(share, 1.0), [left], [f"{share:.0%} of the digits", f"about {left}"])
 
 
-class Bytes(_Reports):
-    """Reports how much of a file has come."""
+class Amount(_Reports):
+    """Reports how much has come: of a file, or of `what` has a unit and its size."""
+
+    def __init__(self, label: str, quiet: bool, what: tuple[str, float] = ("MB", 1e6)):
+        super().__init__(label, quiet)
+        self._unit, self._size = what
 
     def __call__(self, have: int, total: int | None) -> None:
         if self._is_due():
-            seconds = self._reported - self._begun
-            amount = f"{have / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB"
+            seconds, size = self._reported - self._begun, self._size
+            amount = f"{have / size:,.0f}{f' of {total / size:,.0f}' if total else ''} {self._unit}"
             left = [f"{time_text(seconds * (total - have) / have)} left"] if total and have else []
-            pace = f"{have / 1e6 / max(seconds, 1e-9):.3g} MB/s"
-            self._tell(have / total if total else None, [*left, amount, pace], [amount, pace, *left])
+            pace = [f"{have / size / max(seconds, 1e-9):.3g} MB/s"] if self._unit == "MB" else []
+            self._tell(have / total if total else None, [*left, amount, *pace], [amount, *pace, *left])
 
 
 def time_text(seconds: float) -> str:

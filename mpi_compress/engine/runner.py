@@ -157,7 +157,7 @@ def _say_data(job: Job, specs: Sequence[RunSpec], how: How) -> None:
     with suppress(UserError):  # which `_prepare_all` will meet
         unknown = how.ranks.on_root(lambda: [size_of(spec) is None for spec in specs])
         for spec in itertools.compress(specs, unknown):
-            open_data(spec.data, spec.folder, spec.split, spec.labels, how.ranks)
+            open_data(spec.data, spec.folder, spec.split, spec.labels, how.ranks, quiet=False)
         for line in how.ranks.on_root(lambda: said_of(job.runs)):
             if how.tells:
                 print_line(line)

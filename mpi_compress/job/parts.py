@@ -172,4 +172,4 @@ def stop_of(table: Mapping[str, Any], where: str) -> Stop:
         if not isinstance(value, Mapping):
             raise UserError(f"{where}.{key}: {value!r} was given; it should be a table of its parameters, or {{}}")
     rules = tuple(stops.build({**value, "name": key}, f"{where}.{key}") for key, value in own.items())
-    return checked(Stop, {key: value for key, value in table.items() if key not in own}, where).with_own(rules)
+    return checked(Stop, {key: value for key, value in table.items() if key not in own}, where).bound_to(own=rules)

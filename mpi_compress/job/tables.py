@@ -47,10 +47,6 @@ class Stop(Part):
         for key, value in given.items():
             _require(0 <= value < math.inf, f"{key} = {value} must be 0 or more, and finite")
 
-    def with_own(self, rules: tuple[StopRule, ...]) -> "Stop":
-        """This [stop] with stops of one's own."""
-        return self.bound_to(own=rules)
-
     def is_met(self, loss: float, suboptimality: float, grad_norm: float, distance: float, start: float) -> bool:
         """True if a run has come down to a level; `start` is ‖x0 − x*‖."""
         level = None if self.relative_distance is None else self.relative_distance * start

@@ -29,7 +29,6 @@ from mpi_compress.preparing.shapes import Shape, Shapes
 from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.constants import Smoothness
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.partitions import refuse_idle_workers
@@ -139,16 +138,11 @@ def algorithm_on(spec: RunSpec, shape: Shape) -> Method:
     return _bound(spec, problem, _setting_of(spec, problem, {**problem.numbers(spec.workers.count), "g0": 1.0}))
 
 
-def _has_known_smoothness(spec: RunSpec, loss: Loss | Model) -> bool:
-    """True if L and its kin are known without the data: the loss has none, or the job gives them."""
-    return not getattr(loss, "smooth", True) or isinstance(spec.objective.smoothness, float | int)
-
-
 def _of_unknown_data(spec: RunSpec, shape: Shape, numbers: Numbers) -> Problem:
     """The problem on data of this size, of which no more is known: these numbers stand for L, the L_i and L_row, 0 for x*."""
     loss, n, wanted = spec.loss, spec.workers.count, Wanted.by(spec)
     data = DataSet(Path(), spec.data.title, shape.samples, shape.dim, int(shape.nonzeros))
-    is_known = _has_known_smoothness(spec, loss)
+    is_known = not getattr(loss, "smooth", True) or isinstance(spec.objective.smoothness, float | int)  # without the data
     L, L_i, L_row = numbers
     of_data = Smoothness(np.nan) if is_known else Smoothness(L, [L_i] * n if wanted.each else None, L_row if wanted.row else None)
     return replace(unsolved_of(spec, data, loss, of_data), x_star=np.zeros(shape.dim), f_star=0.0)

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import metadata
@@ -64,9 +64,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
             at_root(ranks, partial(refuse_wrong_theorems, link.compressor, problem.dim))
         at_root(ranks, partial(algorithm_of, spec, problem, numbers))  # so that what is wrong is reported once
         if not quiet:
-            at_root(ranks, partial(_say_hidden, spec))
-            at_root(ranks, partial(_warn_of_whole_floats, spec, problem.dim))
-            at_root(ranks, partial(_say_condition, spec, problem))
+            at_root(ranks, lambda: [*map(_say, _remarks(spec, problem))])
         return Prepared(spec, run_id, problem, algorithm_of(spec, problem, numbers), x0)
 
 
@@ -79,7 +77,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     shape = None if force or spec.data.generator is None else ranks.on_root(partial(shape_of, spec))
     if shape is not None:
         refuse(shape, solve=False)
-    data = open_data(spec.data, spec.folder, spec.split, spec.labels, ranks)
+    data = open_data(spec.data, spec.folder, spec.split, spec.labels, ranks, quiet)
     ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
         shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
@@ -123,28 +121,21 @@ def _say(line: str, of: str = "") -> None:
         print_line(line)
 
 
-def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
-    """Say once of each of a user's compressors that it is charged for d floats, though its theorem says that it compresses."""
-    for table in (spec.up, spec.down):
-        compressor = table.compressor
-        if is_ours(compressor) or compressor.makes is not Dense or compressor.name in _warned:
-            continue
-        stated = {compressor.omega(dim), compressor.variance(dim), 1.0 - (compressor.delta(dim) or 1.0)}
-        if not stated <= {None, 0.0}:
-            _warned.add(compressor.name)
-            print_line(
-                f"{compressor.name}: makes Dense, so each message counts as {dim} floats of {table.codec.float_format.bits} bits; "
-                "a kind and a codec of its own are charged for what they write: docs/own-compressor.md"
-            )
-
-
-def _say_hidden(spec: RunSpec) -> None:
-    """Say once of each part of a job's own that it has the name of one of this package."""
+def _remarks(spec: RunSpec, problem: Problem) -> Iterator[str]:
+    """What users may not expect: a part of theirs that has the name of one of this package; a compressor of theirs that is charged
+    for d floats, though its theorem says that it compresses; a step that has no theorem here."""
     for part in spec.own:
-        kind = next((registry.kind for registry in registries if registry.hides(part)), "")
-        line = f"{part.name}: is the {kind} of {type(part).__module__}, which the job names, and not this package's"
-        if kind:
-            _say(line)
+        if kind := next((registry.kind for registry in registries if registry.hides(part)), ""):
+            yield f"{part.name}: is the {kind} of {type(part).__module__}, which the job names, and not this package's"
+    for c, bits in ((table.compressor, table.codec.float_format.bits) for table in (spec.up, spec.down)):
+        dim, whole = problem.dim, not is_ours(c) and c.makes is Dense
+        if whole and not {c.omega(dim), c.variance(dim), 1.0 - (c.delta(dim) or 1.0)} <= {None, 0.0}:
+            yield (
+                f"{c.name}: makes Dense, so each message counts as {dim} floats of {bits} bits; a kind and a codec of its own are "
+                "charged for what they write: docs/own-compressor.md"
+            )
+    if said := condition_not_met(spec, problem):
+        yield f"'{spec.label}': {said}"
 
 
 def condition_not_met(spec: RunSpec, problem: Problem) -> str:
@@ -155,12 +146,6 @@ def condition_not_met(spec: RunSpec, problem: Problem) -> str:
     if problem.is_convex or not (method.theory_is_convex and method.takes_theorem_step):
         return ""
     return f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"
-
-
-def _say_condition(spec: RunSpec, problem: Problem) -> None:
-    """Say once of each label that its step has no theorem here."""
-    if said := condition_not_met(spec, problem):
-        _say(f"'{spec.label}': {said}")
 
 
 def _text(path: Path) -> str:

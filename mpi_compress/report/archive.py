@@ -138,32 +138,15 @@ def compared(job: Job, archived: Path, played: Path) -> Iterator[tuple[bool, str
 
 def readme(job: Job, runs: Sequence[Run], file: str) -> str:
     """How a figure was made, and a checklist of reproducibility, as Markdown."""
-    first, used = runs[0].attrs, {item: "" for run in runs for item in json.loads(run.attrs["versions"]).items()}
+    used = {item: "" for run in runs for item in json.loads(run.attrs["versions"]).items()}
     versions = ", ".join(f"{name} {version}" for name, version in used)
     hours = sum(float(run.timing["seconds"][-1]) for run in runs) / 3600
     seeds = sorted({str(run.written.get("seed", 0)) for run in runs})
     sets = {f"{run.attrs['data']}, {run.attrs['n_samples']} samples, d = {run.attrs['dim']}" for run in runs}
     rows = [[run.label, run.status, str(run.rows), f"{run.trace['loss'][-1]:.10g}", str(run.attrs["run_id"])] for run in runs]
     table = markdown(["run", "status", "records", "last loss", "run id"], rows)
-    return f"""# {job.title}
-
-    mpi-compress run THIS.zip/{job.name}  # unpack, rerun, compare with results/, bit for bit
-    mpi-compress plot {file}      # the figure, from results/, in the unpacked folder
-    mpi-compress check {file}     # the claims, likewise
-
-`run` imports the plugins of this archive, as any job does; it has looked at every file and checksum before.
-
-{table}
-
-| asked | answer |
-| --- | --- |
-| code | the job {file}; its plugins lie beside it |
-| versions | {versions}; {first["mpi_library"]} |
-| data | {"; ".join(sorted(sets))}; their content is part of the run ids |
-| hyperparameters | every setting is in the job; what was tuned, over which values, is in each result: `mpi-compress show` |
-| seeds | {", ".join(seeds)} |
-| number of runs | {len(runs)}, all of the job's; those that diverged are among them |
-| machine | {first["host"]} |
-| computing time | {hours:.3g} hours in algorithms, without trials |
-| measure of communication | bits of encoded messages that were sent; `paper_bits` follow the papers' formulas |
-"""
+    first, text = runs[0].attrs, Path(__file__).with_name("archive.md").read_text(encoding="utf-8")
+    return text.format(
+        title=job.title, name=job.name, file=file, table=table, versions=versions, library=first["mpi_library"], host=first["host"],
+        sets="; ".join(sorted(sets)), seeds=", ".join(seeds), runs=len(runs), hours=hours,
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.progress import Bytes
+from mpi_compress.core.progress import Amount
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, hash_of, replace
 from mpi_compress.problem.datasets.download import download
@@ -103,7 +103,7 @@ def _get_published(name: str, url: str | None, folder: Path, quiet: bool, report
 def _downloaded(name: str, base: str, folder: Path, quiet: bool) -> Path:
     file = folder / "incoming" / name
     if not file.exists():
-        with Bytes(name, quiet) as progress:
+        with Amount(name, quiet) as progress:
             download(base + name, file, progress)
     return file
 

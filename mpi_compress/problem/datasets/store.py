@@ -19,6 +19,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.progress import Amount
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
@@ -122,7 +123,9 @@ def _arrays(h5: h5py.File) -> dict[str, Any]:
     return found
 
 
-def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, ranks: Ranks | None = None) -> DataSet:
+def open_data(
+    table: DataTable, folder: Path, split: Split, labels: Labels, ranks: Ranks | None = None, quiet: bool = True
+) -> DataSet:
     """The set that a job names, parsed and cached first if the cache does not have it, or has it damaged.
 
     Every rank of `ranks` must call it; those that see rank 0's cache share the parsing of a plain text file.
@@ -131,6 +134,7 @@ def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, rank
         folder: the job's own folder, where a relative path may also start.
         split: how rows are assigned to workers.
         labels: what labels are: one of two classes, one of any number of classes, or numbers to be fitted.
+        quiet: do not say how much is read.
 
     Raises:
         UserError: no such set or file, no LIBSVM text, labels that are no two classes, or rows that cannot be assigned like that.
@@ -141,7 +145,7 @@ def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, rank
         recipe = Recipe(table.title, table.normalize, table.dtype, table.known_dim, table.rows, split, table.positive, labels)
         if table.generator is None:
             ranks.compiling_once(libsvm.rehearse)
-        _build(file, recipe, ranks, partial(_parsed, table, folder))
+        _build(file, recipe, ranks, partial(_parsed, table, folder), quiet)
     return ranks.on_root(lambda: described(file, table.title))
 
 
@@ -190,7 +194,7 @@ def is_sound(file: Path) -> bool:
     return seen in _sound
 
 
-def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Reading]) -> None:
+def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Reading], quiet: bool = True) -> None:
     """Make a cached file. Ranks that see rank 0's cache parse a share each: `parsed` of its number and of how many there are."""
     spool = Spool(ranks.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
 
@@ -199,11 +203,14 @@ def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int]
             taken = 0
             reading = parsed(readers.index(ranks.rank), len(readers))
             spool.note(reading.dim, reading.sizes)
-            for number, samples, labels in reading.blocks:
-                spool.put(number, samples, labels)
-                taken += labels.size
-                if recipe.rows is not None and taken >= recipe.rows:
-                    break
+            of = "samples" + " by rank 0" * (len(readers) > 1)
+            with Amount(f"reading {recipe.title}", quiet or not ranks.is_root, (of, 1)) as tell:
+                for number, samples, labels in reading.blocks:
+                    spool.put(number, samples, labels)
+                    taken += labels.size
+                    tell(taken, recipe.rows or reading.n_samples)
+                    if recipe.rows is not None and taken >= recipe.rows:
+                        break
 
     try:
         ranks.on_root(spool.make)
@@ -222,7 +229,8 @@ def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Reading:
     if alone and part > 0:
         return Reading(iter(()))
     if how is None:
-        return Reading((i, *chunk) for i, chunk in enumerate(table.build_generator().chunks()))
+        generator = table.build_generator()
+        return Reading(((i, *c) for i, c in enumerate(generator.chunks())), n_samples=int((generator.size() or [0])[0]))
     return how.read(table.file(folder), table.known_dim, *((0, 1) if alone else (part, parts)))
 
 

@@ -26,6 +26,7 @@ class Reading:
     blocks: Blocks
     sizes: Mapping[str, int] = field(default_factory=dict)  # what features stand for, such as an image's height; for models
     dim: int | None = None  # d; None: the largest index
+    n_samples: int = 0  # N; 0: known when all are read
 
 
 @dataclass(frozen=True)
