@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mpi_compress.cli.parsing import load_one
 from mpi_compress.core.errors import UserError, writing
+from mpi_compress.core.progress import count_text
 from mpi_compress.evidence.outcomes import job_files
 from mpi_compress.report.archive import archive
 from mpi_compress.report.citation import about_of
@@ -20,7 +21,7 @@ def act(options: Namespace) -> int:
     jobs = {file: load_one(file, options) for file in job_files(options.jobs)}
     count = archive(jobs, Path(options.out), target, about)
     one = "" if len(jobs) == 1 else f"/{min(job.name for job in jobs.values())}"
-    print(f"{target}: {count} results; `mpi-compress run {target}{one}` reruns them and compares")
+    print(f"{target}: {count_text(count, 'result')}; `mpi-compress run {target}{one}` reruns them and compares")
     if options.publish and about is not None:
         file = target.with_suffix(f".{options.publish}.json")
         with writing(file):
