@@ -102,11 +102,7 @@ class Method(Linked, Foretold, Proved, ABC):
         def bound_to(self, **known: Any) -> Self: ...
 
     def bind(self, setting: Setting) -> Self:
-        """This method in one run: a new object, its formulas evaluated, and its needs checked.
-
-        Raises:
-            ValueError: a formula without a value, or a setting that the method cannot work in.
-        """
+        """This method in one run: a new object, its formulas evaluated; ValueError where one has no value or a need is not met."""
         bound = self.settled(setting)
         check_needs(bound)
         bound.check()
@@ -158,11 +154,7 @@ class Method(Linked, Foretold, Proved, ABC):
         return None if self.batch is None else Batches(self.batch, self.sampling)
 
     def rows(self, f: Objective, t: Round, number: int | None = None) -> NDArray[Any] | None:
-        """The rows of a worker's minibatch of round t.k; None: all of its shard.
-
-        Args:
-            number: the number of the minibatch, from 0 on; to be given if not every round takes one.
-        """
+        """The rows of a worker's minibatch of round t.k, of that `number` if not every round takes one; None: all of its shard."""
         return None if self.batches is None else self.batches.rows(len(f.rows), t, number)
 
     @cached_property

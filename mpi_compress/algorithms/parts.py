@@ -218,9 +218,6 @@ def weight_ratio(average: str, step: Any, mu: float, k: int) -> float:
     """w_(k−1) / w_k for k ≥ 1, with the weights of HT Theorem 9.
 
     They are geometric, (1 − µγ/2)^−(t+1) (Theorem 4); uniform, 1 (Theorem 5); or linear, φ + t, which goes with γ_t = a/(φ + t).
-
-    Raises:
-        ValueError: weights that do not go with the step.
     """
     if average == "linear":
         if not (isinstance(step, Decreasing) and step.power == 1.0):

@@ -71,11 +71,7 @@ def step_at(step: Any, k: int) -> float:
 
 
 def bind(step: Any, numbers: Mapping[str, float]) -> Schedule:
-    """A step as a job writes it, its formulas evaluated: a float, or a schedule.
-
-    Raises:
-        ValueError: a formula without a value, or a step that is not more than 0.
-    """
+    """A step as a job writes it, its formulas evaluated; ValueError: one has no value, or the step is not more than 0."""
     if isinstance(step, list):
         return Stepwise(tuple(int(k) for k, _ in step), tuple(_positive(v, numbers) for _, v in step))
     if isinstance(step, dict) and step["form"] == _WARM_UP:

@@ -117,12 +117,8 @@ class Exchange:
         return ups
 
     def rise(self, gathered: Sequence[Message], added: Callable[[Pieces, range], Pieces]) -> Pieces:
-        """The pieces of the tree that the master adds up, on ranks that compute its part; elsewhere they are sent on.
-
-        Args:
-            gathered: what `gather` gave.
-            added: adds up pieces to those that some workers have in the tree.
-        """
+        """The pieces of the tree that the master adds up, on ranks that compute its part; elsewhere they are sent on. `added` adds
+        pieces up to those that some workers have in the tree."""
         return {range(i, i + 1): message for i, message in enumerate(gathered)}
 
     def counts(self, own: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -73,11 +73,7 @@ class Link:
     parts: tuple["Link", ...] = field(default=(), repr=False, kw_only=True)  # the links whose messages this one's messages hold
 
     def at(self, **known: Any) -> "Link":
-        """This link with compressor parameters that both ends know in this round, such as `sigma`; they cost no bits.
-
-        Raises:
-            UserError: the compressor has no such parameter.
-        """
+        """This link with compressor parameters that both ends know in this round, such as `sigma`; they cost no bits."""
         self._refuse_unknown(known)
         return type(self)(self.compressor.bound_to(**known), self.codec, self.dim)
 
@@ -118,11 +114,7 @@ class Link:
         return c
 
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        """Compress v (dim,), or compress a compressed vector again, and encode the result.
-
-        Raises:
-            OverflowError: a finite value that the codec's floats cannot hold.
-        """
+        """The message of v (dim,), or of a compressed vector; OverflowError: a finite value that the codec's floats cannot hold."""
         return self.encode(self.compressed(v, t))
 
     def compressed(self, v: Vector | Compressed, t: Round) -> Compressed:
@@ -165,11 +157,7 @@ class Link:
         return message
 
     def unpack(self, message: Message) -> Compressed:
-        """What the receiver sees.
-
-        Raises:
-            CorruptMessage: bytes that the codec cannot have written.
-        """
+        """What the receiver sees; CorruptMessage: bytes that the codec cannot have written."""
         if message.content is not None:
             return message.content
         if message.is_silent:

@@ -25,12 +25,7 @@ _FEW = 16  # coordinates in all, up to which plain Python is faster than setting
 
 
 class Folded(Sequence[Compressed]):
-    """What workers sent, of which only the sum is known.
-
-    Args:
-        total: the sum.
-        n: how many messages it is of.
-    """
+    """What n workers sent, of which only the sum is known: `total`."""
 
     def __init__(self, total: Compressed, n: int):
         self.total, self._n = total, n
@@ -193,11 +188,7 @@ Piece = Message | PartialSum | None
 
 
 class TreeAdder:
-    """Adds messages up by a tree.
-
-    Args:
-        dim: usual number of coordinates.
-    """
+    """Adds messages up by a tree; `dim` is their usual number of coordinates."""
 
     def __init__(self, tree: Tree, dim: int):
         self.tree, self._averager = tree, Averager(dim)

@@ -178,13 +178,7 @@ def _can_be(eigenvalues: list[float], data: DataSet, n_shards: int) -> bool:
 def gradient_noise(fs: Iterable[Objective], n: int, batch: int | None, x: Vector) -> tuple[float, float]:
     """(1/n) Σ‖∇f_i(x) − ∇f(x)‖², and (1/n) Σ E‖g_i − ∇f_i(x)‖² for minibatches g_i of `batch` rows drawn with replacement.
 
-    Both are infinite if squares overflow.
-
-    Args:
-        fs: f_i of every worker, one after the other.
-        n: how many they are.
-        batch: None for full gradients, whose second number is 0.
-        x: (d,).
+    Both are infinite if squares overflow; the second is 0 for full gradients, where `batch` is None. `fs` has the n workers' f_i.
     """
     mean, squares, noise = np.zeros(x.size), 0.0, 0.0
     for f in fs:

@@ -56,11 +56,7 @@ class DataTerm(ABC):
 
     @abstractmethod
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
-        """The value at x (d,); its gradient goes to `gradient` (d,).
-
-        Args:
-            draw: random numbers for a model that draws; None where the function itself is wanted.
-        """
+        """The value at x (d,), without `draw` that of the function itself; its gradient goes to `gradient` (d,)."""
 
     def evaluate_few(self, point: Point, values: Vector) -> float:
         """The value at a point, where `holds_few`; the gradient without µx goes to `values`, on the coordinates `held`."""

@@ -44,13 +44,7 @@ class Tuning(ABC):
 
 
 class Scheme(Tuning):
-    """A compressor with a budget T.
-
-    Args:
-        link: of the compressor, without a budget.
-        cost: of a message.
-        budget: T, or the rule for it.
-    """
+    """A compressor with a budget T: `budget` is T, or the rule for it; `link` is that of the compressor without one."""
 
     improvement: ClassVar[type[search.Improvement]]
 

@@ -130,12 +130,7 @@ def alistarh_budget(g: Vector) -> int:
 
 
 class BudgetSearch:
-    """The smallest T in [1, d] that maximises improvement(T)/C(T).
-
-    Args:
-        cost: C(T) > 0 for an array of budgets T.
-        dim: d.
-    """
+    """The smallest T in [1, d] that maximises improvement(T)/C(T); `cost` is C > 0, for an array of budgets T."""
 
     def __init__(self, improvement: Improvement, cost: Callable[[Any], Any], dim: int):
         self.improvement = improvement
@@ -198,11 +193,7 @@ class BudgetSearch:
 class Searches:
     """The search for T by what a message costs in a round: one for the whole run, or where links change one for each link.
 
-    It remembers where a worker's last search ended, which saves time and changes no result.
-
-    Args:
-        cost: of a message.
-        of: the search by a cost; the latest ones are kept.
+    It remembers where a worker's last search ended, which saves time and changes no result, and keeps the latest that `of` made.
     """
 
     def __init__(self, cost: CostModel, of: Callable[[CostModel], BudgetSearch]):

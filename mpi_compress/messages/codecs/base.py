@@ -50,19 +50,11 @@ class Codec(Part, ABC):
 
     @abstractmethod
     def encode(self, compressed: Compressed) -> Bytes:
-        """The message, its values rounded to the codec's floats.
-
-        Raises:
-            OverflowError: a finite value that the codec's floats cannot hold.
-        """
+        """The message, its values rounded to the codec's floats; OverflowError: a finite value that these cannot hold."""
 
     @abstractmethod
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
-        """The message that starts at data[at], and where it ends.
-
-        Raises:
-            CorruptMessage: bytes that `encode` cannot have written.
-        """
+        """The message that starts at data[at], and where it ends; CorruptMessage: bytes that `encode` cannot have written."""
 
     def planned_bytes(self, kind: type[Compressed], T: Any, dim: int) -> Any:
         """The length of a message with T coordinates, whole numbers or an array of them; None: T alone does not decide it."""

@@ -68,14 +68,8 @@ class Compressor(Part, ABC):
         return self
 
     def check_precision(self, dim: int, method: str, way: str, stochastic: bool) -> bool:
-        """True if a method can set the precision σ of the compressor of a direction from round to round; False: it is exact.
-
-        Args:
-            stochastic: True if the method needs an unbiased quantiser.
-
-        Raises:
-            ValueError: it is neither.
-        """
+        """True if a method, which needs an unbiased quantiser if `stochastic`, can set its precision σ from round to round; False
+        where it is exact. ValueError: it is neither."""
         if self.omega(dim) != 0.0:
             raise ValueError(f"{method} needs a quantiser of a given precision: {way}.compressor = lattice, or identity")
         return False
@@ -191,11 +185,7 @@ def share(k: str) -> float:
 
 
 def count_of(k: int | str | None, dim: int) -> int:
-    """The number of coordinates that k means for d = dim: the nearest whole number to a share of d, and at least 1.
-
-    Raises:
-        ValueError: k was not given, or is more than d.
-    """
+    """The number of coordinates that k means for d = dim: the nearest whole number to a share of d, and at least 1."""
     if k is None:
         raise ValueError("needs k = a count or a percentage (only some algorithms set it)")
     if isinstance(k, str):

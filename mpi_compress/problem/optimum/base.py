@@ -56,14 +56,13 @@ def lowest_seen(f: Objective, x0: Vector, apart: Penalty | None = None) -> Optim
     """The lowest f that a long run sees, where no solver is known: an upper bound on f*, and nothing more. Takes 5000 steps of
     L-BFGS from x0 (d,), or of FISTA where a penalty that is not smooth is added to f. The accuracy is NaN: f* may be lower."""
     first = norm(f.value_and_gradient(x0)[1])
-    x = _by_lbfgs(f, x0) if apart is None else _by_fista(f, x0, apart)
+    if apart is None:
+        options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "maxcor": _PAIRS, "ftol": 0.0, "gtol": 0.0}
+        x = scipy.optimize.minimize(partial(value_and_gradient, f), x0, jac=True, method="L-BFGS-B", options=options).x
+    else:
+        x = _by_fista(f, x0, apart)
     value, g = f.value_and_gradient(x)
     return Optimum(x, value + (apart.value(x) if apart else 0.0), math.nan, norm(g) / first if first else 0.0)
-
-
-def _by_lbfgs(f: Objective, x0: Vector) -> Vector:
-    options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "maxcor": _PAIRS, "ftol": 0.0, "gtol": 0.0}
-    return scipy.optimize.minimize(partial(value_and_gradient, f), x0, jac=True, method="L-BFGS-B", options=options).x
 
 
 def _by_fista(f: Objective, x0: Vector, r: Penalty) -> Vector:
