@@ -73,7 +73,8 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
     listings = {"columns": columns, "claims": functions_of_claims}
     plural = {getattr(parts.get(kind), "kind", kind.removesuffix("s")).split()[0]: kind for kind in (*parts, *listings, "jobs")}
     kind, _, name = what.partition("/")
-    kind = plural.get(kind, "datasets" if kind == "data" else kind)
+    kind = plural.get(kind, {"data": "datasets", "generator": "generators"}.get(kind, kind))
+    parts = {**parts, "generators": generators} if kind == "generators" else parts
     parts, what = ({kind: parts[kind]}, name) if name and kind in parts else (parts, what if name else kind)
     if what == "jobs":
         return _jobs()

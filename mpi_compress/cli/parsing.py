@@ -25,6 +25,9 @@ def load_one(file: str | Path, options: Namespace, index: int | None = None, fro
         fitting = _labels_that_fit(file, overrides, options.full) if overrides and options.only is None and index is None else []
         if fitting:
             raise UserError(f"{error}; --set fits {', '.join(fitting)}: --only takes one") from None
+        for (table, _, name), value in ((key.rpartition("."), value) for key, value in overrides.items()):
+            if name in ("name", "model") and f"{table}: no key called" in str(error):
+                raise UserError(f"{error}; --set '{table}={{{name}=\"{value}\"}}' replaces the whole table") from None
         raise
 
 

@@ -31,7 +31,8 @@ def act(options: Namespace) -> int:
     submissions = [Submission(job, Path(options.job), out, run, runs, asked, options.fresh) for asked, runs in alike.values()]
     texts = [submission.text() for submission in submissions]  # refuses wrong options
     if options.dry_run:
-        print(*texts, sep="\n", end="")
+        renamed = "# `submit --fresh` first renames results that are done to .h5.old; by hand, rename them, or none is rerun\n"
+        print(*texts, *[renamed] * options.fresh, sep="\n", end="")
         return 0
     numbers = [number for submission in submissions for number in submission.submit()]
     runs, jobs = count_text(len(todo), "run"), f"job{'s' * (len(numbers) != 1)} {', '.join(numbers)}"

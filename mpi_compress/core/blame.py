@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mpi_compress.core.errors import UserError
+
 SWITCH = "MPI_COMPRESS_TRACEBACK"
 _PACKAGE = str(Path(__file__).parents[1])
 _INSTALLED = (sysconfig.get_path("stdlib"), *site.getsitepackages(), site.getusersitepackages(), "<")
@@ -54,7 +56,7 @@ def _asked_for(error: BaseException) -> Iterator[str]:
                 if place := place_of(value) or (name in vars(cls) and place_of_class(cls)):
                     yield f"{place[:-1]}, {cls.__name__}.{name})"
     for cls in (type(one) for frame, _ in frames for one in frame.f_locals.values() if hasattr(type(one), "name")):
-        if place := place_of_class(cls):
+        if not isinstance(error, UserError) and (place := place_of_class(cls)):  # the text of one names the cause
             yield f"{place[:-1]}, perhaps by {cls.__name__})"
 
 

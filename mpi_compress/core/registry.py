@@ -231,7 +231,7 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
                 untyped = f"{cls.__name__} has no parameter '{key}': a parameter is a field with its type, {key}: {kind} = …"
                 untyped += place_of_class(cls)
                 raise UserError(f"{where}: {untyped}")
-            raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")
+            raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: no key called '{key}'; it has none")
     right = converted(cls, values, where)
     try:
         built = cls(**right)

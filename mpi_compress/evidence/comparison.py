@@ -140,7 +140,7 @@ class Comparison:
     @property
     def in_paper(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Heads and rows with mathematical signs, and the notes below them: what did not reach a target, and `notes`. What all
-        labels share, such as ", rounds = 2000", is left out."""
+        labels share, such as ", rounds = 2000", is a note."""
         feet: dict[str, str] = {}
 
         def cell(text: str) -> str:
@@ -153,7 +153,8 @@ class Comparison:
         labels = [method.label for method in self.methods]
         short = without_common(labels) if len(labels) > 1 else dict(zip(labels, labels, strict=True))
         rows = [[f"{short[m.label]}{self._mark(m)}", *(cell(str(each)) for each in m.cells)] for m in self.methods]
-        below = [f"{mark.translate(RAISED)} {text}" for text, mark in feet.items()]
+        common = ", ".join(value for value in labels[0].split(", ") if value not in short[labels[0]].split(", "))
+        below = [*(f"{mark.translate(RAISED)} {text}" for text, mark in feet.items()), *[f"all with {common}"] * bool(common)]
         return ["method", *(target.in_signs for target in self.targets)], rows, [*below, *self.notes]
 
     @property

@@ -126,7 +126,7 @@ def job_files(names: Sequence[str]) -> list[Path]:
     found: dict[Path, None] = {}
     for place in [Path(n) for n in names] or [Path(JOBS)]:
         if not place.exists():
-            raise UserError(f"{place}: there is no such job file or folder")
+            raise UserError(f"{place}: there is no such job file or folder; a job is named by its file here, jobs/NAME.toml")
         below = [file for file in place.rglob("*.toml") if file.is_file() and not file.name.startswith(".")]
         files = sorted(below, key=lambda file: file.with_suffix("").parts) if place.is_dir() else [place]
         if not files:

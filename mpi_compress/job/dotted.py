@@ -44,8 +44,8 @@ def put(run: dict[str, Any], key: str, value: Any) -> None:
     *tables, last = key.split(".")
     head = (tables or [last])[0]
     if head == "grid":
-        would_do = f"choose runs by --only or --index, or set {key.partition('.')[2] or 'its keys'} itself"
-        raise UserError(f"{key}: [grid] says which runs a job has, and is not set in a run; edit the job, {would_do}")
+        would_do = f"choose runs by --only or --index{', or set seed itself' * (key == 'grid.seed')}"
+        raise UserError(f"{key}: [grid] says which runs a job has, and is not set in a run; edit the job, or {would_do}")
     if head not in OF_A_RUN:
         raise UserError(f"{key}: {nearest(head, OF_A_RUN, 'table')}")
     for name in tables:
@@ -123,6 +123,13 @@ def plain(value: Any) -> str:
 def labelled(label: str, point: Mapping[str, Any]) -> str:
     """The label of a run at a point of its grid."""
     return ", ".join([label, *(f"{key.split('.')[-1]} = {plain(value)}" for key, value in point.items() if key != "seed")])
+
+
+def refuse_labelled(label: str, point: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """UserError for a value set from outside, in whose place the label of a grid's point shows another."""
+    shown = with_values({}, {key: value for key, value in point.items() if key != "seed"}) if values else {}
+    if own := [key for key in values if value_at(shown, key) is not None]:
+        raise UserError(f'{own[0]}: labels show this axis of [grid], "{label}"; choose among its values by --only, or edit the job')
 
 
 def grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:

@@ -187,6 +187,7 @@ def _runs(
         number = first + len(runs)
         asked, of_job = changed(label, number), dotted.with_values(written, point)
         overridden = _differing(untuned(asked) if beside else asked, of_job)
+        dotted.refuse_labelled(label, point, overridden)
         run = dotted.with_values(of_job, overridden)
         run = for_the_question(run, tables.get("figure"), grid)
         _settle_data(run, folder, f'run "{label}": data', overridden)

@@ -170,10 +170,9 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, tell
     best = _solved(problem, tells)
     if best.reached > _SOLVED:
         if needs:
-            raise UserError(
-                f"objective: x* cannot be computed: the {solver_of(loss).measure} falls to {best.reached:.1e} "
-                "of its start only; set mu > 0"
-            )
+            why = f"the {solver_of(loss).measure} falls to {best.reached:.1e} of its start only" + "; set mu > 0" * (not problem.mu)
+            own = "" if is_ours(loss) else f"; its slopes may be wrong: `check-part {loss.name} --job JOB` compares them"
+            raise UserError(f"objective: x* cannot be computed: {why}{own}")
         return problem
     if not best.attained:
         source = INFIMUM_IN_PART if best.f else INFIMUM

@@ -127,8 +127,8 @@ def entries(out: Path, below: Sequence[str] = ()) -> list[Entry]:
     found: dict[Path, Entry] = {}
     for name in below:
         place = Path(name)
-        if place.is_file() and (result := result_of(place)) is not None:
-            own = [Entry(result, _job(result, out))]
+        if not place.is_dir() and (result := result_of(place)) and (entry := Entry(result, _job(result, out))).files:
+            own = [entry]
         else:
             job = job_name(place) if place.suffix == ".toml" else name
             own = _in(out / job, out) or _in(place, out)

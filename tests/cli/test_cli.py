@@ -243,7 +243,7 @@ def test_list_names_every_part_with_its_parameters(columns, monkeypatch, capsys)
     assert 0.8 * columns < max(map(len, short.splitlines())) <= columns
     for kind, registry in {
         "algorithms": mc.algorithms.algorithms, "compressors": mc.compressors.compressors, "codecs": mc.codecs.codecs,
-        "costs": mc.costs.costs, "datasets": mc.datasets.generators,
+        "costs": mc.costs.costs, "datasets": mc.datasets.generators, "generators": mc.datasets.generators,
     }.items():
         assert main(["list", kind]) == 0
         said = capsys.readouterr().out

@@ -93,7 +93,8 @@ def test_gc_removes_what_no_job_names_and_rm_what_is_named(job, capsys):
     assert main(["results", "gc", "jobs/mine.toml", "--yes", "--all-others"]) == 0
     assert main(["results", "rm", f"results/mine/{left[0]}", "--yes"]) == 0
     assert os.listdir("results/mine") == left[1:]
-    assert main(["results", "rm", "mine", "--yes"]) == 0
+    os.rename(unfinished := f"results/mine/{left[1]}", f"{unfinished}.part")
+    assert main(["results", "rm", unfinished, "--yes"]) == 0, "the name as `ls` has it"
     assert os.listdir("results") == []
     assert main(["results", "rm", "mine", "--yes"]) == 2
 

@@ -50,6 +50,8 @@ def test_fresh_submits_what_is_done_and_keeps_its_results(slurm, capsys):
     (run,) = mc.run(mc.load_job("small.toml", only="GD"))
     assert main(["submit", "small.toml", *LINE]) == 0
     assert nothing_left(capsys.readouterr().out)
+    assert main(["submit", "small.toml", *LINE, "--fresh", "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("# `submit --fresh` first renames results")
     assert main(["submit", "small.toml", *LINE, "--fresh"]) == 0
     assert capsys.readouterr().out.startswith("submitted 1 run as job 1001")
     assert not run.file.exists()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mpi_compress.core.blame import SWITCH, text_of
+from mpi_compress.core.blame import SWITCH, place_in_part, text_of
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.core.registry import checked
 
@@ -30,5 +30,8 @@ def test_a_users_error_names_its_place_in_one_line(monkeypatch):
     assert text_of(error).startswith("Traceback")
 
 
-def test_an_error_of_the_package_keeps_its_traceback_though_a_user_called_it():
+def test_an_error_of_the_package_keeps_its_traceback_and_a_user_error_blames_no_part_that_only_stands_by():
     assert text_of(error_of(lambda: evaluate(None, {}))).startswith("Traceback")
+    own = type("Own", (), {"name": "own", "act": lambda self: self})()
+    said = [place_in_part(error_of(call)) for call in (lambda: own and evaluate(None, {}), lambda: own and checked(Mine, {"k": 1}, ""))]
+    assert ["perhaps by Own" in each for each in said] == [True, False]

@@ -167,6 +167,8 @@ def test_a_paper_has_signs_for_heads_and_what_was_not_reached_at_its_foot(tmp_pa
     text = latex(heads, [["gd", first, second]], "bits", notes)
     assert r"$\|\nabla f(x)\|^{2} \le 10^{-30}$ \\" in text
     assert r"\multicolumn{3}{l}{\footnotesize $^{1}$ not reached in" in text
+    table = compare([written(tmp_path, f"EF, k = 2, step = {step}", [0.1]) for step in (4, 16)], [Target.of("loss", 0.4)])
+    assert [row[0] for row in table.in_paper[1]] + table.in_paper[2] == ["EF, step = 4", "EF, step = 16", "all with k = 2"]
 
 
 def test_notes_name_substitutes_several_cost_models_and_seeds_that_change_nothing(tmp_path):

@@ -221,6 +221,8 @@ def test_runs_that_an_override_makes_equal_are_one():
     assert [(r.label, r.seed) for r in load_job(tables, {"seed": 5}).runs] == [("x, step = 0.1", 5), ("x, step = 0.2", 5)]
     with pytest.raises(UserError, match=r"is there twice"):
         load_job({**tables, "grid": {"seed": [5, 5]}})
+    with pytest.raises(UserError, match=r'algorithm.step: labels show this axis of .grid., "x, step = 0.1"; .* by --only'):
+        load_job(tables, {"algorithm.step": 0.2})
 
 
 def test_overrides_reach_every_run(tmp_path):
