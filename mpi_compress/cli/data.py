@@ -5,6 +5,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from mpi_compress.problem.datasets.cache import cache_folder, digest
 from mpi_compress.problem.datasets.data import read_csv, save, write
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get
 from mpi_compress.problem.datasets.labels import listed
-from mpi_compress.problem.datasets.store import SOLVED_UP_TO, open_data
+from mpi_compress.problem.datasets.store import SOLVED_UP_TO, counted_in, open_data
 from mpi_compress.problem.datasets.table import DataTable, contents_of, find_file, find_set
 from mpi_compress.problem.optimum import Optimum, solver_of
 from mpi_compress.problem.partitions import Split
@@ -38,19 +39,18 @@ _UNLIKE = 100.0  # the ratio of two columns' sizes from which "data make" speaks
 
 def act_list(_: Namespace) -> int:
     def where(name: str) -> str:
-        try:
-            return str(find_set(name, "data"))
-        except UserError:
-            return how_to_get(name) or "not here"
+        file = None
+        with suppress(UserError):
+            file = find_set(name, "data")
+            if name in KNOWN and (n := counted_in(file)) and (differs := KNOWN[name].differs(*n[:2], nonzeros=n[2])):
+                return f"{file}, {n[0]} × {n[1]}, {differs}"
+        return str(file or how_to_get(name) or "not here")
 
-    rows = []
-    for name, known in KNOWN.items():
-        size = f"{known.samples:,}" if known.samples else "part of a set"
-        rows.append([name, f"{size:>13s} × {known.dim:,}", where(name)])
+    samples = {name: f"{known.samples:,}" if known.samples else "part of a set" for name, known in KNOWN.items()}
+    rows = [[name, f"{samples[name]:>13s} × {known.dim:,}", where(name)] for name, known in KNOWN.items()]
     rows += [[name, published.size, where(name)] for name, published in PUBLISHED.items()]
-    for name, generator in generators.items():
-        given = generator().size()
-        rows.append([name, f"{given[0]:>13,} × {given[1]:,}" if given else "by its parameters", "generated"])
+    sizes = {name: generator().size() for name, generator in generators.items()}
+    rows += [[name, f"{n[0]:>13,} × {n[1]:,}" if n else "by its parameters", "generated"] for name, n in sizes.items()]
     say(*shown(sys.stdout, ("name", "size", "where it is"), rows, ("size",)))
     return 0
 

@@ -53,7 +53,7 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
         if not spec.missing:
             memory = memory_needs.text(spec, options.ranks, shapes) if options.ranks else memory_needs.short_text(spec, shapes)
             run_id = spec.run_id
-            left += [] if status.state is State.COMPLETE else [spec]
+            left += [] if status.state.has_ended else [spec]
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []

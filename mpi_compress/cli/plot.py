@@ -10,6 +10,7 @@ from mpi_compress.cli.results_of import axes_of, found, warn_of_mixtures
 from mpi_compress.core.progress import print_line
 from mpi_compress.figures import plotting as figures
 from mpi_compress.job.tables import FigureTable
+from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.targets import Target
@@ -20,14 +21,15 @@ _OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "r
 def act(options: Namespace) -> int:
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
-    target = target.with_suffix(style.suffix)
     changed: dict[str, Any] = axes_of(options)
     changed |= {key: given for key in ("bounds", "xlim", "ylim") if (given := getattr(options, key)) is not None}
+    target = Path(options.figure) if options.figure else target.with_suffix(style.suffix)
     if options.figure:
-        target = Path(options.figure)
         ask_for_folder(target)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
+    for line in titles(runs) if not (style.titled and figure.title) else []:
+        print_line(f"mpi-compress: the figure, which has no title, does not say that it is {line}")
     figures.save(figures.draw(runs, figure.changed(**changed), options.style, width), target)
     for r in runs:
         print(f"{r.file}  {r.label}: {status_of_run(r).state}")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import folder_of_trials, possible
+from mpi_compress.problem.datasets.said import differs
 from mpi_compress.results import zipped
 from mpi_compress.results.catalogue import Entry, entries
 from mpi_compress.results.files import CHECKED, JOBS, job_name, part_of, result_file
@@ -57,11 +58,11 @@ class Outcome:
     def paper(self) -> str:
         return self.job.paper if self.job else ""
 
-    @property
+    @cached_property
     def data(self) -> str:
-        """The data sets that it ran on, or would run on."""
-        if self.runs:
-            return "; ".join(dict.fromkeys(str(r.attrs["data"]) for r in self.runs))
+        """The data sets that it ran on, and where they are not as published, or that it would run on."""
+        if ran := [*self.runs, *self.begun]:
+            return "; ".join(dict.fromkeys(differs(r, str(r.attrs["data"])) for r in ran))
         return "; ".join(dict.fromkeys(s.data.shown for s in self.job.runs)) if self.job else ""
 
     @property
@@ -80,8 +81,7 @@ class Outcome:
         wanted, changes = len(self.job.runs), f", with {self.job.changes}" if self.job.changes else ""
         done = ("done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs") + changes
         others = Counter(f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete")
-        begun = [(r.label, status_of_run(r).state) for r in self.begun]
-        others.update(f"'{label}' {state}" for label, state in begun if state is not State.RUNNING)
+        others.update(f"'{r.label}' {state}" for r in self.begun if (state := status_of_run(r).state) is not State.RUNNING)
         counts = [text if n == 1 else f"{text} with {n} seeds" for text, n in others.items()]
         return "; ".join(filter(None, [done, *counts, self.problem]))
 

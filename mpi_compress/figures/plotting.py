@@ -24,6 +24,7 @@ from mpi_compress.figures.panels import by_cost_model, draw_panels
 from mpi_compress.figures.style import COLUMN, HEIGHT, MOST, Style, inches, style_of
 from mpi_compress.figures.words import measuring
 from mpi_compress.job.tables import FigureTable
+from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
 
 FORMATS = (".png", ".pdf", ".svg")
@@ -70,10 +71,10 @@ def plot(
 
 def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width: str | float | None = None) -> Figure:
     """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column. A plot of
-    costs by several models, whose axis the job does not name, has a panel for each of them."""
+    costs by several models, whose axis the job does not name, has one for each. A title says which data are not as published."""
     look, room = style_of(style), inches(width)
     _refuse_no_runs(runs)
-    figure = by_cost_model(runs, figure)
+    figure = by_cost_model(runs, replace(figure, title=figure.title and "\n".join([figure.title, *titles(runs)])))
     if not figure.panel:
         return figure_of(_plot(runs, figure, None, look, room or COLUMN))
     with mpl.rc_context(look.settings):

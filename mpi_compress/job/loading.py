@@ -64,9 +64,8 @@ class Job:
 
     @property
     def titled_figure(self) -> FigureTable:
-        """The figure under its title, with the sets that stand in for others."""
-        on = [f"on {data.replace('a stand-in for', 'a substitute for')}" for data in self.stand_ins]
-        return replace(self.figure, title="\n".join([self.figure.title or self.title, *on]))
+        """The figure under its title, or the job's."""
+        return replace(self.figure, title=self.figure.title or self.title)
 
     def only(self, label: Choice = None, index: int | None = None) -> "Job":
         """The same job with the runs of one label or several, or one run; UserError if there is no such run. A label may be a

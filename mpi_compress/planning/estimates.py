@@ -7,7 +7,6 @@ in proportion to the nonzeros of the sets. If neither was run, no time is given.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from math import ceil, fsum, nan
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import folder_of_trials, trials
 from mpi_compress.preparing import memory_needs
-from mpi_compress.preparing.shapes import Shape, Shapes
+from mpi_compress.preparing.shapes import Shape, Shapes, size_of
+from mpi_compress.problem.datasets.said import line, line_of
 from mpi_compress.problem.datasets.store import cached_file
 from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import Run, read
@@ -77,8 +77,9 @@ def trial_files(job: Job, out: Path) -> list[Path]:
 def suggestion(job: Job, out: Path, always: bool) -> str:
     """What to ask of SLURM for the runs of a job, and their time, by trials, results of one process with their labels; "" where
     there is none, or, unless `always`, where each run takes less than a minute."""
-    last = cache(lambda label: _last_trial(result_file(job.name, label, "?" * 12, out)))  # one for all seeds
-    asked = {spec.index: each for spec in job.runs if not spec.missing and (each := _asked(spec, last(spec.label)))}
+    here = {spec.label: spec for spec in job.runs if not spec.missing}  # one for all seeds
+    last = {label: _last_trial(spec, result_file(job.name, label, "?" * 12, out)) for label, spec in here.items()}
+    asked = {spec.index: each for spec in job.runs if not spec.missing and (each := _asked(spec, last[spec.label]))}
     if not asked or not (always or max(asked.values())[0] > _SHORT):
         return ""
     seconds, ranks, memory = zip(*asked.values(), strict=True)
@@ -94,11 +95,14 @@ def suggestion(job: Job, out: Path, always: bool) -> str:
     return f"{tried} tried before; {would}, and {takes} about {time_text(whole)} on {count_text(max(ranks), 'rank')}"
 
 
-def _last_trial(place: Path) -> Run | None:
-    """The last result of one process at a pattern."""
+def _last_trial(spec: RunSpec, place: Path) -> Run | None:
+    """The last result of one process at a pattern on a run's data: of the same set or file, N, d, and, if known, nonzeros."""
+    said = line(spec.written["data"], "", size := size_of(spec) or (0, 0, 0, 0))
     for file in sorted(place.parent.glob(place.name), key=lambda file: -file.stat().st_mtime):
         with suppress(UserError):
-            if _last(run := read(file)) and run.attrs["n_ranks"] == 1:
+            run = read(file)
+            same = line_of(run, with_place=False) == said and size[3] in (0, run.attrs.get("nonzeros"))
+            if same and _last(run) and run.attrs["n_ranks"] == 1:
                 return run
     return None
 
@@ -121,8 +125,7 @@ def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:
     own = {spec.run_id: _begun(job, spec, out) for spec in to_do}
     left = {spec.run_id: max(0, (spec.stop.rounds or 0) - _last(own[spec.run_id])) for spec in to_do}
     seconds = fsum(left[s.run_id] * _round_seconds(own[s.run_id], at_usual_size.get(s.label), shapes.of(s)) for s in to_do)
-    memory = 0.0
-    sets: dict[Path, float] = {}
+    memory, sets = 0.0, dict[Path, float]()
     for spec in to_do:
         if shape := shapes.of(spec):
             memory = max(memory, memory_needs.PROCESS + memory_needs.needs(spec, shape, 1)[0])

@@ -17,7 +17,6 @@ from mpi_compress.results.status import LastRow, State, Status, status_of_run
 from mpi_compress.results.summary import why_ended
 
 FEW = 30  # methods, up to which the first page has a row for each
-
 _NAMED = 3  # methods of one job and reason that are named
 _NUMBERS = ("loss", "gap", "up", "down", "seconds")
 _NOTHING = LastRow(0, *5 * [math.nan])

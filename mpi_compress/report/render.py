@@ -20,6 +20,7 @@ from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.problems import HEADS, by_column, fewest
 from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
+from mpi_compress.problem.datasets.said import differs
 from mpi_compress.report import ran, series
 from mpi_compress.report.reach import Tables, TargetTable
 from mpi_compress.report.text import PAPERS, STAND_IN, group_of
@@ -48,9 +49,7 @@ def write(found: Sequence[Outcome], target: Path, title: str | None = None) -> N
 
 def title_of(found: Sequence[Outcome]) -> str:
     """The title of a page: that of a single job; of several ones what they are."""
-    if any(group_of(o) for o in found):
-        return TITLE
-    return found[0].title if len(found) == 1 else f"{len(found)} jobs"
+    return TITLE if any(map(group_of, found)) else found[0].title if len(found) == 1 else f"{len(found)} jobs"
 
 
 def plotting_library() -> str:
@@ -153,7 +152,8 @@ def _figure(o: Outcome, id: str, table: TargetTable | None, found: Sequence[Outc
 
 def _problem(each: Sequence[Run]) -> str:
     """Data and workers, and L and µ if all runs share them."""
-    sets = dict.fromkeys(f"{_set(r.attrs['data'])}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in each)
+    sizes = [f"{_set(r.attrs['data'])}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in each]
+    sets = dict.fromkeys(map(differs, each, sizes))
     workers = list(dict.fromkeys(str(r.attrs["n_workers"]) for r in each))
     problems = dict.fromkeys(f"L = {r.attrs['L']:.4g}, µ = {r.attrs['mu']:.4g}" for r in each if np.isfinite(r.attrs["L"]))
     crowd = f"{' or '.join(workers)} worker{'' if workers == ['1'] else 's'}"

@@ -139,7 +139,11 @@ def test_a_plan_beside_slurm_says_what_a_trial_says_to_ask_for(slurm, capsys):
     with h5py.File(next(Path("results/small").glob("CAT*.h5")), "r+") as h5:
         for name, seconds in (("seconds", 8e-3), ("compute", 7e-3), ("pack", 0.0)):
             h5["timing"][name][-1] = seconds
+        h5.attrs["status"] = "diverged"
         del h5.attrs["checksums"]
+    for another in ("stop.rounds=4", "data.dim=99"):  # that run, which is done; or one on other data
+        assert main(["plan", str(job), "--only", "CAT", "--set", another]) == 0
+        assert "tried before" not in capsys.readouterr().out
     assert main(["plan", str(job), "--only", "CAT", "--set", "stop.rounds=1000000"]) == 0
     said = capsys.readouterr().out.splitlines()[-1]
     assert re.search(r"^the run to do was .* `submit --ntasks 8 --time 18 --sbatch=--mem=3G` would do, and it takes .* 8.3 min", said), said

@@ -51,11 +51,17 @@ def test_a_set_of_another_size_than_its_name_s_is_said_first_and_no_claim_is_in_
     (run,) = mc.run("job.toml")
     for command, argument in (("show", str(run.file)), ("check", "job.toml")):
         assert main([command, argument]) == 0
-        said = capfd.readouterr().out
-        assert said.splitlines()[0] == line
+        assert (said := capfd.readouterr().out).splitlines()[0] == line
     assert f"A: it falls [on other data: gisette, {DIFFERS}]\n    ours " in said
-    job = mc.load_job("job.toml")
-    (verdict,) = verdicts.check(job, [run])
+    for style, told in (("screen", ""), ("paper", "mpi-compress: the figure, which has no title, does not say that it is {}\n")):
+        assert main(["plot", "job.toml", "--style", style, "-o", f"{style}.svg"]) == 0
+        assert capfd.readouterr().err == told.format("on gisette of 20 × 5000, not the published 6000 × 5000")
+        assert ("on gisette of 20 × 5000, not" in (folder.parent / f"{style}.svg").read_text()) == (style == "screen")
+    assert main(["report", "job.toml", "-o", "r.html", "--table", "t.md", "--gallery", "g.md"]) == 0
+    assert [(folder.parent / name).read_text().count(f"gisette, {DIFFERS[11:]}") for name in ("r.html", "t.md", "g.md")] == [2, 1, 1]
+    assert main(["data", "list"]) == 0
+    assert f"{file}, 20 × 21, {DIFFERS[11:]}\n" in capfd.readouterr().out
+    (verdict,) = verdicts.check(job := mc.load_job("job.toml"), [run])
     assert Outcome(run.file, "job", "", job, runs=[run]).group(verdict) == "elsewhere"
 
 
@@ -75,8 +81,7 @@ def test_what_takes_the_place_of_a_set_is_said_and_so_is_what_was_looked_for(fol
 
 @pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".xz", lzma.compress)])
 def test_the_files_of_a_set_in_the_collection_are_found_and_joined(folder, suffix, pack):
-    halves = TEXT.split(b"\n")[:10], TEXT.split(b"\n")[10:]
-    for part, lines in zip(("train", "test"), halves, strict=True):
+    for part, lines in (("train", TEXT.split(b"\n")[:10]), ("test", TEXT.split(b"\n")[10:])):
         (folder / f"rcv1_{part}.binary{suffix}").write_bytes(pack(b"\n".join(lines)))
         if part == "train":
             assert find_set("rcv1", "data.name").name == f"rcv1_train.binary{suffix}"  # which has not all of its rows

@@ -1,6 +1,6 @@
 """What is said of data before anything else: the set, where it is from, its size, and where that is not what is published."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,28 @@ def line(data: Mapping[str, Any], place: object, size: Size | None) -> str:
 
 def line_of(run: Run, with_place: bool = True) -> str:
     """The line of a result's data; "" where it does not say by which job, or on which data, it was made."""
-    data, place = run.written.get("data") if "job" in run.attrs else None, run.attrs.get("data_file", "")
+    data, place = run.written.get("data"), run.attrs.get("data_file", "")
     return line(data, place if with_place else "", _size_of(run)) if data else ""
 
 
-def elsewhere(run: Run) -> str:
-    """What makes a claim that is judged by a result one about other data; "" for nothing."""
-    data = run.written.get("data", {}) if "job" in run.attrs else {}
+def elsewhere(run: Run, words: tuple[str, str] = ("{} in place of {}", "{}, {} × {}, {}")) -> str:
+    """What makes a claim that is judged by a result one about other data: a substitute, or another size; "" for nothing."""
+    data = run.written.get("data", {})
     if "stand_in_for" in data:
-        return f"{_title(data)} in place of {data['stand_in_for']}"
-    differs = _differs(data, _size_of(run)) if data else ""
-    return differs and f"{_title(data)}, {run.attrs['n_samples']} × {run.attrs['dim']}, {differs}"
+        return words[0].format(_title(data), data["stand_in_for"])
+    return (text := differs(run)) and words[1].format(_title(data), run.attrs["n_samples"], run.attrs["dim"], text)
+
+
+def titles(runs: Sequence[Run]) -> list[str]:
+    """What the title of a figure says of data that are substitutes, or not as published: a line for each set."""
+    each = [elsewhere(run, ("on {}, a substitute for {}", "on {} of {} × {}, {}")) for run in runs]
+    return [text.replace("differs from", "not") for text in dict.fromkeys(each) if text]
+
+
+def differs(run: Run, after: str = "") -> str:
+    """That a result's data are not what is published of their name, after some words; these alone where they are."""
+    known = "data" in run.written and "n_samples" in run.attrs
+    return ", ".join(filter(None, [after, _differs(run.written["data"], _size_of(run)) if known else ""]))
 
 
 def _size_of(run: Run) -> Size:
