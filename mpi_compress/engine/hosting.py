@@ -192,9 +192,9 @@ def _trial_objective(p: Prepared, sample: Rows, m: int) -> Objective:
     """An objective of m samples: a model's are like the run's; others are sparse or dense, and have the run's type of floats."""
     if isinstance(p.problem.loss, Model):
         return _objective(p, sample.take(np.zeros(m, dtype=np.uint64)), 1.0 / m)
-    dim, dtype = p.problem.data.dim, sample.matrix[-1].dtype
+    dim, dtype, sizes = p.problem.data.dim, sample.matrix[-1].dtype, 1.0 + np.arange(m) / m  # alike, their gradients would cancel
     if len(sample.matrix) == 3:
-        matrix: tuple[Any, ...] = (np.arange(m + 1, dtype=np.uint64), np.zeros(m, dtype=np.uint32), np.ones(m, dtype=dtype))
+        matrix: tuple[Any, ...] = (np.arange(m + 1, dtype=np.uint64), np.zeros(m, dtype=np.uint32), sizes.astype(dtype))
     else:
-        matrix = (np.full((m, dim), 1.0 / dim, dtype=dtype),)
+        matrix = (np.outer(sizes, np.full(dim, 1.0 / dim)).astype(dtype),)
     return _objective(p, Rows(matrix, np.where(np.arange(m) % 2, -1.0, 1.0), dim), 1.0 / m)

@@ -12,6 +12,7 @@ from helpers.running import run_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mpi_compress.algorithms.papers import ship_data
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
@@ -113,6 +114,13 @@ def test_one_round_finds_the_minimiser_and_the_run_ends(tmp_path, objective):
     assert run.trace["round"].tolist() == [0, 1]
     assert run.trace["suboptimality"][-1] < 1e-9 * run.trace["suboptimality"][0]
     assert "samples were all sent" in run.attrs["reason"]
+
+
+def test_the_solver_is_loaded_before_the_clock_runs(tmp_path, monkeypatch):
+    solve, found = ship_data.solved, {}
+    monkeypatch.setattr(ship_data, "solved", lambda f, *at: found.setdefault(len(f.rows), solve(f, *at)))
+    run_of(tmp_path, SHIP, data=DATA)
+    assert np.any(found[2]), "the rehearsal's two samples move x, so that a step of the solver is taken before"
 
 
 def test_its_bits_are_those_of_the_bytes_of_rows_and_of_x(tmp_path):
