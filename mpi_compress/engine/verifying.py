@@ -1,8 +1,5 @@
 """Parts checked against what they state, by their names or as the runs of a job have them; and the verification of a job.
-
-As Pigeons.jl's `checked_round`, it executes the first rounds of runs again in other ways, and compares every message and state. The
-ordinary engine runs them, in child processes (`engine.recording`).
-"""
+As Pigeons.jl's `checked_round`, it runs the first rounds again in other ways, in child processes, and compares all they send."""
 
 import json
 import os
@@ -34,11 +31,14 @@ from mpi_compress.guard.testing import findings
 from mpi_compress.guard.theorem import theorem as of_theorem
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
+from mpi_compress.preparing.problems import within
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.problem.datasets.formats import Format
+from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.metrics import Metric
-from mpi_compress.problem.models import Model
+from mpi_compress.problem.models import Model, dim_of
 
 ROUNDS = 8
 _RANKS = 3
@@ -172,11 +172,20 @@ def findings_by_name(name: str, parameters: Mapping[str, Any], theorem: bool = F
     return {registry.kind: _asked(_built(registry, name, parameters), theorem) for registry in known}
 
 
-def _asked(part: Any, theorem: bool) -> list[Finding]:
-    """What checks find of a part by itself, or of its theorem."""
+def _asked(part: Any, theorem: bool, spec: RunSpec | None = None) -> list[Finding]:
+    """What checks find of a part by itself, at the d of a run, or of its theorem."""
     if theorem and not isinstance(part, Method):
         raise UserError(f"--theorem: {part.name} is no method, and V is a method's")
-    return [*of_theorem(part)] if theorem else findings(part)
+    return [*of_theorem(part)] if theorem else findings(part, dim=_dim(part, spec) if spec else 0)
+
+
+def _dim(part: Any, spec: RunSpec) -> int:
+    """d of a run, for a compressor or a codec; 0 if the run's data are not here."""
+    try:
+        data = open_data(spec.data, spec.folder, spec.split, spec.labels) if isinstance(part, Compressor | Codec) else None
+        return dim_of(within(spec, data), data.dim) if data else 0
+    except UserError:
+        return 0
 
 
 def _built(registry: Registry[Any], name: str, parameters: Mapping[str, Any]) -> Any:
@@ -187,15 +196,8 @@ def _built(registry: Registry[Any], name: str, parameters: Mapping[str, Any]) ->
 
 
 def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = None, theorem: bool = False) -> Found:
-    """What checks find of every part of a name in a job's runs, as they have it, by the run.
-
-    Args:
-        parameters: of a part of the job's plugins that no run has; it is checked by itself.
-        theorem: True: what is found of the theorem of a method.
-
-    Raises:
-        UserError: neither a run nor a plugin has such a part; all that plugins have are named.
-    """
+    """What checks find of every part of a name in a job's runs, by the run, or of the `theorem` of a method; of a plugin's part
+    that no run has, with these parameters. UserError if there is none; it names all that plugins have."""
     found: dict[str, list[Finding]] = {}
     seen: list[Any] = []
     for spec in job.runs:
@@ -219,7 +221,7 @@ def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any], theorem: boo
         own = [f"{each} ({kind})" for kind, members in parts.items() for each in sorted(members)]
         told = f"; its plugins have {', '.join(own)}" if own else ""
         raise UserError(nearest(name, has, "part in this job") + told)
-    return {f"no run has it ({r[name].__name__})": _asked(_built(r, name, parameters), theorem) for r in known}
+    return {f"no run has it ({r[name].__name__})": _asked(_built(r, name, parameters), theorem, job.runs[0]) for r in known}
 
 
 def _parts_of(spec: RunSpec) -> list[Any]:
@@ -233,7 +235,7 @@ def _in_run(part: Any, spec: RunSpec) -> list[Finding]:
     if isinstance(part, Format):
         return everything(Subject(part, file=(spec.data.file(spec.folder), spec.data.known_dim)))
     if not isinstance(part, Model | Metric | Method):
-        return findings(part)
+        return findings(part, dim=_dim(part, spec))
     p = prepare(spec, Ranks(), {}, quiet=True, force=True)
     if isinstance(part, Model):
         return findings(p.problem.loss, p.problem.data.read(0, min(p.problem.data.n_samples, _ROWS)))

@@ -1,16 +1,14 @@
 """The list of what is checked of users' parts.
 
-Four callers select from it: `check-part` asks everything that a part can be asked, the rehearsal before a run whether two rounds do
-what they may, a run at its end what its parts remember, and `run --verify` whether rounds are the same in other ways. Two functions
-of the list look on while rounds run, since what they look for is in no result: `guard.verbs.first_state` and
-`guard.verbs.watched`.
+`check-part` asks everything that a part can be asked, the rehearsal before a run whether two rounds do what they may, a run at its
+end what its parts remember, and `run --verify` whether rounds are the same in other ways. `guard.verbs` looks on while they run.
 """
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard import hidden_state, of_algorithms, of_data, of_functions, of_messages
 from mpi_compress.guard.findings import SEED, Finding, tried
 from mpi_compress.guard.of_data import of_stop
-from mpi_compress.guard.of_messages import settled_at, stated
+from mpi_compress.guard.of_messages import link_at, stated
 from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
@@ -42,7 +40,7 @@ from mpi_compress.problem.partitions import Partition
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
-_DIMS = (2, 12, 60, 1000)  # of vectors; the first three that the parameters go with
+_DIMS, _LARGE = (2, 12, 60), 4000  # of vectors, beside those of the links up to the largest
 _ROUNDS, _LAST = (5, 20, 60), 60  # after which the state is asked
 _FEW, _MANY = 8, 300  # draws of one vector: those that show whether C is random, and all of them if it is
 _SEQUENCES: Mapping[str, Callable[[int, Vector, Vector, Vector], Vector]] = {
@@ -70,7 +68,8 @@ class Subject:
 
     part: Any
     parts: Sequence[Any] = ()  # those whose memory counts; (): the part alone
-    link: Link | None = None  # of a compressor, as it is in a run
+    dim: int = 0  # of a job's vectors
+    links: Sequence[Link] | None = None  # of a compressor, as it is in a run, for several d
     rows: Rows | None = None  # of a model
     view: ProblemView | None = None  # of a metric: the problem
     file: tuple[Path, int | None] | None = None  # of a format, with d if it is known
@@ -100,14 +99,11 @@ class Check:
             yield from (replace(found, by=self.name) for found in self.ask(*given))
 
 
-def after_rounds(link: Link) -> Iterator[Finding]:
-    """δ, ω and variance of a compressor with a state: its theorems are about every vector, whatever was sent before it.
-
-    It has rounds of vectors that are hard for a memory, by its link, with the sender's state, as in a run. The state that these
-    leave is then asked for further vectors, a random compressor's by draws that are independent of one another.
-    """
-    links = (_at(link.compressor, dim) for dim in _DIMS if link.compressor.has_state)
-    for at, name in product([*islice(filter(None, links), 3)], _SEQUENCES):
+def after_rounds(links: Sequence[Link]) -> Iterator[Finding]:
+    """δ, ω and variance of a compressor with a state: after rounds of vectors that are hard for a memory, by its link, its state is
+    asked for further vectors, a random compressor's by draws that are independent of one another."""
+    dims = dict.fromkeys([*_DIMS, *(min(link.dim, _LARGE) for link in links)])
+    for at, name in product([at for dim in dims if (at := _at(links[0].compressor, dim))], _SEQUENCES):
         found = [*tried(f"rounds of {name}", partial(_after, at, name))]
         yield from found
         if not all(each.holds for each in found):
@@ -116,11 +112,8 @@ def after_rounds(link: Link) -> Iterator[Finding]:
 
 def _at(c: Compressor, dim: int) -> Link | None:
     """The link of a compressor for vectors (dim,), if these go with it and it states something of them."""
-    try:
-        link = settled_at(c, dim)
-    except (ValueError, TypeError):
-        return None
-    δ, others = c.delta(dim), (c.omega(dim), c.variance(dim))
+    link = link_at(c, dim) if c.has_state else None
+    δ, others = (c.delta(dim), (c.omega(dim), c.variance(dim))) if link else (None, (None, None))
     return None if (δ is None and others == (None, None)) or (δ or 0) > 1 else link
 
 
@@ -148,7 +141,8 @@ def _of_state(link: Link, k: int, state: Any, vectors: Mapping[str, Vector], nam
         told = f"{_shown(v)} ({what}; after {k} rounds of {name})"
         found = [*stated(link.compressor, v, _draws(link, v, k, state, _MANY if random else 1), told)]
         if not (random or all(each.holds for each in found)):  # chance may have made that of one draw
-            found = [*stated(link.compressor, v, _draws(link, v, k, state, _MANY), told)]
+            draws = _draws(link, v, k, state, _MANY)
+            found = [*stated(link.compressor, v, draws if (draws != draws[0]).any() else draws[:1], told)]
         yield from found
 
 
@@ -184,13 +178,13 @@ def _drawn(part: Any, before: Any) -> Iterator[Finding]:
 
 
 CHECKS = (
-    Check("compress", Compressor, ("part",), of_messages.compress),
-    Check("state", Compressor, ("link",), of_messages.state),
-    Check("theorems", Compressor, ("link",), of_messages.theorems),
-    Check("after rounds", Compressor, ("link",), after_rounds),
-    Check("NaN", Compressor, ("link",), of_messages.not_finite),
-    Check("codec", Compressor, ("link",), of_messages.through_codec),
-    Check("messages", Codec, ("part",), of_messages.messages),
+    Check("compress", Compressor, ("part", "dim"), of_messages.compress),
+    Check("state", Compressor, ("links",), of_messages.state),
+    Check("theorems", Compressor, ("links",), of_messages.theorems),
+    Check("after rounds", Compressor, ("links",), after_rounds),
+    Check("NaN", Compressor, ("links",), of_messages.not_finite),
+    Check("codec", Compressor, ("links",), of_messages.through_codec),
+    Check("messages", Codec, ("part", "dim"), of_messages.messages),
     Check("cost", CostModel, ("part",), _cost),
     Check("slope", Loss, ("part",), of_functions.slope),
     Check("curvature", Loss, ("part",), of_functions.curvature_of_loss),

@@ -37,26 +37,26 @@ def check(part: Any, rows: Rows | None = None) -> list[Finding]:
     return found
 
 
-def findings(part: Any, rows: Rows | None = None) -> list[Finding]:
-    """What checks of a part find by data that are made up for it, each property once; NeedsAJob if these do not suit it."""
+def findings(part: Any, rows: Rows | None = None, dim: int = 0) -> list[Finding]:
+    """What checks of a part find by data that are made up for it, at a job's d `dim`; NeedsAJob if these do not suit it."""
     if isinstance(part, type):
         part = usual(part) if issubclass(part, Compressor) else part()
     with global_draws.restored():
-        return everything(_subject(part, rows))
+        return everything(_subject(part, rows, dim))
 
 
-def _subject(part: Any, rows: Rows | None) -> Subject:
+def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
     if isinstance(part, Model) and rows is None:
         try:
             part, rows = made_up_rows(part)
         except ValueError as error:
             raise NeedsAJob(f"{part.name}: {error}") from None
-    s, gd = Subject(part, rows=rows), algorithms.shipped("gd")
+    s, gd = Subject(part, rows=rows, dim=dim), algorithms.shipped("gd")
     match part:
         case Compressor():
             with suppress(Exception):  # the check `compress` says why
-                s.link = settled(part)
-                s.held = [*s.held, *contents([s.link.compressor])]
+                s.links = settled(part, dim)
+                s.held = [*s.held, *contents(link.compressor for link in s.links)]
         case Algorithm():
             s.problems = [made_up_problem(part, n) for n in (1, 3)]
         case Server():
@@ -65,6 +65,6 @@ def _subject(part: Any, rows: Rows | None) -> Subject:
             s.problems = [made_up_problem(gd(step="0.1/L").heard_by(part), n) for n in (1, 3)]
         case Metric():
             s.view = made_up_view()
-        case _ if not any(isinstance(part, check.of) and check.takes == ("part",) for check in CHECKS) and rows is None:
+        case _ if not any(isinstance(part, check.of) and {*check.takes} <= {"part", "dim"} for check in CHECKS) and rows is None:
             raise NeedsAJob(f"{getattr(part, 'name', part)}: nothing of it can be checked by itself")
     return s

@@ -119,7 +119,7 @@ def refuse_left_out(spec: RunSpec, penalty: Penalty | None) -> None:
 
 def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
     wanted, n = Wanted.by(spec), spec.workers.count
-    loss, given = _within(spec, data), spec.objective.smoothness
+    loss, given = within(spec, data), spec.objective.smoothness
     if not isinstance(loss, Model):
         gram = gram_eigenvalues(data)[0]
         if gram == 0:
@@ -150,7 +150,7 @@ def unsolved_of(spec: RunSpec, data: DataSet, loss: Loss | Model, of_data: Smoot
     return Problem(data, loss, mu, penalty, smoothness)
 
 
-def _within(spec: RunSpec, data: DataSet) -> Loss | Model:
+def within(spec: RunSpec, data: DataSet) -> Loss | Model:
     if not isinstance(spec.loss, Model):
         return spec.loss
     model, outline = spec.loss, Outline(data.n_samples, data.dim, data.classes, data.sizes)

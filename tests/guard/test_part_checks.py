@@ -159,6 +159,7 @@ def test_a_model_is_checked_on_the_data_of_a_job(tmp_path):
         found = findings_in_job(name, mc.load_job(job))
         assert [each for of_run in found.values() for each in of_run if not each.holds] == []
         assert all(found.values())
+        assert name != "top-k" or "holds  dimensions: d = 12, 1000, 9; the job's is 9" in map(str, *found.values())
     with pytest.raises(UserError, match=r"'top'; .*'top-k'"):
         findings_in_job("top", mc.load_job(job))
 
@@ -183,7 +184,7 @@ def remembering(tmp_path):
     """A job with a plugin of several compressors that have a state, of which one run has one."""
     (tmp_path / "remembering.py").write_text(parts.REMEMBERING)
     (tmp_path / "job.toml").write_text(
-        'plugins = ["remembering"]\ndata = { generator = "gspar", samples = 40, dim = 12 }\nobjective = { mu = 0.1 }\n'
+        'plugins = ["remembering"]\ndata = { generator = "gspar", samples = 40, dim = 14 }\nobjective = { mu = 0.1 }\n'
         'stop = { rounds = 2 }\nalgorithm = { name = "ef", step = 0.1 }\nup = { compressor = { name = "by-age", k = 3 } }\n'
     )
     return mc.load_job(tmp_path / "job.toml")
@@ -218,6 +219,7 @@ def test_every_part_of_a_jobs_plugins_is_found_and_all_are_listed_where_there_is
         "by-age, job (ByAge):", "honest-top, no run has it (HonestTop):", "descent-of-plugin, no run has it (Descent):",
     ]  # fmt: skip
     assert "was found with a vector (0.4, 0.4, 0.4, …, 1)" in said[0].stdout
+    assert "holds  dimensions: d = 12, 1000, 14; the job's is 14 [compress]" in said[1].stdout
     assert (
         "n = 3: 6 rounds are the same, whether workers share a process or not, and saved and read after each [rounds]"
         in said[2].stdout

@@ -54,35 +54,29 @@ class Top(mc.Compressor):
         i = np.sort(np.argpartition(np.abs(w), -3)[-3:])
         return mc.Sparse(v.size, i, w[i])
 
-
 @mc.compressors.register("steady")
 class Steady(Top):
     pass
-
 
 @mc.compressors.register("np-choice")
 class Choice(Top):
     def noise(self, v, t):
         return np.random.choice(100)
 
-
 @mc.compressors.register("random-sample")
 class Sampled(Top):
     def noise(self, v, t):
         return random.sample(range(100), 1)[0]
-
 
 @mc.compressors.register("clock")
 class Clock(Top):
     def noise(self, v, t):
         return time.perf_counter_ns() % 97
 
-
 @mc.compressors.register("hash-of-text")
 class HashOfText(Top):
     def noise(self, v, t):
         return hash("top") % 97
-
 
 @mc.compressors.register("sum-of-set")
 class SumOfSet(Top):
@@ -92,12 +86,10 @@ class SumOfSet(Top):
             total = total / 3 + i * len(word) * ord(word[0])
         return total % 97
 
-
 @mc.compressors.register("seeded-once")
 class SeededOnce(Top):
     def noise(self, v, t):
         return np.random.random()
-
 
 @mc.compressors.register("helper-counts")
 class HelperCounts(Top):
@@ -105,13 +97,11 @@ class HelperCounts(Top):
         helper_of_twelve.CALLS["count"] += 1
         return helper_of_twelve.CALLS["count"]
 
-
 @mc.compressors.register("mutable-default")
 class MutableDefault(Top):
     def noise(self, v, t, seen=[]):
         seen.append(t.k)
         return len(seen)
-
 
 @mc.compressors.register("unpicklable")
 class Unpicklable(Top):
@@ -119,7 +109,6 @@ class Unpicklable(Top):
         with TALLY.lock:
             TALLY.count += 1
         return TALLY.count
-
 
 @mc.compressors.register("from-round-5")
 class FromRound5(Top):
@@ -136,7 +125,6 @@ class FromRound5(Top):
 class Unseeded(Descent):
     def worker_sends(self, node, worker, f, t):
         return self.up.pack(f.gradient(node.x) + 1e-6 * np.random.default_rng().standard_normal(f.dim), t)
-
 
 @mc.algorithms.register("changes-node")
 class ChangesNode(Descent):
@@ -186,12 +174,10 @@ WRONG = """
 import numpy as np
 import mpi_compress as mc
 
-
 @mc.losses.register("wrong-sign")
 class WrongSign(mc.Loss):
     def value_and_slope(self, y, m):
         return 0.5 * (m - y) ** 2, y - m
-
 
 @mc.losses.register("small-curvature")
 class SmallCurvature(mc.Loss):
@@ -200,29 +186,23 @@ class SmallCurvature(mc.Loss):
     def value_and_slope(self, y, m):
         return 0.5 * (m - y) ** 2, m - y
 
-
 @mc.models.register("no-mean")
 class NoMean(mc.Model):
     labels = "number"
-
     @property
     def blocks(self):
         return {"w": (self.outline.features,)}
-
     def loss_and_gradient(self, x, rows, draw):
         r = rows.margins(x) - rows.labels
         return 0.5 * float(np.mean(r * r)), rows.matrix[0].T @ r
-
 
 @mc.compressors.register("wrong-delta")
 class WrongDelta(mc.Compressor):
     def compress(self, v, t):
         i = np.argpartition(np.abs(v), -2)[-2:]
         return mc.Sparse(v.size, i, v[i])
-
     def delta(self, dim):
         return 0.9
-
 
 @mc.compressors.register("never-drawn")
 class NeverDrawn(mc.Compressor):
@@ -231,6 +211,14 @@ class NeverDrawn(mc.Compressor):
         return mc.Sparse(v.size, i, v[i])
     def omega(self, dim):
         return float(dim)
+
+@mc.compressors.register("exact-at-60")
+class ExactAt60(mc.Compressor):
+    def compress(self, v, t):
+        i = np.sort(t.rng.choice(v.size, 60, replace=False))
+        return mc.Sparse(v.size, i, v[i])
+    def omega(self, dim):
+        return (dim / 60 - 1) / 10
 
 @mc.compressors.register("no-message")
 class NoMessage(mc.Compressor):
@@ -252,15 +240,19 @@ class Biased(mc.Compressor):
     def omega(self, dim):
         return 1.0
 
-
 @mc.penalties.register("no-weight")
 class NoWeight(mc.Penalty):
     def value(self, x):
         return self.λ * float(np.abs(x).sum())
-
     def prox(self, x, γ):
         return np.sign(x) * np.maximum(np.abs(x) - γ, 0.0)
 
+@mc.codecs.register("indices-of-16-bits")
+class IndicesOf16Bits(mc.codecs["fixed"]):
+    def writes(self, kind):
+        return kind is mc.Sparse
+    def encode(self, c):
+        return super().encode(mc.Sparse(c.dim, c.indices % 65536, c.values))
 
 @mc.codecs.register("a-bit-more")
 class ABitMore(mc.Codec):
@@ -279,7 +271,7 @@ class ABitMore(mc.Codec):
 NAMED = {
     "wrong-sign": "slope", "small-curvature": "curvature", "no-mean": "gradient", "wrong-delta": "δ", "biased": "unbiased",
     "never-drawn": "unbiased", "no-message": "compress", "loses-nan": "a vector of nan",
-    "no-weight": "prox", "a-bit-more": "round trip",
+    "no-weight": "prox", "a-bit-more": "round trip", "indices-of-16-bits": "round trip", "exact-at-60": "unbiased",
 }  # fmt: skip
 """What is wrong with each; the eighth, `worker_send` for `worker_sends`, is refused where it is registered."""
 
@@ -289,7 +281,6 @@ from dataclasses import dataclass
 import numpy as np
 import mpi_compress as mc
 
-
 @mc.partitions.register("not-seeded")
 class NotSeeded(mc.Partition):
     seeded = False
@@ -297,25 +288,21 @@ class NotSeeded(mc.Partition):
     def order(self, labels, seed):
         return np.random.default_rng(seed).permutation(labels.size)
 
-
 @mc.partitions.register("loses-rows")
 class LosesRows(mc.Partition):
     def deal(self, labels, n, rng):
         return np.array_split(rng.permutation(labels.size)[1:], n)
-
 
 @mc.metrics.register("infinite")
 class Infinite(mc.Metric):
     def value(self, x, problem):
         return np.log(np.abs(x).min()) if x.any() else -np.inf
 
-
 @mc.metrics.register("writes")
 class Writes(mc.Metric):
     def value(self, x, problem):
         problem.rows.matrix[0][0] *= 2.0
         return float(problem.rows.matrix[0][0] @ x)
-
 
 @mc.generators.register("any-rows")
 class AnyRows(mc.Generator):
@@ -333,12 +320,10 @@ class SharesError(Descent):
         node.e += f.gradient(node.x)
         return self.up.pack(node.e.copy(), t)
 
-
 @mc.algorithms.register("by-chance")
 class ByChance(Descent):
     def worker_sends(self, node, worker, f, t):
         return self.up.pack(f.gradient(node.x) * np.random.default_rng().random(), t)
-
 
 @mc.algorithms.register("needs-two")
 class NeedsTwo(Descent):
@@ -385,24 +370,20 @@ class OfSome(mc.Compressor):
     def delta(self, dim):
         return self.many(dim) / dim
 
-
 @mc.compressors.register("by-age")
 class ByAge(OfSome):
     def chosen(self, v, t, age):
         return self.largest(np.abs(v) * age)
-
 
 @mc.compressors.register("honest-top")
 class HonestTop(OfSome):
     def chosen(self, v, t, age):
         return self.largest(np.abs(v))
 
-
 @mc.compressors.register("honest-random")
 class HonestRandom(OfSome):
     def chosen(self, v, t, age):
         return t.rng.choice(v.size, self.many(v.size), replace=False)
-
 
 @mc.compressors.register("unbiased-random")
 class UnbiasedRandom(HonestRandom):
@@ -412,13 +393,11 @@ class UnbiasedRandom(HonestRandom):
     def delta(self, dim):
         return None
 
-
 @mc.compressors.register("first-random")
 class FirstRandom(UnbiasedRandom):
     def chosen(self, v, t, age):
         old = age.max() > 4  # from then on the coordinates that were sent last are sent again
         return np.argsort(age, kind="stable")[: self.many(v.size)] if old else super().chosen(v, t, age)
-
 
 @mc.compressors.register("one-late")
 class OneLate(OfSome):
