@@ -189,9 +189,11 @@ class SmallCurvature(mc.Loss):
 @mc.models.register("no-mean")
 class NoMean(mc.Model):
     labels = "number"
+
     @property
     def blocks(self):
         return {"w": (self.outline.features,)}
+
     def loss_and_gradient(self, x, rows, draw):
         r = rows.margins(x) - rows.labels
         return 0.5 * float(np.mean(r * r)), rows.matrix[0].T @ r
@@ -201,6 +203,7 @@ class WrongDelta(mc.Compressor):
     def compress(self, v, t):
         i = np.argpartition(np.abs(v), -2)[-2:]
         return mc.Sparse(v.size, i, v[i])
+
     def delta(self, dim):
         return 0.9
 
@@ -217,6 +220,7 @@ class ExactAt60(mc.Compressor):
     def compress(self, v, t):
         i = np.sort(t.rng.choice(v.size, 60, replace=False))
         return mc.Sparse(v.size, i, v[i])
+
     def omega(self, dim):
         return (dim / 60 - 1) / 10
 
@@ -244,6 +248,7 @@ class Biased(mc.Compressor):
 class NoWeight(mc.Penalty):
     def value(self, x):
         return self.λ * float(np.abs(x).sum())
+
     def prox(self, x, γ):
         return np.sign(x) * np.maximum(np.abs(x) - γ, 0.0)
 
@@ -251,6 +256,7 @@ class NoWeight(mc.Penalty):
 class IndicesOf16Bits(mc.codecs["fixed"]):
     def writes(self, kind):
         return kind is mc.Sparse
+
     def encode(self, c):
         return super().encode(mc.Sparse(c.dim, c.indices % 65536, c.values))
 
