@@ -53,7 +53,7 @@ def refused(account: Account, *line: str | Path) -> str:
     """The one line of a refusal."""
     done = account.command(*line)
     assert done.returncode == 2, (line, done.stdout, done.stderr)
-    (said,) = (each for each in done.stderr.splitlines() if "compiling" not in each and "computing" not in each)
+    (said,) = (each for each in done.stderr.splitlines() if not each.startswith(("compiling", "computing", "data: ")))
     assert "Permission denied" in said or "Operation not permitted" in said
     return said
 
