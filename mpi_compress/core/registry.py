@@ -21,6 +21,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
 from mpi_compress.core.installed import broken, declared, imports, package_of
 from mpi_compress.core.own_classes import refuse_near_misses, refuse_wrong_facts
+from mpi_compress.core.removed import refuse_key
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -231,7 +232,7 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
                 untyped = f"{cls.__name__} has no parameter '{key}': a parameter is a field with its type, {key}: {kind} = …"
                 untyped += place_of_class(cls)
                 raise UserError(f"{where}: {untyped}")
-            raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: no key called '{key}'; it has none")
+            raise refuse_key(where, key, known)
     right = converted(cls, values, where)
     try:
         built = cls(**right)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.removed import refuse_key
 from mpi_compress.job.tables import OF_A_RUN
 
 _MOST_POINTS = 100_000  # of a grid
@@ -111,8 +112,7 @@ def refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -
     """Raise UserError where a table has a key that is not among the known ones."""
     for key in table:
         if key not in known:
-            written = [name for name in known if name not in INTERNAL]
-            raise UserError(f"{where + ': ' if where else ''}{nearest(key, written, 'key')}")
+            raise refuse_key(where, key, [name for name in known if name not in INTERNAL])
 
 
 def plain(value: Any) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 
 from mpi_compress.algorithms import Estimator, Method, algorithms
 from mpi_compress.algorithms.product import known_as
-from mpi_compress.core.errors import UserError, checked_at, nearest
+from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.installed import broken
 from mpi_compress.core.registry import checked, parameters
+from mpi_compress.core.removed import refuse_key
 from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.stops import stops
 from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, Stop, WorkersTable
@@ -167,7 +168,7 @@ def stop_of(table: Mapping[str, Any], where: str) -> Stop:
     own = {key: value for key, value in table.items() if key not in known and stops.knows(key)}
     for key in table:
         if key not in (*known, *own):
-            raise UserError(f"{where}: {'; '.join([nearest(key, [*known, *stops], 'key'), *broken.values()])}")
+            raise UserError("; ".join([str(refuse_key(where, key, [*known, *stops])), *broken.values()]))
     for key, value in own.items():
         if not isinstance(value, Mapping):
             raise UserError(f"{where}.{key}: {value!r} was given; it should be a table of its parameters, or {{}}")

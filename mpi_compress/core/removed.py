@@ -1,0 +1,19 @@
+"""What jobs and commands had once and no longer have, and what to write instead: a job that names it gets one line that says so."""
+
+from collections.abc import Iterable
+
+from mpi_compress.core.errors import UserError, nearest
+
+REMOVED: dict[str, str] = {}
+"""By the last names of a key's place in a job, such as "workers.fold", or by a command or an option."""
+
+
+def refuse_key(where: str, key: str, known: Iterable[object]) -> UserError:
+    """The error for a key that a table at `where` does not have: what replaces it, or the nearest right name."""
+    place = f"{where}.{key}" if where else key
+    for name, instead in REMOVED.items():
+        if place == name or place.endswith((f".{name}", f" {name}")):
+            return UserError(f"{place}: was removed; {instead}")
+    names = [*known]
+    wrong = nearest(key, names, "key") if names else f"no key called '{key}'; it has none"
+    return UserError(f"{where}: {wrong}" if where else wrong)
