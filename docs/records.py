@@ -38,7 +38,7 @@ MARK = "# Records, by docs/records.py: medians of seeds, bits over all workers; 
 
 PAGE = """# Records: the fewest bits to a suboptimality, up and down, and up alone
 
-Made by `make records`: `mpi-compress reproduce jobs/records`, and `python docs/records.py results > docs/records.md` from its results.
+Made by `make records`: `mpi-compress report --run jobs/records`, and `python docs/records.py results > docs/records.md` from its results.
 
 Logistic regression from x0 = 0 with µ = L/κ. What counts is the Mbit on the wire, over all workers, that a method needs until f − f\\* reaches a
 target: *up and down* where a network charges for both, *up alone* where only workers' uplinks are slow. Both have tables of their own, and neither is

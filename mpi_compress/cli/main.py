@@ -17,6 +17,7 @@ from mpi_compress.cli.arguments import COMMANDS, GROUPS, Command
 from mpi_compress.core.ending import EXIT_USER_ERROR, rank, run_to_the_end
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.removed import REMOVED
 from mpi_compress.core.shipped import shipped
 from mpi_compress.core.terminal import BOLD, RED, coloured, room, say, wrapped
 
@@ -63,7 +64,10 @@ class _Parser(ArgumentParser):
     """A parser whose errors are one line, from one rank; of a wrong choice it also says what was probably meant."""
 
     def error(self, message: str) -> NoReturn:
-        if wrong := re.fullmatch(r"argument (.*): invalid choice: '(.*)' \(choose from (.*)\)", message):
+        given = re.search(r"(?:invalid choice: '|unrecognized arguments: )([\w-]+)", message)
+        if given and given[1] in REMOVED:
+            message = f"{given[1]}: was removed; {REMOVED[given[1]]}"
+        elif wrong := re.fullmatch(r"argument (.*): invalid choice: '(.*)' \(choose from (.*)\)", message):
             message = f"{wrong[1]}: {nearest(wrong[2], wrong[3].replace(chr(39), '').split(', '), 'choice')}"
         if rank() == 0:
             print_line(f"{self.prog}: {message}; `{self.prog} --help` explains", RED)

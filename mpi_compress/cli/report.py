@@ -1,19 +1,54 @@
 """`mpi-compress report [JOB…]`"""
 
 from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from mpi_compress import report
 from mpi_compress.cli.parsing import ask_for_folder, overrides_of
+from mpi_compress.core.ending import EXIT_FAILED
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
+from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
+from mpi_compress.evidence.outcomes import loaded
+from mpi_compress.planning import estimates, pool
 
 
 def act(options: Namespace) -> int:
-    ask_for_folder(Path(options.page))
-    found = report.outcomes(report.job_files(options.jobs), Path(options.out), options.full, overrides_of(options), options.only)
-    report.write(found, Path(options.page), options.title or None)
+    if options.get and not options.run:
+        raise UserError("--get: fetches sets for runs; --run is needed, too")
+    files, page, title = report.job_files(options.jobs), Path(options.page), options.title
+    ask_for_folder(page)
+    outcomes = partial(report.outcomes, out=Path(options.out), full=options.full, overrides=overrides_of(options), only=options.only)
+    if options.only is not None:  # those that have such a run
+        files = [each.file for each in outcomes(files)]
+    try:
+        failed = _run(files, options) if options.run else []
+    except Interrupted as interrupted:
+        print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
+        print_line("`mpi-compress report` without --run draws what is done")
+        return EXIT_STOPPED
+    found = outcomes(files)
+    report.write(found, page, title)
     if options.table:
-        report.write_table(found, Path(options.table), options.title or None)
+        report.write_table(found, Path(options.table), title)
     if options.gallery:
-        report.write_gallery(found, Path(options.gallery), options.title or None)
-    print(*report.summary(found), options.page, sep="\n")
-    return 0
+        report.write_gallery(found, Path(options.gallery), title)
+    print(*report.summary(found), page, sep="\n")
+    for file in failed:
+        print(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")
+    return EXIT_FAILED if failed else 0
+
+
+def _run(files: Sequence[Path], options: Namespace) -> list[Path]:
+    """Run what is not done of these jobs; those that failed, or a run of which diverged."""
+    if options.full:
+        for line in estimates.text([*estimates.estimates(files, Path(options.out), True)]):
+            print_line(line)
+    if options.get:
+        pool.get_missing(files, print_line)
+    words = [f"--{name}={value}" for name in ("only", "set") for value in getattr(options, name) or ()]
+    load = partial(loaded, overrides=overrides_of(options), only=options.only)
+    status = pool.reproduce(files, Path(options.out), options.full, options.at_once, print_line, load, words)
+    return [file for file, found in status.items() if found not in (0, 2)]

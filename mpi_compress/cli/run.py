@@ -1,4 +1,4 @@
-"""`mpi-compress run JOB|FIG.zip`. Signals are caught before what takes long is imported."""
+"""`mpi-compress run JOB`. Signals are caught before what takes long is imported."""
 
 import gc
 import sys
@@ -15,7 +15,6 @@ from mpi_compress.core.signals import BEGUN, Interrupts
 from mpi_compress.core.terminal import has_bar
 
 if TYPE_CHECKING:
-    from mpi_compress.exchange.ranks import Ranks
     from mpi_compress.job.loading import Job
     from mpi_compress.results.reader import Run
 
@@ -33,13 +32,8 @@ def act(options: Namespace) -> int:
 
         gc.enable()
         ranks = Ranks() if options.one_process else launched()
-        archived = _unpacked(options, ranks) if ".zip" in options.job else None
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
-        if archived is not None:
-            from mpi_compress.report.archive import results_of
-
-            ranks.on_root(lambda: len(results_of(job, archived)))  # before the first round
         told = {"lines": options.verbose or not has_bar(), "details": options.verbose}
         how = How(ranks, options.fresh, options.quiet, options.force, interrupts, laps=Laps(BEGUN), **told)
         with compiling.shown(not how.tells):
@@ -49,33 +43,7 @@ def act(options: Namespace) -> int:
         if not how.lines:
             print_line(f"results: {' '.join(dict.fromkeys(f'{run.file.parent}/' for run in runs))}")
     failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
-    if failed or archived is None:
-        return EXIT_FAILED if failed else 0
-    return 0 if ranks.on_root(lambda: _compare(job, archived, Path(options.out))) else 1
-
-
-def _unpacked(options: Namespace, ranks: "Ranks") -> Path | None:
-    """Unpack an archive beside it, and let the options name its job and a folder for new results; the archived results. None if the
-    job is in no archive."""
-    from mpi_compress.report.archive import unpack
-    from mpi_compress.results.zipped import inside
-
-    if (found := inside(options.job)) is None and not options.job.endswith(".zip"):
-        return None
-    file, name = found or (Path(options.job), "")
-    folder = file.with_suffix("")
-    name = name.removeprefix("jobs/").removesuffix(".toml")
-    options.job, options.out = ranks.on_root(lambda: str(unpack(file, folder, name))), str(folder / "played")
-    return folder / "results"
-
-
-def _compare(job: "Job", archived: Path, played: Path) -> bool:
-    """Print where results that were rerun part from those of an archive; True if they are equal."""
-    from mpi_compress.report.archive import compared
-
-    found = [*compared(job, archived, played)]
-    print(*(line for _, line in found), sep="\n")
-    return all(is_equal for is_equal, _ in found)
+    return EXIT_FAILED if failed else 0
 
 
 def _verify(options: Namespace) -> int:

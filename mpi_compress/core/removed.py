@@ -4,7 +4,10 @@ from collections.abc import Iterable
 
 from mpi_compress.core.errors import UserError, nearest
 
-REMOVED: dict[str, str] = {}
+REMOVED: dict[str, str] = {
+    "reproduce": "`mpi-compress report JOB… --run` runs first what is not done",
+    "--publish": "the zip and its CITATION.cff are what a repository such as Zenodo takes",
+}
 """By the last names of a key's place in a job, such as "workers.fold", or by a command or an option."""
 
 

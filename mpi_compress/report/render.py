@@ -41,7 +41,7 @@ LONG = 24  # rows, from which on a table is folded
 def write(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
     """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written."""
     if not any(o.runs or o.begun for o in found):
-        raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
+        raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `report --run` those of many jobs")
     text = page(found, plotting_library(), title)
     with writing(target):
         target.write_text(text, encoding="utf-8")

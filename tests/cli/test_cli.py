@@ -225,10 +225,10 @@ def test_nothing_says_what_to_do_first_and_help_has_all_commands_in_groups(monke
     assert lines.index("cluster") < next(i for i, line in enumerate(lines) if line.startswith("  submit")) < lines.index("share")
 
 
-def test_reproduce_takes_runs_and_settings_as_run_does(small_job, tmp_path):
+def test_report_run_takes_runs_and_settings_as_run_does(small_job, tmp_path):
     (tmp_path / "other.toml").write_text(small_job.read_text().replace('"GD"', '"other"'))
     choice = ["--only", "GD", "--set", "stop.rounds=2", "--out", tmp_path / "r", "-o", tmp_path / "r.html"]
-    done = command("reproduce", tmp_path, *choice)
+    done = command("report", "--run", tmp_path, *choice)
     assert done.returncode == 0, done.stderr
     (result,) = (tmp_path / "r").rglob("*.h5")
     assert list(mc.read(result).trace["round"]) == [0, 1, 2]

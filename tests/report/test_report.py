@@ -263,7 +263,7 @@ def test_a_missing_library_is_named(monkeypatch, found, tmp_path):
         page.write(found, tmp_path / "r.html")
 
 
-def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, tmp_path):
+def test_run_plays_what_is_not_done_and_one_failure_stops_no_other(folder, tmp_path):
     """A job that cannot be read, one without its set and one that diverges beside one that can; the second time nothing is run."""
     good = [folder / "jobs" / name for name in ("idle.toml", "broken.toml")]
     without = tmp_path / "without.toml"
@@ -274,14 +274,14 @@ def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, 
         'algorithm = { name = "gd", step = "1e3/L" }\n'
     )
     arguments = (*good, without, bad, "--out", tmp_path, "-o", tmp_path / "r.html", "--table", tmp_path / "t.md")
-    first = command("reproduce", *arguments, MPI_COMPRESS_DATA=str(tmp_path))
+    first = command("report", "--run", *arguments, MPI_COMPRESS_DATA=str(tmp_path))
     assert first.returncode == 3, first.stderr
     assert f"{without}: data.name: no set 'gisette'" in first.stderr
     assert f"{bad}: failed, or a run of it diverged" in first.stdout.splitlines()[-1]
     assert "all claims: 2 of 3 hold, 1 does not" in first.stdout
     written = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
     assert len(written) == 7
-    again = command("reproduce", *good, "--out", tmp_path, "-o", tmp_path / "r.html")
+    again = command("report", "--run", *good, "--out", tmp_path, "-o", tmp_path / "r.html")
     assert again.returncode == 0, again.stderr
     assert written == {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
 
@@ -293,13 +293,13 @@ def test_what_is_stopped_is_saved_and_the_same_command_goes_on(tmp_path):
         'data = { generator = "least-squares", samples = 50, dim = 5 }\nobjective = { loss = "least-squares" }\nlog = { every = 1000 }\n'
         'stop = { rounds = 40000 }\nalgorithm = { name = "gd" }\n'
     )
-    line = [BIN / "mpi-compress", "reproduce", job, "--out", tmp_path, "-o", tmp_path / "r.html"]
+    line = [BIN / "mpi-compress", "report", "--run", job, "--out", tmp_path, "-o", tmp_path / "r.html"]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: list(tmp_path.rglob("*.part")))
     process.send_signal(signal.SIGTERM)
     assert "the same command goes on" in process.communicate(timeout=PATIENT)[1]
     assert process.returncode == 75
-    again = command("reproduce", job, "--out", tmp_path, "-o", tmp_path / "r.html")
+    again = command("report", "--run", job, "--out", tmp_path, "-o", tmp_path / "r.html")
     assert again.returncode == 0, again.stderr
     (result,) = tmp_path.rglob("*.h5")
     assert mc.read(result).trace["round"][-1] == 40000
