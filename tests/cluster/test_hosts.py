@@ -3,7 +3,10 @@
 import os
 import re
 import subprocess
+import sys
+import time
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,8 @@ from helpers.layouts import assert_equal
 from helpers.running import BIN, SMALL_JOB
 
 import mpi_compress as mc
-from mpi_compress.planning import emulation as hosts
+from benchmarks import _hosts as hosts
+from benchmarks import links
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(hosts.missing()), reason=hosts.missing())]
 
@@ -49,12 +53,11 @@ def test_calibration_finds_delay_and_rate(tmp_path):
             assert 0.8 / (rate * 1e6) < (cost.cost(8e6) - cost.cost(0.0)) / 8e6 < 2 / (rate * 1e6)
 
 
-def test_the_command_runs_a_job_on_emulated_hosts_and_says_its_seconds_beside_the_models(tmp_path):
-    (tmp_path / "small.toml").write_text(SMALL_JOB)
-    line = [BIN / "mpi-compress", "emulate", "small.toml", "--link", "20 ms, 100 Mbit/s", "--only", "GD", "--quiet"]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    (row,) = (line.split() for line in done.stdout.splitlines() if re.match("GD +complete", line))
+def test_the_benchmark_runs_a_job_on_emulated_hosts_and_says_its_seconds_beside_the_models(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(SMALL_JOB)
+    assert links.main(["small.toml", "--link", "20 ms, 100 Mbit/s", "--only", "GD"]) == 0
+    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if re.match("GD +complete", line))
     measured, modelled = map(float, row[3:5])
     assert measured > 12 * 0.040  # 12 rounds, each there and back
     assert measured == pytest.approx(modelled, rel=0.25)
@@ -102,3 +105,34 @@ def test_no_host_reads_data_that_others_parsed_in_its_own_cache(tmp_path):
         done = subprocess.run([str(c) for c in program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
         assert done.returncode == 0, done.stderr
     assert_equal(whole.file, tmp_path / "out" / "small" / whole.file.name)
+
+
+def test_nothing_is_left_of_hosts_whose_starter_was_killed(tmp_path):
+    """Neither ranks, nor the switch, nor names of namespaces and interfaces, nor files in /etc."""
+    def standing() -> list[str]:
+        processes = [Path(f"/proc/{pid}/cmdline") for pid in os.listdir("/proc") if pid.isdigit()]
+        lines = []
+        for file in processes:
+            with suppress(OSError):
+                lines.append(file.read_text())
+        return [line for line in lines if str(tmp_path) in line or "benchmarks/_hosts.py" in line]
+
+    named = [sorted(map(str, folder.iterdir())) if folder.is_dir() else [] for folder in (Path("/run/netns"), Path("/etc/netns"))]
+    interfaces = os.listdir("/sys/class/net")
+    text = "import subprocess\nfrom benchmarks import _hosts\nwith _hosts.emulated(2, 5, 100) as mpiexec:\n"
+    text += f"    subprocess.run([*mpiexec, '2', 'sh', '-c', 'touch {tmp_path}/$(hostname); sleep 100'])\n"
+    starter = subprocess.Popen([sys.executable, "-c", text], cwd=Path(__file__).parents[2])
+    for _ in range(600):
+        if all((tmp_path / host).exists() for host in ("h0", "h1")):
+            break
+        time.sleep(0.1)
+    assert len(standing()) > 2
+    starter.kill()
+    starter.wait()
+    for _ in range(100):
+        if not standing():
+            break
+        time.sleep(0.1)
+    assert not standing()
+    assert os.listdir("/sys/class/net") == interfaces
+    assert named == [sorted(map(str, f.iterdir())) if f.is_dir() else [] for f in (Path("/run/netns"), Path("/etc/netns"))]

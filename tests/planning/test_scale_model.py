@@ -12,11 +12,11 @@ from helpers.refusals import naming
 from helpers.running import BIN, command
 
 import mpi_compress as mc
+from benchmarks import _hosts as hosts
 from benchmarks import scale
 from benchmarks._parts import Curve, LinkCosts, PartCosts, PartTimer
 from benchmarks.scale import Scale
 from mpi_compress.core.errors import UserError
-from mpi_compress.planning import emulation as hosts
 
 COSTS = PartCosts(
     nonzero=2e-9, worker=1e-6, samples=Curve.line(0.0, 1.0), packing=Curve.line(1e-5, 4e-5), fold=Curve.line(1e-4, 1e-5), bits_up=1000.0,
