@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from mpi_compress.core.errors import UserError, nearest
 
 REMOVED: dict[str, str] = {
+    "emulate": '`python -m benchmarks.links JOB --link "5 ms, 1 Gbit/s"` does that in a checkout',
     "reproduce": "`mpi-compress report JOB… --run` runs first what is not done",
     "--publish": "the zip and its CITATION.cff are what a repository such as Zenodo takes",
 }
