@@ -99,6 +99,7 @@ class Method(Linked, Foretold, Proved, ABC):
     numbers: Mapping[str, float]  # what formulas may name
 
     if TYPE_CHECKING:  # a method is a part, too
+
         def bound_to(self, **known: Any) -> Self: ...
 
     def bind(self, setting: Setting) -> Self:

@@ -83,6 +83,7 @@ class Bindable:
     method: Any  # of a bound part: the method, bound to its setting
 
     if TYPE_CHECKING:  # it is a part, too
+
         def bound_to(self, **known: Any) -> Self: ...
 
     def bind(self, method: Method) -> Self:

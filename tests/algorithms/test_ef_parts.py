@@ -9,7 +9,7 @@ from helpers.running import run_of
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.algorithms import algorithms
-from mpi_compress.algorithms.estimators.ef import Regime
+from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import Batches
 from mpi_compress.algorithms.steps import bind
 from mpi_compress.core.streams import Role, Round, Streams

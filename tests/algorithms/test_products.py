@@ -17,7 +17,7 @@ import mpi_compress as mc
 from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.algorithms.parts import dense
 from mpi_compress.algorithms.product import Estimator
-from mpi_compress.algorithms.servers.momentum import Muon, polar_factor
+from mpi_compress.algorithms.servers.norms import Muon, polar_factor
 from mpi_compress.core.expressions import evaluate
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}

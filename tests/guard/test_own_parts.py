@@ -402,7 +402,7 @@ class Mine(mc.CostModel):
         return {}
 """
 EACH = """
-from mpi_compress.algorithms.names import GDByMARINAP
+from mpi_compress.algorithms.estimators.gd import GDByMARINAP
 
 @mc.algorithms.register("mine")
 @dataclass(frozen=True)

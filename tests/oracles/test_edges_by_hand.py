@@ -10,7 +10,7 @@ import pytest
 from helpers.plays import play, problem
 
 import mpi_compress as mc
-from mpi_compress.algorithms.estimators.ef import Regime
+from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.tuning.schemes import Stochastically
 from mpi_compress.algorithms.tuning.search import alistarh_budget, improvement_of
 from mpi_compress.cli.main import main

@@ -1,6 +1,6 @@
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -255,3 +255,26 @@ class DIANAPlus(KnowsSmoothness, DIANA):
 
     def point(self, master: Roots) -> Vector:
         return super().point(master.own)
+
+
+@algorithms.register("ef21-p-diana")
+class DIANAByEF21P(DIANA):
+    """EF21-P with DIANA, both directions compressed: Gruntkowska, Tyurin, Richtárik (ICML 2023), Algorithm 2. All h start at 0.
+
+    worker sends     m_i ← Q(∇f_i(w) − h_i);  h_i ← h_i + β m_i
+    master answers   m ← (1/n) Σ m_i;  x ← x − γ (h + m);  h ← h + β m;  q ← C(x − w)
+    everyone         w ← w + q
+
+    Q, the uplink's, is unbiased with ω, and C, the downlink's, contractive with δ. β = 1/(1 + ω) and
+    γ = min{n/(160ωL_max), √(nδ/ω)/(20 L_max), δ/(100 L), 1/((1 + ω)µ)} are the defaults. 160, 20 and 100 were not checked against
+    the paper; their order is that of 2Direction's abstract. Results are of w, as in `ef21-p`.
+    """
+
+    parts = "step", "ef21-p"
+    paper = "EF21-P + DIANA, Algorithm 2"
+    partial_mean = ""
+    shares = ("beta",)
+    theory = "1/max(160*omega*L_max/n, 20*sqrt(omega/(n*delta_down))*L_max, 100*L/delta_down, (1 + omega)*mu)"
+    step: Step = "theory"  # γ, the step size
+    alpha: Expression = field(default="beta", init=False)  # DIANA's name of it
+    beta: Expression = "1/(1 + omega)"  # β, the step size of the shifts h_i

@@ -1,13 +1,14 @@
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import ADDS_UP, Need
+from mpi_compress.algorithms.needs import ADDS_UP, EXACT_DOWN, HOMOGENEOUS_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.sampling import Sampling, sampled_delta
 from mpi_compress.algorithms.theorem import F_STAR, PLAIN, TIGHT, WHOLE, WITHIN, constants, is_tight, tight_factor
 from mpi_compress.algorithms.vocabulary import Estimator, Expression, First, Message, Objective, Round, Step, Vector, algorithms
+from mpi_compress.core.fields import Decay
 from mpi_compress.kernels.vectors import squared_norm
 
 
@@ -215,3 +216,41 @@ class EControl(Estimator):
         c.add_to(e, -1.0)
         c.add_to(h)
         return message
+
+
+@algorithms.register("ef21-w")
+class WeightedEF21(EF21):
+    """EF21-W: Richtárik, Gasanov, Burlachenko (ICLR 2024): EF21 with the arithmetic mean of the L_i in its step.
+
+    worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
+    everyone         g ← g + (1/n) Σ c_i;  x ← x − γ g
+
+    The paper weighs f_i by w_i = L_i/Σ L_j and compresses ∇f_i/(n w_i). Where C(tv) = t C(v), as of top-k, this is EF21 itself, and
+    the theorem says more of it: γ ≤ 1/(L + L̄ √(1−δ)/(1 − √(1−δ))) with L̄ = (1/n) Σ L_i, which is at most √((1/n) Σ L_i²). Other
+    compressors are refused.
+    """
+
+    paper = "EF21-W"
+    needs = (WHOLE_GRADIENTS, EXACT_DOWN, HOMOGENEOUS_UP)
+    theory = "1/(L + L_mean*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
+    step: Step = theory  # γ, the step size
+
+
+@algorithms.register("ef21-norm")
+class NormalisedEF21(EF21):
+    """‖EF21‖: Khirirat, Sadiev, Riabinin, Gorbunov, Richtárik (2024): EF21 with steps of a length that is known beforehand.
+
+    worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
+    everyone         g ← g + (1/n) Σ c_i;  x ← x − γ g/‖g‖
+
+    γ = γ₀/√(K + 1), K the number of rounds, for any γ₀ > 0: no L is needed, nor that there is one. The default is γ₀ = 1. It is
+    `ef21` with the server `lmo`; the paper's text was not at hand.
+    """
+
+    parts = "lmo", "mean"
+    paper = "‖EF21‖"
+    proximal = False
+    theory = tight = ""
+    step: Step = "1/sqrt(rounds + 1)"  # γ, the length of a step
+    beta: Decay = field(default=0.0, init=False)  # of lmo: no momentum
+    norm: Literal["euclidean"] = field(default="euclidean", init=False)

@@ -1,15 +1,19 @@
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import Average
-from mpi_compress.algorithms.needs import ADDS_UP, HEARS_MEAN, OPTIMUM, Need, exact_up
-from mpi_compress.algorithms.theorem import PLAIN, WHOLE
+from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, Need, exact_up
+from mpi_compress.algorithms.parts import dense
+from mpi_compress.algorithms.theorem import OWN_MOMENTUM, OWN_PARTS, PLAIN, WHOLE, WITHIN, constants
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, Vector, algorithms
+from mpi_compress.core.expressions import Expression
 from mpi_compress.core.registry import fact
 from mpi_compress.kernels import select
+from mpi_compress.kernels.vectors import squared_norm
 
 
 @algorithms.register("gd")
@@ -60,27 +64,80 @@ class GD(Estimator):
         return np.nan if T is None or self.setting.n > 1 else improvement_of(Sparsification(), g, select.largest(g, T))
 
 
-@algorithms.register("cafe")
-class CAFe(Estimator):
-    """CAFe, compressed aggregate feedback: Ortega, Huang, Li, Jafarkhani (2025). g starts at 0.
+@algorithms.register("nesterov")
+class Nesterov(GD):
+    """Nesterov's accelerated gradient method, with compressed gradients: Nesterov (2004), scheme 2.2.9; AIADE paper, baseline.
 
-    worker sends     c_i ← C(∇f_i(x) − g),   g the direction of the round before
-    master answers   c ← (1/n) Σ c_i
-    everyone         g ← g + c;  x ← x − γ g
+    worker sends     Q(∇f_i(y))
+    master answers   ĝ = (1/n) Σ Q(∇f_i(y))
+    everyone         x⁺ ← y − γ (ĝ + ∇r(y));  y ← x⁺ + τ (x⁺ − x);  x ← x⁺
 
-    What all workers have in common, and everyone knows, is not sent again. Workers remember nothing, so any of them may take part.
-    Where C is biased and the ∇f_i(x*) differ, a bias stays, as with `gd`. With one worker it is `ef21`. The abstract and public
-    summaries alone were at hand; γ = 1/L is no theorem's.
+    τ = (√L − √µ)/(√L + √µ) if not given, and k/(k + 3) where µ = 0. Batches and the place of the regulariser as in gd.
     """
 
-    paper = "CAFe"
-    compressor = "top-k"
-    adds_up = True
-    needs = (*ADDS_UP, HEARS_MEAN)
-    partial_mean: ClassVar[PartialMean] = "over participants"
-    step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
+    parts = "nesterov", "mean"
+    paper = "Nesterov 2004, 2.2.9"
+    partial_mean = ""
+    momentum: Expression | None = None  # τ, the momentum; left out: (√L − √µ)/(√L + √µ), and k/(k + 3) where µ = 0
+    theorem_needs = (*GD.theorem_needs, OWN_MOMENTUM, WITHIN)
+    rate = "1 - sqrt(mu/L)"
 
-    def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
-        return self.up.pack(f.gradient(node.x, self.rows(f, t)) - node.memory.g, t)
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f(x) − f* + (µ/2)‖z − x*‖², z = x + (1 + √(L/µ))(y − x): Nesterov (2004), Theorem 2.2.3, by its estimate sequence."""
+        L, µ = constants(self, "L", "mu")
+        z = known.x + (1 + math.sqrt(L / µ)) * (node.moved.y - known.x)
+        return float(known.gap + µ / 2 * known.distance2(z))
+
+
+@algorithms.register("ef21-p")
+class GDByEF21P(GD):
+    """EF21-P: Gruntkowska, Tyurin, Richtárik (ICML 2023), Algorithm 1: the downlink alone is compressed. w starts at x_0.
+
+    worker sends     ∇f_i(w)
+    master answers   x ← x − γ (1/n) Σ ∇f_i(w);  q ← C(x − w)
+    everyone         w ← w + q
+
+    C, the downlink's, is contractive with δ. The step is γ = δ/(16 L), the default; then x and w converge like (1 − γµ/2)^k. The
+    16 was not checked against the paper. x is the master's own: results are of w, which all nodes know. `ef21-p-diana` compresses
+    the uplink as well.
+    """
+
+    parts = "step", "ef21-p"
+    paper = "EF21-P, Algorithm 1"
+    proximal = False
+    partial_mean = ""
+    needs = (WHOLE_GRADIENTS, exact_up("ef21-p sends whole gradients up: leave [up] out, or use ef21-p-diana"))
+    theory = "delta_down/(16*L)"
+    step: Step = "theory"  # γ, the step size
+    theorem_needs = (ONE_STEP_SIZE, OWN_PARTS, OPTIMUM, WITHIN)
+    rate = "max(1 - step*mu/2, 1 - delta_down/3)"
+
+    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + ‖w − x‖² for convex f and γ ≤ δ/(16L): derived here; 1 − γµ/2 is the paper's."""
+        x = dense(master.moved.x)
+        return float(known.distance2(x) + squared_norm(known.x - x))
+
+
+@algorithms.register("marina-p")
+class GDByMARINAP(GD):
+    """MARINA-P: Gruntkowska, Tyurin, Richtárik (2024). Each worker gets a message of its own down; the uplink is whole. w_i = x0.
+
+    worker sends     ∇f_i(w_i)
+    master answers   x⁺ ← x − γ (1/n) Σ ∇f_i(w_i);  to worker i x⁺ in a full round, else Q_i(x⁺ − x);  x ← x⁺
+    worker hears     w_i ← x⁺ in a full round, else w_i + what came
+    everyone         the next round is full with probability p
+
+    Q_i is unbiased with ω, and perm-k by default: its messages of a round do not overlap, and the mean of the w_i moves as x does.
+    p = 1/(1 + ω), which is 1/n for perm-k, and 1/γ ≥ L + L_max √(ω(1−p)/p) are the defaults: the theorem with L_A = L_max and
+    L_B = 0, which hold for every f (derived here, not quoted). Then (1/T) Σ E‖∇f(x_k)‖² ≤ 2(f(x0) − f*)/(γT).
+    """
+
+    parts = "step", "marina-p"
+    paper = "MARINA-P"
+    proximal = False
+    partial_mean = ""
+    links = {"down": {"compressor": "perm-k"}}  # noqa: RUF012
+    needs = (WHOLE_GRADIENTS, exact_up("marina-p sends whole gradients up: leave up.compressor out"))
+    theory = "1/(L + L_max*sqrt(omega_down*(1 - p)/p))"
+    step: Step = "theory"  # γ, the step size
+    p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole

@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from mpi_compress.algorithms.contract import Average
-from mpi_compress.algorithms.needs import HEARS_MEAN, Log, PartialMean
-from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
-from mpi_compress.algorithms.vocabulary import Direction, Estimator, Link, Message, Objective, Round, Step, algorithms
-from mpi_compress.core.fields import AtLeastOne
+from mpi_compress.algorithms.needs import Log, PartialMean
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
 
 
@@ -98,74 +94,3 @@ class SGD(Estimator):
 
     def logged(self) -> Log:
         return VARIANCE if self.is_noisy else Log()
-
-
-@dataclass
-class Memory:
-    w: Vector  # (d,) w̃, the reference point
-    h: Vector  # (d,) ∇f(w̃), as it was heard
-
-
-@algorithms.register("svrg")
-class SVRG(SGD):
-    """Stochastic variance-reduced gradients, compressed: GSpar eq. 2 (Johansson and Zhang 2013). With qsgd it is QSVRG.
-
-    One round in epoch + 1 sets the reference point:
-
-        worker sends     ∇f_i(x), exactly, or compressed where `compress_full` says so
-        everyone         w̃ ← x;  h ← the mean of what was sent
-
-    and all others take a step:
-
-        worker sends     Q(g_i),   g_i = ∇f_B(x) − ∇f_B(w̃) + h by a minibatch B of its shard
-        master answers   ĝ = (1/n) Σ Q(g_i)
-        everyone         x ← x − γ (ĝ + ∇r(x)),   r the regulariser where it is not in the f_i
-    """
-
-    paper = "GSpar eq. 2"
-    scaled = False
-    partial_mean = ""
-    needs = (HEARS_MEAN,)
-    step: Step = "0.1/L_row"  # γ, the step size; L_row is the largest smoothness of one sample
-    batch: int = 8  # samples of each worker's minibatch B
-    epoch: AtLeastOne | None = None  # rounds between two full gradients; left out: a pass over the data
-    compress_full: bool = False  # true: full gradients are compressed, too
-
-    @cached_property
-    def steps(self) -> int:
-        """Steps between reference points."""
-        return self.epoch or rounds_of_epoch(self.setting.numbers["N"], self.setting.n, self.batch)
-
-    def is_full(self, k: int) -> bool:
-        """True if round k sets the reference point."""
-        return k % (self.steps + 1) == 0
-
-    def steps_before(self, k: int) -> int:
-        """How many rounds before k were not full: each took a minibatch."""
-        return k - k // (self.steps + 1) - 1
-
-    def uplink(self, node: Any, k: int) -> Link:
-        return self.up.exact if self.is_full(k) and not self.compress_full else self.up
-
-    def downlink(self, node: Any, k: int) -> Link:
-        return self.down.exact if self.is_full(k) and not self.compress_full else self.down
-
-    def start_memory(self, x0: Vector) -> Memory:
-        return Memory(x0.copy(), np.zeros_like(x0))
-
-    def worker_sends(self, node: Any, worker: SentVariance | None, f: Objective, t: Round) -> Message:
-        if self.is_full(t.k):
-            return self.uplink(node, t.k).pack(f.gradient(node.x), t)
-        rows = self.rows(f, t, self.steps_before(t.k))
-        g = f.gradient(node.x, rows).copy()
-        g -= f.gradient(node.memory.w, rows)
-        g += node.memory.h
-        return self.measured(worker, g, t)
-
-    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction | None:
-        if not self.is_full(t.k):
-            return (mean,)
-        memory.w[:] = node.x
-        memory.h[:] = 0.0
-        mean.add_to(memory.h)
-        return None

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.error_memory import ErrorMemory
-from mpi_compress.algorithms.estimators.ef import EF, EFGDStar, ErrorFeedback
+from mpi_compress.algorithms.estimators.ef import EF, ErrorFeedback
+from mpi_compress.algorithms.estimators.ef_gdstar import EFGDStar
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.parts import dense
 from mpi_compress.core.clock import now

@@ -1,0 +1,30 @@
+from typing import Any, ClassVar
+
+from mpi_compress.algorithms.needs import ADDS_UP, HEARS_MEAN
+from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, algorithms
+
+
+@algorithms.register("cafe")
+class CAFe(Estimator):
+    """CAFe, compressed aggregate feedback: Ortega, Huang, Li, Jafarkhani (2025). g starts at 0.
+
+    worker sends     c_i ← C(∇f_i(x) − g),   g the direction of the round before
+    master answers   c ← (1/n) Σ c_i
+    everyone         g ← g + c;  x ← x − γ g
+
+    What all workers have in common, and everyone knows, is not sent again. Workers remember nothing, so any of them may take part.
+    Where C is biased and the ∇f_i(x*) differ, a bias stays, as with `gd`. With one worker it is `ef21`. The abstract and public
+    summaries alone were at hand; γ = 1/L is no theorem's.
+    """
+
+    paper = "CAFe"
+    compressor = "top-k"
+    adds_up = True
+    needs = (*ADDS_UP, HEARS_MEAN)
+    partial_mean: ClassVar[PartialMean] = "over participants"
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
+
+    def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
+        return self.up.pack(f.gradient(node.x, self.rows(f, t)) - node.memory.g, t)

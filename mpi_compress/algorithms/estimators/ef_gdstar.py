@@ -1,0 +1,59 @@
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import algorithms
+from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
+from mpi_compress.algorithms.estimators.ef import ErrorFeedback
+from mpi_compress.algorithms.needs import NOTHING_CLIPPED, OPTIMUM, WHOLE_GRADIENTS
+from mpi_compress.core.fields import AtLeastOne
+from mpi_compress.core.registry import fact
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class ShiftedWorker(ErrorMemory):
+    h: Vector | None = None  # (d,) ∇f_i(x*)
+
+
+@algorithms.register("ef-gdstar")
+class EFGDStar(ErrorFeedback):
+    """Error feedback with gradients shifted by those at x*: EC-GDstar of Gorbunov, Kovalev, Makarenko, Richtárik (NeurIPS 2020).
+
+    It is here as HT §C.3.2 runs it:
+
+    worker sends     p ← e_i + γ (∇f_i(x) − ∇f_i(x*));  Δ_i ← γ C(p/γ);  e_i ← p − Δ_i
+    master answers   Δ̄ ← (1/n) Σ Δ_i
+    everyone         x ← x − Δ̄
+
+    Σ_i ∇f_i(x*) = 0, so nothing is lost; what is compressed goes to 0 with x → x*, and so does the error of a contractive C. It
+    shows what error feedback can reach: x* is known beforehand. Gradients are full.
+    """
+
+    paper = "HT §C.3.2"
+    needs_optimum = True
+    scaled = True
+    log = ERRORS
+    needs = (WHOLE_GRADIENTS, OPTIMUM, NOTHING_CLIPPED)
+    batch: int | None = None  # must be left out: gradients are full
+    feedback: bool = True  # false: the error e is dropped after every round
+    reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
+
+    def check(self) -> None:
+        super().check()
+        if self.batch is not None:
+            raise ValueError(f"batch = {self.batch} was given, and ef-gdstar takes full gradients: leave it out")
+
+    @fact
+    def is_in_units_of_x(self) -> bool:
+        return self.server.name == "step"
+
+    def start_worker(self, node: Any, f: Objective) -> ShiftedWorker:
+        assert self.setting.x_star is not None
+        return ShiftedWorker(np.zeros(f.dim), h=f.value_and_gradient(self.setting.x_star)[1].copy())
+
+    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
+        worker.e += f.gradient(x) - worker.h
