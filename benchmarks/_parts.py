@@ -23,8 +23,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.hosting import objectives_of, rehearse
-from mpi_compress.engine.observer import LogSettings, Observer
+from mpi_compress.engine.hosting import objectives_of
+from mpi_compress.engine.observer import Observer
+from mpi_compress.engine.warm_up import rehearse
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.parts import Lies
@@ -187,7 +188,7 @@ class _TimedRound:
         p, spec, exchange = self._prepared, self._prepared.spec, _Apart(self.m)
         exchange.tree = Tree(self.m) if spec.workers.fold == "tree" else None
         evaluator = Evaluator(exchange, objectives_of(p, self._shards), p.algorithm.setting.mu_apart)
-        watch = _Stopwatch(evaluator, spec.cost, spec.stop, LogSettings(p.problem.data.n_samples))
+        watch = _Stopwatch(evaluator, spec.cost, spec.stop, p.problem.data.n_samples)
         verdict, _ = rounds.run(p.algorithm, Streams(spec.seed), p.x0, watch)
         readings = watch.readings[1 : -1 if verdict is Ending.DIVERGED else None]
         if len(readings) < 2:

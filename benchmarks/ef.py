@@ -18,7 +18,7 @@ from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.fast.ways import GradientsTogether
-from mpi_compress.engine.observer import LogSettings, Observer
+from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.codecs import codecs
@@ -98,7 +98,7 @@ def ours(
     def play(rounds: int) -> float:
         stop = Stop(rounds=warm + rounds)
         evaluator = Evaluator(Exchange(n), fs, mu if apart else 0.0)
-        observer = Stopwatch(evaluator, setting.cost, stop, LogSettings(N, every=every or 10**9))
+        observer = Stopwatch(evaluator, setting.cost, stop, N, every=every or 10**9)
         observer.warm, observer.logs = warm, bool(every)
         engine.run(method, Streams(0), x_star + offset, observer)
         play.elements = (observer.counters.trace["elements_up"] - observer.sent) / rounds / n  # type: ignore[attr-defined]

@@ -22,7 +22,6 @@ from mpi_compress.algorithms import Setting, algorithms
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.observer import LogSettings
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Stop
 from mpi_compress.messages.codecs import codecs
@@ -94,7 +93,7 @@ class Played:
         parts = dense_rows(N, D, np.float64, WORKERS)
         fs = {i: Objective(part, losses["logistic"](), WORKERS / N, 1e-2 * L) for i, part in enumerate(parts)}
         warm = 5
-        observer = Stopwatch(Evaluator(Exchange(WORKERS), fs, 0.0), self.cost, Stop(rounds=warm + rounds), LogSettings(N, every=10**9))
+        observer = Stopwatch(Evaluator(Exchange(WORKERS), fs, 0.0), self.cost, Stop(rounds=warm + rounds), N, every=10**9)
         observer.warm, observer.logs = warm, False
         engine.run(self.method, Streams(0), np.full(D, 1e-3), observer)
         took = time.process_time() - observer.begun

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from mpi_compress.cli.parsing import key_values
-from mpi_compress.engine.verifying import findings_by_name, findings_in_job
+from mpi_compress.engine.checking import findings_by_name, findings_in_job
 from mpi_compress.job.loading import load_job
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def act_check(options: Namespace) -> int:
     with Interrupts(None).caught() as interrupts:
-        from mpi_compress.engine.executing import How
+        from mpi_compress.engine.request import Request
         from mpi_compress.engine.runner import run_as
         from mpi_compress.evidence.verdicts import check_records
         from mpi_compress.exchange.ranks import launched
@@ -27,9 +27,9 @@ def act_check(options: Namespace) -> int:
         ranks, out = launched(), Path(options.out) / CHECKED
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = _load(options)
-        how = How(ranks, options.fresh, options.quiet, False, interrupts, laps=Laps(BEGUN))
-        with compiling.shown(not how.tells):
-            runs = run_as(job, out, how)
+        request = Request(job, out, ranks, interrupts, options.fresh, options.quiet, laps=Laps(BEGUN))
+        with compiling.shown(not request.tells):
+            runs = run_as(request)
     found = ranks.on_root(lambda: [*check_records(job, runs)])
     if ranks.is_root:
         print(*([job.protocol] if job.protocol else []), *(line for _, line in found), sep="\n")

@@ -25,7 +25,7 @@ def act(options: Namespace) -> int:
     with Interrupts(time_of(options.time_limit, "--time-limit") if options.time_limit else None).caught() as interrupts:
         gc.disable()  # what is imported stays
         from mpi_compress.cli.parsing import load
-        from mpi_compress.engine.executing import How
+        from mpi_compress.engine.request import Request
         from mpi_compress.engine.runner import run_as
         from mpi_compress.exchange.ranks import Ranks, launched
         from mpi_compress.preparing import compiling
@@ -34,13 +34,15 @@ def act(options: Namespace) -> int:
         ranks = Ranks() if options.one_process else launched()
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
-        told = {"lines": options.verbose or not has_bar(), "details": options.verbose}
-        how = How(ranks, options.fresh, options.quiet, options.force, interrupts, laps=Laps(BEGUN), **told)
-        with compiling.shown(not how.tells):
-            runs = run_as(job, Path(options.out), how)
+        request = Request(
+            job, Path(options.out), ranks, interrupts, options.fresh, options.quiet, options.force,
+            laps=Laps(BEGUN), lines=options.verbose or not has_bar(), details=options.verbose,
+        )  # fmt: skip
+        with compiling.shown(not request.tells):
+            runs = run_as(request)
     if ranks.is_root and not options.quiet:
         _print_endings(runs)
-        if not how.lines:
+        if not request.lines:
             print_line(f"results: {' '.join(dict.fromkeys(f'{run.file.parent}/' for run in runs))}")
     failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return EXIT_FAILED if failed else 0

@@ -8,6 +8,8 @@ REMOVED: dict[str, str] = {
     "emulate": '`python -m benchmarks.links JOB --link "5 ms, 1 Gbit/s"` does that in a checkout',
     "reproduce": "`mpi-compress report JOB… --run` runs first what is not done",
     "--publish": "the zip and its CITATION.cff are what a repository such as Zenodo takes",
+    "mc.run.until": "register a stop, mc.stops, and name it in [stop]",
+    "mc.run.metrics": "register a metric, mc.metrics, and name it in [log] metrics",
 }
 """By the last names of a key's place in a job, such as "workers.fold", or by a command or an option."""
 

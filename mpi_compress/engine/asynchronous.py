@@ -66,7 +66,7 @@ def run(
         if verdict:
             return verdict, shared.x.copy()
         start = now()
-        k += observer.log.every if stop.rounds is None else min(observer.log.every, stop.rounds - k)
+        k += observer.every if stop.rounds is None else min(observer.every, stop.rounds - k)
         _update_until(k * n, algorithm, shared, observer, lambda i: (streams, Role.WORKER, i, pools[i]))
         exchange.meet()
         observer.clock.wall += now() - start

@@ -15,7 +15,8 @@ import h5py
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-from mpi_compress.engine.watching import Watch
+from mpi_compress.engine.metrics import marks
+from mpi_compress.engine.request import Request
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing.wanted import OF_OPTIMUM
 from mpi_compress.results import checksums
@@ -25,16 +26,18 @@ from mpi_compress.results.reader import LABEL, attributes, read
 from mpi_compress.saving.checkpoint import remove_checkpoint
 
 
-def done(files: list[Path], specs: list[RunSpec], out: Path, watch: Watch, quiet: bool) -> list[bool]:
-    """Which runs have a result, their own or one that another job has of the same run, which is linked. At rank 0. A result of
-    another exchange counts as none, since allgather has no messages down to count."""
-    others = cache(lambda: _by_run_id(out))
-    return [_is_done(file, spec, others, watch, quiet) for file, spec in zip(files, specs, strict=True)]
+def done(request: Request, files: list[Path]) -> list[bool]:
+    """Which runs of a job have a result, their own or one that another job has of the same run, which is linked. At rank 0. A
+    result of another exchange counts as none, since allgather has no messages down to count."""
+    if request.fresh:
+        return [False for _ in files]
+    others = cache(lambda: _by_run_id(request.out))
+    return [_is_done(file, spec, others, request.quiet) for file, spec in zip(files, request.job.runs, strict=True)]
 
 
-def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path]]], watch: Watch, quiet: bool) -> bool:
+def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path]]], quiet: bool) -> bool:
     if file.exists():
-        if not serves(file, spec, watch):
+        if not serves(file, spec):
             if not quiet and (before := _exchange(attributes(file))) not in ("", spec.workers.exchange):
                 print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is run again by {spec.workers.exchange!r}")
             return False
@@ -45,7 +48,7 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
     if part_of(file).exists() or checkpoint_of(file).exists():
         return False
     for other in others().get(spec.run_id, ()):
-        if serves(other, spec, watch) and _is_whole(other, spec):
+        if serves(other, spec) and _is_whole(other, spec):
             overridden = json.dumps(spec.overridden) if spec.overridden else ""
             try:
                 _link(other, file, {LABEL: spec.label, "job": spec.toml(), "overridden": overridden})
@@ -57,13 +60,16 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
     return False
 
 
-def serves(file: Path, spec: RunSpec, watch: Watch) -> bool:
-    """True if a result is there, of the run's exchange, with the columns that its job and the caller ask for now."""
+def serves(file: Path, spec: RunSpec) -> bool:
+    """True if a result is there, of the run's exchange, with the columns that its job asks for now."""
     if not file.exists():
         return False
     attrs = attributes(file)
     left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attrs.get("f_star_source") == LEFT_OUT
-    return not left_out and _exchange(attrs) in ("", spec.workers.exchange) and watch.is_served_by(attrs, spec)
+    kept = json.loads(attrs.get("metrics", "{}"))
+    has_metrics = all(kept.get(column) == mark for column, mark in marks(spec).items())
+    ended_by_stop = "until" not in attrs  # in earlier versions a caller's function could end a run
+    return not left_out and has_metrics and ended_by_stop and _exchange(attrs) in ("", spec.workers.exchange)
 
 
 def _is_whole(other: Path, spec: RunSpec) -> bool:

@@ -29,36 +29,27 @@ _LONGEST = 300  # letters of the reason that an error gives
 _SMALLER = "a smaller step size may help"
 
 
-def never(*_: Any) -> bool:
-    """Takes whatever it is given, and says no."""
-    return False
+@dataclass(eq=False)
+class Observer:
+    """Logs a run at rank 0 and decides when it ends, for all ranks. What is not known of a run may be left out."""
 
-
-@dataclass(frozen=True)
-class LogSettings:
-    """Which rounds have rows, what is in them, and where they go."""
-
+    evaluator: Evaluator
+    cost: CostModel
+    stop: Stop
     n_samples: int  # of all workers: an epoch
-    f_star: float = float("nan")  # NaN if unknown
-    every: int = 1  # rounds
-    count: Mapping[str, Convention] = field(default_factory=dict)  # by which bits up are counted beside
+    f_star: float = math.nan  # NaN if unknown
+    every: int = 1  # rounds from one row to the next
+    conventions: Mapping[str, Convention] = field(default_factory=dict)  # by which bits up are counted beside
     corrects: bool = True  # True if later messages correct what round 0 sends, or compress; False: all are whole vectors, as gd's
     sink: Callable[[Row], None] = ignore  # takes every row, at rank 0
-    see: Callable[[Row], bool] = never  # the caller's look at every row, at rank 0; true: the run is complete
     progress: Callable[[int, float | None, float], None] = ignore  # takes round, loss or None, wire bits up; at rank 0
 
-
-class Observer:
-    """Logs a run at rank 0 and decides when it ends, for all ranks."""
-
-    def __init__(self, evaluator: Evaluator, cost: CostModel, stop: Stop, log: LogSettings):
-        self.evaluator, self.cost, self.stop, self.log = evaluator, cost, stop, log
-        self.exchange, self.objectives = evaluator.exchange, evaluator.objectives
+    def __post_init__(self) -> None:
+        self.exchange, self.objectives = self.evaluator.exchange, self.evaluator.objectives
         self.counters = Counters.begun(self.exchange.n)
-        self.model = ModelClock(cost, self.exchange, self.objectives) if isinstance(cost, Clocked) else None
+        self.model = ModelClock(self.cost, self.exchange, self.objectives) if isinstance(self.cost, Clocked) else None
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
-        self.ended_by_caller = False  # at rank 0
 
     @property
     def clock(self) -> Clock:
@@ -87,9 +78,9 @@ class Observer:
             counts, by_convention = self._counts(uplink, arrived)
             if self.exchange.is_root:
                 wire_bits = counts.wire_bits
-                if self.log.count:
-                    starts_whole = self.log.corrects and not self.counters.wire_bits_up
-                    add_by_conventions(self.counters.by_convention, self.log.count, by_convention, starts_whole)
+                if self.conventions:
+                    starts_whole = self.corrects and not self.counters.wire_bits_up
+                    add_by_conventions(self.counters.by_convention, self.conventions, by_convention, starts_whole)
                 self.counters.add_up(counts, self.cost)
                 if self.exchange.counts_down:
                     self.counters.add_down(downlink, downs, self.cost)
@@ -101,11 +92,11 @@ class Observer:
 
     def _counts(self, uplink: Link, arrived: list[Message]) -> tuple[Counts, list[list[float]]]:
         """The counts of all workers' messages, and those by the conventions of the log; at rank 0."""
-        counts, by_convention = Counts.of(arrived, uplink), bits_by(self.log.count, uplink, arrived) if self.log.count else []
+        counts, by_convention = Counts.of(arrived, uplink), bits_by(self.conventions, uplink, arrived) if self.conventions else []
         if self.exchange.tree is None:
             return counts, by_convention
-        packed, conventions = counts.packed(), (1 + len(self.log.count)) * bool(self.log.count)
-        own = np.array(by_convention, dtype=np.float64).reshape(len(arrived), conventions)
+        packed, columns = counts.packed(), (1 + len(self.conventions)) * bool(self.conventions)
+        own = np.array(by_convention, dtype=np.float64).reshape(len(arrived), columns)
         everyone = self.exchange.counts(np.hstack([packed, own]))
         return Counts.unpacked(everyone[:, : packed.shape[1]]), everyone[:, packed.shape[1] :].tolist()
 
@@ -118,13 +109,13 @@ class Observer:
         if not finite:
             logged = self._log(k, algorithm, node, workers, master)  # the loss helps to say why
             verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters)
-            verdict, self.ended_by_caller = max(verdict, logged), False
+            verdict = max(verdict, logged)
         elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(is_spent(self.stop, self.counters))):
             verdict = Ending.COMPLETE
-        if verdict or k % self.log.every == 0:
+        if verdict or k % self.every == 0:
             verdict = self._log(k, algorithm, node, workers, master, verdict)
         elif self.exchange.is_root:
-            self.log.progress(k, None, self.counters.wire_bits_up)
+            self.progress(k, None, self.counters.wire_bits_up)
         self.clock.evaluate += now() - begun
         return verdict
 
@@ -132,7 +123,7 @@ class Observer:
         self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], master: Any, verdict: Ending = Ending.GO_ON
     ) -> Ending:
         """Evaluate the iterate of round k, write its row, and judge it; once. The graver of this and the given verdict."""
-        c, log = self.counters, self.log
+        c = self.counters
         if k == c.logged:
             return verdict
         before, c.logged = c.logged, k
@@ -145,22 +136,46 @@ class Observer:
             c.borrowed, c.greatest_loss, c.last_loss = point.borrowed, max(c.greatest_loss, point.loss), point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance
-            row = row_of(k, c, point, log, by_model=self.model is not None)
-            log.sink(row)
-            log.progress(k, point.loss, c.wire_bits_up)
+            row = self._row(k, point)
+            self.sink(row)
+            self.progress(k, point.loss, c.wire_bits_up)
             if verdict is Ending.COMPLETE and has_exploded(self.stop, c):
                 verdict = Ending.DIVERGED
                 self.reason = f"the loss rose from {c.first_loss:.3g} to {c.last_loss:.3g} in {k} rounds: {_SMALLER}"
-            verdict = max(verdict, ending_at(self.stop, point, log.f_star, c.start_distance))
+            verdict = max(verdict, ending_at(self.stop, point, self.f_star, c.start_distance))
             if (why := why_it_ends(self.stop.own, row.trace, c.of_stops)) and verdict is Ending.GO_ON:
                 verdict, self.reason = Ending.COMPLETE, f"{why}, after {k} rounds"
-            if log.see(row) and verdict is Ending.GO_ON:
-                verdict, self.ended_by_caller = Ending.COMPLETE, True
-                self.reason = f"until(row) is true after {k} rounds"
         verdict = Ending(self.exchange.agree(verdict))
         if verdict is Ending.DIVERGED and not self.reason:
             self.reason = f"the loss is not finite after {k} rounds" + f": {_SMALLER}" * (k > 0)
         return verdict
+
+    def _row(self, k: int, e: Evaluation) -> Row:
+        """The row of round k."""
+        c = self.counters
+        return Row(
+            trace={
+                "round": k,
+                "epoch": e.samples / self.n_samples,
+                "loss": e.loss,
+                "suboptimality": e.loss - self.f_star,
+                "grad_norm": e.grad_norm,
+                **c.trace,
+                **{convention.column: c.by_convention[convention.column] for convention in self.conventions.values()},
+                **(c.by_model if self.model else {}),
+                **e.columns,
+            },
+            workers={**c.workers, **e.of_workers},
+            timing={
+                "seconds": c.seconds,
+                "compute": e.compute,
+                "pack": e.pack,
+                "exchange": max(0.0, c.seconds - e.compute - e.pack - c.clock.update),
+                "update": c.clock.update,
+                "evaluate": max(0.0, c.clock.evaluate - e.borrowed),
+            },
+            theory=dict(e.theory),
+        )
 
 
 def is_spent(stop: Stop, counters: Counters) -> bool:
@@ -212,30 +227,3 @@ def _text(error: Exception) -> str:
     """An error's text in one line that is not too long, and that HDF5 can hold."""
     text = str(error.args[-1]) if error.args else ""
     return textwrap.shorten(text.replace("\0", " "), _LONGEST) or f"{type(error).__name__} without a text"
-
-
-def row_of(k: int, c: Counters, e: Evaluation, log: LogSettings, by_model: bool = False) -> Row:
-    """The row of round k; `by_model`: with the columns of the model's clock."""
-    return Row(
-        trace={
-            "round": k,
-            "epoch": e.samples / log.n_samples,
-            "loss": e.loss,
-            "suboptimality": e.loss - log.f_star,
-            "grad_norm": e.grad_norm,
-            **c.trace,
-            **{convention.column: c.by_convention[convention.column] for convention in log.count.values()},
-            **(c.by_model if by_model else {}),
-            **e.columns,
-        },
-        workers={**c.workers, **e.of_workers},
-        timing={
-            "seconds": c.seconds,
-            "compute": e.compute,
-            "pack": e.pack,
-            "exchange": max(0.0, c.seconds - e.compute - e.pack - c.clock.update),
-            "update": c.clock.update,
-            "evaluate": max(0.0, c.clock.evaluate - e.borrowed),
-        },
-        theory=dict(e.theory),
-    )

@@ -21,8 +21,8 @@ from typing import IO, Any
 from mpi_compress.core import global_draws
 from mpi_compress.core.ending import run_to_the_end
 from mpi_compress.core.signals import Interrupts, Stopped
-from mpi_compress.engine.executing import How
 from mpi_compress.engine.keeper import Keeper
+from mpi_compress.engine.request import Request
 from mpi_compress.engine.runner import run_as
 from mpi_compress.exchange.ranks import Ranks, launched
 from mpi_compress.guard.of_algorithms import FAILED
@@ -112,11 +112,11 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
             notes.write(json.dumps([number, k, stage, who, blake2b(bytes(held), digest_size=12).hexdigest()]) + "\n")
 
         keeper = partial(RecordingKeeper, note=note, turn=plan["turn"], stop_at=plan["stop_at"])
-        how = How(ranks, False, True, False, Interrupts(), keeper=keeper, guards=False)
         try:
             job = parse_job(tomllib.loads(text), "verified", Path(place), {})
             short = replace(job, runs=[shortened(spec, plan["rounds"]) for spec in job.runs])
-            for run in run_as(short, folder / "out" / str(number), how):
+            out = folder / "out" / str(number)
+            for run in run_as(Request(short, out, ranks, Interrupts(), quiet=True, keeper=keeper, guards=False)):
                 if run.status == "failed":
                     raise RuntimeError(run.attrs["reason"])
         except Stopped:

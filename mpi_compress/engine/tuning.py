@@ -14,10 +14,8 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import count_text, print_line
-from mpi_compress.engine.executing import How
-from mpi_compress.engine.watching import Watch
+from mpi_compress.engine.request import Request
 from mpi_compress.job import trials
-from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop
 from mpi_compress.job.trials import Rank, tune_of
@@ -29,21 +27,21 @@ from mpi_compress.results.columns import named
 from mpi_compress.results.reader import Run, Runs
 from mpi_compress.results.tuning import BEYOND, caveat, in_words, sizes
 
-Play = Callable[[Job, Path, How, Callable[[Prepared], None]], Runs]
-"""Executes the runs of a job, each of which may be refused once it is prepared; the results at rank 0."""
+Play = Callable[[Request], Runs]
+"""Executes the runs of a job; the results at rank 0."""
 
 Wins = dict[int, Mapping[str, Any]]
 """What was found, by number of run, as results keep it."""
 
 
-def tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How, play: Play) -> Wins:
+def tune(request: Request, specs: dict[int, RunSpec], play: Play) -> Wins:
     """Run the trials of the runs that have a [tune], and put the best values into `specs`."""
-    trying = _Trying(job, out, replace(how, shared=True, watch=Watch()), play)
+    trying = _Trying(replace(request, shared=True, on_row=None), play)
     tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
     racing = {i: spec for i, spec in tuned.items() if tune_of(spec).target is not None}
     wins = _by_merit({i: spec for i, spec in tuned.items() if i not in racing}, trying) | _by_target(racing, trying)
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
-    if how.tells:
+    if request.tells:
         for line in dict.fromkeys(_found_in_words(spec.label, trying.counts[i], wins[i]) for i, spec in tuned.items()):
             print_line(line)
     return wins
@@ -60,9 +58,7 @@ def _found_in_words(label: str, count: int, tuned: Mapping[str, Any]) -> str:
 class _Trying:
     """Runs trials; runs of several seeds share them."""
 
-    job: Job
-    out: Path
-    how: How
+    request: Request
     play: Play
     counts: Counter[int] = field(default_factory=Counter)  # trials by number of run
 
@@ -77,9 +73,10 @@ class _Trying:
         for i, each in texts.items():
             for text in each:
                 askers.setdefault(text, []).append(by[i])
-        job = replace(self.job, name=trials.folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
-        found = dict(zip(those, self.play(job, self.out, self.how, partial(_refuse, askers)), strict=False))
-        return {i: [found[text] for text in each] for i, each in texts.items()} if self.how.ranks.is_root else {}
+        job = self.request.job
+        job = replace(job, name=trials.folder_of_trials(job.name, [*by.values()]), runs=[*those.values()])
+        found = dict(zip(those, self.play(replace(self.request, job=job, refuse=partial(_refuse, askers))), strict=False))
+        return {i: [found[text] for text in each] for i, each in texts.items()} if self.request.ranks.is_root else {}
 
 
 def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
@@ -120,12 +117,12 @@ def _with_derived(further: Sequence[str]) -> Sequence[str]:
 
 def _by_target(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
     """Find for each run the value that reaches its target with the least, in stages."""
-    ranks, problems = trying.how.ranks, dict[str, Problem]()
+    ranks, problems = trying.request.ranks, dict[str, Problem]()
     searches = {i: _Search(spec) for i, spec in specs.items()}
     while asked := ranks.on_root(lambda: {i: places for i, search in searches.items() if (places := search.wanted())}):
         for i, places in asked.items():
             for place, share in [*places]:
-                if not searches[i].can_be_prepared(place, trying.how, problems):
+                if not searches[i].can_be_prepared(place, trying.request, problems):
                     places.remove((place, share))
                     searches[i].ran[place, share] = trials.NEVER
         found = trying.results({i: searches[i].trials(places) for i, places in asked.items()}, specs)
@@ -154,12 +151,12 @@ class _Search:
             self.ran.update(dict.fromkeys(none, trials.NEVER))
         return places
 
-    def can_be_prepared(self, place: int, how: How, problems: dict[str, Problem]) -> bool:
+    def can_be_prepared(self, place: int, request: Request, problems: dict[str, Problem]) -> bool:
         """False for a value beyond the grid that is refused: the parameter ends there. All ranks call it together."""
         if 0 <= place < self.count:
             return True
         try:
-            prepare(self.trials([(place, trials.WHOLE)])[0], how.ranks, problems, True, how.force)
+            prepare(self.trials([(place, trials.WHOLE)])[0], request.ranks, problems, True, request.force)
         except UserError:
             return False
         return True
@@ -216,8 +213,8 @@ def _by_merit(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
     """Find for each run the value with the least merit after the trials' own budget."""
     if not specs:
         return {}
-    found = trying.results({i: trials.trials(spec) for i, spec in specs.items()}, specs)
-    return {i: trying.how.ranks.on_root(partial(_best, spec, trials.trials(spec), found.get(i, []))) for i, spec in specs.items()}
+    found, ranks = trying.results({i: trials.trials(spec) for i, spec in specs.items()}, specs), trying.request.ranks
+    return {i: ranks.on_root(partial(_best, spec, trials.trials(spec), found.get(i, []))) for i, spec in specs.items()}
 
 
 def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapping[str, Any]:

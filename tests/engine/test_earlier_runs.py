@@ -4,7 +4,7 @@ import pytest
 from helpers.running import GSPAR
 
 import mpi_compress as mc
-from mpi_compress.engine import runner
+from mpi_compress.engine.executing import Execution
 from mpi_compress.evidence.lines import name_of
 
 TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "stop": {"rounds": 3}}
@@ -13,13 +13,13 @@ TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "
 @pytest.fixture
 def played(monkeypatch):
     """The labels of the runs that are played."""
-    labels, execute = [], runner.execute
+    labels, run = [], Execution.run
 
-    def noted(p, *arguments):
-        labels.append(p.spec.label)
-        return execute(p, *arguments)
+    def noted(execution, tuned):
+        labels.append(execution.p.spec.label)
+        return run(execution, tuned)
 
-    monkeypatch.setattr(runner, "execute", noted)
+    monkeypatch.setattr(Execution, "run", noted)
     return labels
 
 
@@ -36,8 +36,7 @@ def test_a_run_that_another_job_has_played_is_linked(tmp_path, played, capsys):
     assert third.trace["loss"].tolist() == first.trace["loss"].tolist()
     assert not third.file.with_name(third.file.name + ".new").exists()
     mc.run({**TABLES, "title": "one", "name": "third"}, out=tmp_path, fresh=True)
-    mc.run({**TABLES, "title": "one", "name": "fourth"}, out=tmp_path, metrics={"first": lambda x: x[0]})
-    assert played == ["one"] * 3
+    assert played == ["one"] * 2
 
 
 def test_what_was_set_from_outside_is_said_of_the_run_it_was_set_for(tmp_path, played):

@@ -1,12 +1,11 @@
-"""Jobs as dicts, and what a caller in Python adds to runs: rows, metrics and an end of its own."""
+"""Jobs as dicts, and what a caller in Python gets of runs while they run."""
 
-import re
 import signal
 import subprocess
 import sys
 import tomllib
-from functools import partial
 
+import h5py
 import numpy as np
 import pytest
 from helpers.layouts import assert_equal
@@ -25,22 +24,6 @@ JOB = {
     "stop": {"rounds": 12},
     "log": {"every": 2},
 }
-
-
-def peak(x):
-    return np.abs(x).max()
-
-
-def least(x):
-    return x.min()
-
-
-def at(j, x):
-    return x[j]
-
-
-def pow_of(x, j):
-    return x[0] ** j
 
 
 class Seen(list):
@@ -97,7 +80,7 @@ def test_what_is_no_job_is_refused():
 
 def test_every_row_is_passed_on_as_it_is_kept(tmp_path):
     rows = Seen()
-    (run,) = mc.run({**JOB, "name": "a"}, out=tmp_path, on_row=rows, metrics={"peak": peak})
+    (run,) = mc.run({**JOB, "name": "a", "log": {"every": 2, "metrics": ["nonzeros"]}}, out=tmp_path, on_row=rows)
     assert run.file.parent == tmp_path / "a"
     assert [row["round"] for row in rows] == [0, 2, 4, 6, 8, 10, 12]
     for name, column in run.trace.items():
@@ -105,127 +88,64 @@ def test_every_row_is_passed_on_as_it_is_kept(tmp_path):
     assert {type(value) for row in rows for value in row.values()} == {str, int, float}
     assert {row["label"] for row in rows} == {run.label}
     assert rows[-1]["seconds"] == run.timing["seconds"][-1]
-    assert run.trace["peak"][-1] == peak(run.x)
+    assert run.trace["nonzeros"][-1] == np.count_nonzero(run.x)
 
 
-def test_metrics_and_until_change_no_other_number(tmp_path):
-    (plain,) = mc.run(JOB, out=tmp_path / "plain")
-    (run,) = mc.run(JOB, out=tmp_path / "more", metrics={"peak": peak}, until=lambda row: False)
-    assert set(run.trace) - set(plain.trace) == {"peak"}
-    for name in plain.trace:
-        np.testing.assert_array_equal(run.trace[name], plain.trace[name])
-    assert plain.file.name == run.file.name
-
-
-def test_a_result_without_the_column_or_with_that_of_another_function_is_played_again(tmp_path):
-    rows = Seen()
-    mc.run(JOB, out=tmp_path)
-
-    def played(**arguments):
-        rows.clear()
-        (run,) = mc.run(JOB, out=tmp_path, on_row=rows, **arguments)
-        assert all(name in run.trace for name in arguments.get("metrics", ()))
-        return bool(rows)
-
-    assert played(metrics={"size": peak})
-    assert not played(metrics={"size": peak})
-    assert not played(), "a further column does no harm"
-    assert played(metrics={"size": least})
-    assert played(metrics={"size": least, "peak": peak})
-    for j in (3, 4):
-        assert played(metrics={"one": lambda x, j=j: x[j]})
-        assert played(metrics={"one": lambda x, *, j=j + 4: x[j]})
-        assert played(metrics={"one": partial(at, j)})
-        assert not played(metrics={"one": partial(at, j)})
-    assert played(metrics={"one": partial(pow_of, j=3)})
-
-
-def test_until_ends_a_run_as_complete_and_its_result_is_that_of_no_other_call(tmp_path):
-    def low(row):
-        return row["round"] >= 5
-
-    (run,) = mc.run(JOB, out=tmp_path, until=low)
-    assert (run.status, run.attrs["reason"], run.trace["round"].tolist()) == ("complete", "until(row) is true after 6 rounds", [0, 2, 4, 6])
-    rows = Seen()
-    mc.run(JOB, out=tmp_path, until=low, on_row=rows)
-    assert rows == []
-    (run,) = mc.run(JOB, out=tmp_path, on_row=rows)
-    assert (len(rows), run.trace["round"][-1], run.attrs["reason"]) == (7, 12, "")
-    (run,) = mc.run(JOB, out=tmp_path, until=lambda row: row["round"] == 12, fresh=True)
-    assert (run.attrs["reason"], "until" in run.attrs) == ("", False), "it ended where [stop] ends it"
-
-
-def test_a_metric_sees_a_copy_and_nan_where_x_is_not_finite(tmp_path):
-    def spoil(x):
-        assert np.isfinite(x).all()
-        x[:] = 7.0
-        return 1
-
-    (run,) = mc.run({**JOB, "algorithm": {"name": "gd", "step": 1e200}}, out=tmp_path, metrics={"one": spoil})
-    assert run.status == "diverged"
-    assert set(run.trace["one"][:1]) == {1.0}
-    (plain,) = mc.run({**JOB, "algorithm": {"name": "gd", "step": 1e200}}, out=tmp_path / "plain")
-    np.testing.assert_array_equal(run.trace["loss"], plain.trace["loss"])
+def test_on_row_changes_no_number(tmp_path):
+    (plain,), (run,) = (mc.run(JOB, out=tmp_path / name, on_row=on_row) for name, on_row in (("plain", None), ("seen", Seen())))
+    assert_equal(run.file, plain.file)
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    ({"metrics": {"loss": peak}}, "metrics: 'loss' is the name of another column; give it another"),
-    ({"metrics": {"seconds": peak}}, "metrics seconds"),
-    ({"metrics": {"label": peak}}, "metrics label"),
-    ({"metrics": {"nonzeros": peak}}, "metrics nonzeros"),
-    ({"metrics": {"a b": peak}}, "metrics: 'a b' is no name of a column"),
-    ({"metrics": {"a": 3}}, "metrics: a = 3 a function of x"),
-    ({"metrics": [peak]}, "metrics: functions of x by the names"),
-    ({"metrics": {"a": lambda x: x}}, "metrics: 'a': an array of float64 (20,) one real number"),
-    ({"metrics": {"a": lambda x: "1"}}, "metrics a 1"),
     ({"on_row": 3}, "on_row: 3 a function of a record"),
-    ({"until": "loss < 1"}, "until: 'loss < 1' was given"),
+    ({"until": lambda row: True}, "mc.run.until: was removed; register a stop, mc.stops, and name it in [stop]"),
+    ({"metrics": {}}, "mc.run.metrics: was removed; register a metric, mc.metrics, and name it in [log] metrics"),
+    ({"on_rows": print}, "mc.run: no key called 'on_rows'; did you mean 'on_row'"),
 ])  # fmt: skip
-def test_wrong_functions_are_refused_in_one_line(tmp_path, arguments, said):
+def test_wrong_arguments_are_refused_in_one_line(tmp_path, arguments, said):
     with pytest.raises(mc.UserError, match=naming(said)):
-        mc.run({**JOB, "log": {"metrics": ["nonzeros"]}}, out=tmp_path, **arguments)
+        mc.run(JOB, out=tmp_path, **arguments)
 
 
-@pytest.mark.parametrize("where", ["on_row", "until", "metrics"])
-def test_what_a_function_raises_ends_the_call(tmp_path, where):
+def test_what_on_row_raises_ends_the_call(tmp_path):
     class Pruned(Exception):
         pass
 
-    def prune(given):
+    def prune(row):
         raise Pruned
 
     with pytest.raises(Pruned):
-        mc.run(JOB, out=tmp_path, **{where: {"a": prune} if where == "metrics" else prune})
+        mc.run(JOB, out=tmp_path, on_row=prune)
     assert not [*tmp_path.rglob("*.h5")]
     assert mc.run(JOB, out=tmp_path)[0].status == "complete"
 
 
-def test_metrics_go_on_after_an_interruption_and_other_metrics_begin_again(tmp_path, capsys):
-    job = {**JOB, "log": {"metrics": ["accuracy", "nonzeros"]}, "checkpoint": {"every": 2}}
-    (whole,) = mc.run(job, out=tmp_path / "whole", metrics={"peak": peak})
-    with pytest.raises(Stopped):
-        mc.run(job, out=tmp_path / "parts", metrics={"peak": peak}, interrupts=After(5))
+def test_a_result_that_a_function_ended_in_an_earlier_version_is_run_again(tmp_path):
+    (run,) = mc.run(JOB, out=tmp_path)
+    with h5py.File(run.file, "r+") as h5:
+        h5.attrs["until"] = "5a3c"
     rows = Seen()
-    (run,) = mc.run(job, out=tmp_path / "parts", metrics={"peak": peak}, on_row=rows)
+    mc.run(JOB, out=tmp_path, on_row=rows)
+    assert len(rows) == 7
+
+
+def test_metrics_go_on_after_an_interruption(tmp_path):
+    job, rows = {**JOB, "log": {"metrics": ["accuracy", "nonzeros"]}, "checkpoint": {"every": 2}}, Seen()
+    (whole,) = mc.run(job, out=tmp_path / "whole")
+    with pytest.raises(Stopped):
+        mc.run(job, out=tmp_path / "parts", interrupts=After(5))
+    (run,) = mc.run(job, out=tmp_path / "parts", on_row=rows)
     assert 0 < len(rows) < 13
     assert_equal(run.file, whole.file)
-    for other in ({"size": peak}, {"peak": least}):  # of another name, and another function of the same name
-        with pytest.raises(Stopped):
-            mc.run(job, out=tmp_path / "other", metrics={"peak": peak}, interrupts=After(5), fresh=True)
-        rows.clear()
-        mc.run(job, out=tmp_path / "other", metrics=other, on_row=rows)
-        assert len(rows) == 13
-        assert "begins again" in capsys.readouterr().err
 
 
-def test_metrics_and_until_give_the_same_bytes_on_ranks(tmp_path):
+def test_rank_0_alone_gets_rows_and_the_bytes_are_those_of_one_process(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys\nimport numpy as np\nimport mpi_compress as mc\nfrom mpi4py import MPI\n"
+        "import sys\nimport mpi_compress as mc\nfrom mpi4py import MPI\n"
         f"job = {({**JOB, 'log': {'metrics': ['accuracy', 'nonzeros']}})!r}\n"
         "rows = []\n"
-        "runs = mc.run(job, comm=MPI.COMM_WORLD if 'ranks' in sys.argv else None, out=sys.argv[1], on_row=rows.append,\n"
-        "              metrics={'peak': lambda x: np.abs(x).max()}, until=lambda row: row['round'] == 7)\n"
+        "runs = mc.run(job, comm=MPI.COMM_WORLD if 'ranks' in sys.argv else None, out=sys.argv[1], on_row=rows.append)\n"
         "of_all = MPI.COMM_WORLD.gather((len(rows), len(runs)))\n"
         "if of_all:\n    print(sorted(of_all))\n"
     )
@@ -237,11 +157,9 @@ def test_metrics_and_until_give_the_same_bytes_on_ranks(tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert said(out="one") == "[(8, 1)]\n"
-    assert said(BIN / "mpiexec", "-n", "3", out="three", further=["ranks"]) == "[(0, 0), (0, 0), (8, 1)]\n"
-    (one,), (three,) = (list((tmp_path / out).rglob("*.h5")) for out in ("one", "three"))
-    assert_equal(one, three)
-    assert re.search(naming("until 7"), mc.read(three).attrs["reason"])
+    assert said(out="one") == "[(13, 1)]\n"
+    assert said(BIN / "mpiexec", "-n", "3", out="three", further=["ranks"]) == "[(0, 0), (0, 0), (13, 1)]\n"
+    assert_equal(*(next((tmp_path / out).rglob("*.h5")) for out in ("one", "three")))
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from helpers.running import command
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours, registries
-from mpi_compress.engine.verifying import ROUNDS, findings_by_name, findings_in_job, verify
+from mpi_compress.engine.checking import findings_by_name, findings_in_job
+from mpi_compress.engine.verifying import ROUNDS, verify
 from mpi_compress.guard.of_data import of_format
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.problem.datasets.formats import Format, Reading

@@ -12,7 +12,7 @@ from mpi_compress.algorithms.estimators import diana, ef21, marina
 from mpi_compress.algorithms.papers import fednl, iade, locodl, scaffnew
 from mpi_compress.algorithms.theorem import TIGHT, stated, tight_factor
 from mpi_compress.core.expressions import evaluate
-from mpi_compress.engine.verifying import findings_by_name, findings_in_job
+from mpi_compress.engine.checking import findings_by_name, findings_in_job
 from mpi_compress.guard.theorem import theorem
 from mpi_compress.job.loading import load_job
 

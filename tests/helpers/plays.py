@@ -11,7 +11,7 @@ from mpi_compress.algorithms import Setting, algorithms
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.observer import LogSettings, Observer
+from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Stop
 from mpi_compress.messages.codecs import codecs
@@ -103,7 +103,7 @@ def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, 
             return super().look(k, algorithm, node, workers, finite, master)
 
     stop, cost = Stop(rounds=rounds), method.setting.cost
-    watch = Watch(Evaluator(Exchange(p.count), p.fs, p.apart), cost, stop, LogSettings(p.N, sink=rows.append))
+    watch = Watch(Evaluator(Exchange(p.count), p.fs, p.apart), cost, stop, p.N, sink=rows.append)
     verdict, x = engine.run(method, Streams(seed), start(p, x0), watch)
     trace = {c: np.array([r.trace[c] for r in rows]) for c in rows[0].trace}
     return SimpleNamespace(method=method, x=x, verdict=verdict, reason=watch.reason, trace=trace, rows=rows)

@@ -4,6 +4,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from helpers.running import After
 
 import mpi_compress as mc
 
@@ -48,7 +49,7 @@ def test_a_metric_without_a_value_on_the_problem_is_refused_before_anything_runs
 def test_an_edited_metric_has_the_same_run_id_and_is_evaluated_anew(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def write(value):
+    def write(value, **arguments):
         (tmp_path / "my_metric_part.py").write_text(
             textwrap.dedent(f"""
             from dataclasses import dataclass
@@ -61,9 +62,9 @@ def test_an_edited_metric_has_the_same_run_id_and_is_evaluated_anew(tmp_path, mo
                     return {value}
             """)
         )
-        job = {**JOB, "plugins": ["my_metric_part"], "log": {"metrics": [{"name": "first-coordinate", "j": 2}]}}
+        job = {**JOB, "plugins": ["my_metric_part"], "log": {"metrics": [{"name": "first-coordinate", "j": 2}]}, "checkpoint": {"every": 1}}
         rows = []
-        (run,) = mc.run(job, out=tmp_path, on_row=rows.append)
+        (run,) = mc.run(job, out=tmp_path, on_row=rows.append, **arguments)
         return run, len(rows)
 
     run, played = write("x[self.j]")
@@ -72,5 +73,9 @@ def test_an_edited_metric_has_the_same_run_id_and_is_evaluated_anew(tmp_path, mo
     again, played = write("2 * x[self.j]")
     assert (played, again.trace["first_coordinate"][-1]) == (7, 2 * run.x[2])
     assert again.file == run.file
+    with pytest.raises(mc.Stopped):
+        write("3 * x[self.j]", interrupts=After(3))
+    again, played = write("4 * x[self.j]")
+    assert (played, again.trace["first_coordinate"][-1]) == (7, 4 * run.x[2]), "the checkpoint is of another column"
     with pytest.raises(mc.UserError, match=r"log\.metrics: 'first-coordinate': 'text'"):
         write("'text'")

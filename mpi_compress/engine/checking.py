@@ -1,0 +1,122 @@
+"""Parts checked against what they state, by their names or as the runs of a job have them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mpi_compress.algorithms.contract import Method
+from mpi_compress.core.errors import UserError, checked_at, nearest
+from mpi_compress.core.plugins import parts_of_plugins
+from mpi_compress.core.registry import Registry, registries, with_inner
+from mpi_compress.engine.hosting import objectives_of
+from mpi_compress.engine.metrics import view_of
+from mpi_compress.engine.warm_up import to_be_rehearsed
+from mpi_compress.exchange.ranks import Ranks
+from mpi_compress.guard.checks import Subject, everything
+from mpi_compress.guard.findings import Finding
+from mpi_compress.guard.of_messages import usual
+from mpi_compress.guard.testing import findings
+from mpi_compress.guard.theorem import theorem as of_theorem
+from mpi_compress.job.loading import Job
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.messages.codecs import Codec
+from mpi_compress.messages.compressors import Compressor
+from mpi_compress.preparing.problems import within
+from mpi_compress.preparing.runs import Prepared, prepare
+from mpi_compress.problem.datasets.formats import Format
+from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.metrics import Metric
+from mpi_compress.problem.models import Model, dim_of
+
+_ROWS = 200  # of a job's data, at most, on which a model is checked
+_COORDINATES = 4_000_000  # of all workers, up to which a method's rounds are compared
+
+Found = dict[str, list[Finding]]
+
+
+def findings_by_name(name: str, parameters: Mapping[str, Any], theorem: bool = False) -> Found:
+    """What checks find of every part of a name, by its kind, or what is found of its `theorem`; UserError if there is none."""
+    known = [r for r in registries if name in r] or [r for r in registries if r.knows(name)]
+    if not known:
+        here = nearest(name, {each for registry in registries for each in registry}, "part")
+        raise UserError(f"{here}; --job JOB knows those of its plugins, too")
+    known = [r for r in known if theorem and issubclass(r[name], Method)] or known  # a server may have a method's name
+    return {registry.kind: _asked(_built(registry, name, parameters), theorem) for registry in known}
+
+
+def _asked(part: Any, theorem: bool, spec: RunSpec | None = None) -> list[Finding]:
+    """What checks find of a part by itself, at the d of a run, or of its theorem."""
+    if theorem and not isinstance(part, Method):
+        raise UserError(f"--theorem: {part.name} is no method, and V is a method's")
+    return [*of_theorem(part)] if theorem else findings(part, dim=_dim(part, spec) if spec else 0)
+
+
+def _dim(part: Any, spec: RunSpec) -> int:
+    """d of a run, for a compressor or a codec; 0 if the run's data are not here."""
+    try:
+        data = open_data(spec.data, spec.folder, spec.split, spec.labels) if isinstance(part, Compressor | Codec) else None
+        return dim_of(within(spec, data), data.dim) if data else 0
+    except UserError:
+        return 0
+
+
+def _built(registry: Registry[Any], name: str, parameters: Mapping[str, Any]) -> Any:
+    """A part with these parameters; of a compressor without any, with those that tests use."""
+    if parameters or not issubclass(registry[name], Compressor):
+        return registry.build({"name": name, **parameters}, name)
+    return checked_at(name, lambda: usual(registry[name]))
+
+
+def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = None, theorem: bool = False) -> Found:
+    """What checks find of every part of a name in a job's runs, by the run, or of the `theorem` of a method; of a plugin's part
+    that no run has, with these parameters. UserError if there is none; it names all that plugins have."""
+    found: dict[str, list[Finding]] = {}
+    seen: list[Any] = []
+    for spec in job.runs:
+        for part in (each for each in _parts_of(spec) if each.name == name and (not theorem or isinstance(each, Method))):
+            if part not in seen:
+                seen.append(part)
+                links = (spec.up.compressor, spec.down.compressor)
+                found[f"{spec.label} ({type(part).__name__})"] = [*of_theorem(part, own=links)] if theorem else _in_run(part, spec)
+    if found and parameters:
+        raise UserError(f"{name}: its parameters are those of the job's runs; leave {', '.join(parameters)} out")
+    return found or _of_plugins(name, job, parameters or {}, theorem)
+
+
+def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any], theorem: bool) -> Found:
+    """What checks find of a part that plugins define and no run has."""
+    plugins = {each for spec in job.runs for each in spec.written.get("plugins", [])}
+    parts = parts_of_plugins(plugins, job.runs[0].folder)
+    known = [registry for registry in registries if name in parts[registry.kind]]
+    if not known:
+        has = {part.name for spec in job.runs for part in _parts_of(spec)}.union(*parts.values())
+        own = [f"{each} ({kind})" for kind, members in parts.items() for each in sorted(members)]
+        told = f"; its plugins have {', '.join(own)}" if own else ""
+        raise UserError(nearest(name, has, "part in this job") + told)
+    return {f"no run has it ({r[name].__name__})": _asked(_built(r, name, parameters), theorem, job.runs[0]) for r in known}
+
+
+def _parts_of(spec: RunSpec) -> list[Any]:
+    links = (part for table in (spec.up, spec.down) for part in (table.compressor, table.codec))
+    data = spec.data.build_generator() if spec.data.generator is not None else spec.data.build_format(spec.folder)
+    asked = (*spec.metrics, *spec.stop.own)
+    return [*with_inner((spec.algorithm, *links, spec.cost, spec.loss, spec.penalty, spec.partition, *asked, data))]
+
+
+def _in_run(part: Any, spec: RunSpec) -> list[Finding]:
+    if isinstance(part, Format):
+        return everything(Subject(part, file=(spec.data.file(spec.folder), spec.data.known_dim)))
+    if not isinstance(part, Model | Metric | Method):
+        return findings(part, dim=_dim(part, spec))
+    p = prepare(spec, Ranks(), {}, quiet=True, force=True)
+    if isinstance(part, Model):
+        return findings(p.problem.loss, p.problem.data.read(0, min(p.problem.data.n_samples, _ROWS)))
+    return everything(Subject(part, view=view_of(p)) if isinstance(part, Metric) else _of_method(p))
+
+
+def _of_method(p: Prepared) -> Subject:
+    """A run's method, its rounds compared if all of its workers fit."""
+    data, n = p.problem.data, p.spec.workers.count
+    s = to_be_rehearsed(p, data.read(0, 1))
+    if not p.algorithm.shares_memory and n * p.problem.dim <= _COORDINATES:
+        s.problems = [(p.algorithm, objectives_of(p, dict(enumerate(data.shards(range(n), n)))), p.x0)]
+    return s

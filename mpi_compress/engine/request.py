@@ -1,0 +1,48 @@
+"""What a command or a call asks the engine for. All steps from a job to its results take this one record."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mpi_compress.core.clock import Laps
+from mpi_compress.core.progress import ignore
+from mpi_compress.core.signals import Interrupts
+from mpi_compress.engine.keeper import Keeper
+from mpi_compress.exchange.ranks import Ranks
+from mpi_compress.job.loading import Job
+from mpi_compress.preparing.runs import Prepared
+
+
+@dataclass(frozen=True)
+class Request:
+    """Runs that are wanted: of which job, on which ranks, where their results go, and who watches them."""
+
+    job: Job
+    out: Path  # results go to <out>/<job>/<label>-<run id>.h5
+    ranks: Ranks
+    interrupts: Interrupts
+    fresh: bool = False  # begin every run again
+    quiet: bool = False
+    force: bool = False  # also runs that need more memory than is free
+    on_row: Callable[[dict[str, Any]], Any] | None = None  # takes every record: label, the trace's columns, seconds; at rank 0
+    refuse: Callable[[Prepared], None] = ignore  # raises UserError for a prepared run that is not to start; at rank 0
+    laps: Laps = field(default_factory=Laps)
+    again: str = "run the same command again to go on"
+    keeper: Callable[..., Keeper] = Keeper  # what looks at the states between rounds
+    guards: bool = True  # False: users' parts are run as they are, since what they do is compared
+    shared: bool = False  # with other processes, as the trials of [tune] are: a run of another one is waited for
+    lines: bool = True  # a line for each run that ends; False where a table follows
+    details: bool = False  # a line for each trial, too
+    trials: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers of trials, over all stages
+
+    @property
+    def tells(self) -> bool:
+        """True if this rank says what is going on."""
+        return self.ranks.is_root and not self.quiet
+
+    @property
+    def tells_ends(self) -> bool:
+        """True if this rank says how each of its runs ended."""
+        return self.tells and (self.details if self.shared else self.lines)

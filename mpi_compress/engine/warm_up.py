@@ -1,0 +1,108 @@
+"""Before a run, two rounds on two samples compile every kernel and show the kinds of its states."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import Method
+from mpi_compress.core.errors import placed
+from mpi_compress.core.registry import is_ours, with_inner
+from mpi_compress.core.streams import Streams
+from mpi_compress.engine import asynchronous, rounds
+from mpi_compress.engine.evaluation import Evaluator
+from mpi_compress.engine.hosting import objective_of
+from mpi_compress.engine.observer import Observer
+from mpi_compress.exchange import Exchange
+from mpi_compress.guard.checks import Subject, asked, refuse
+from mpi_compress.guard.verbs import first_state, watched
+from mpi_compress.job.tables import Ending, Stop
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.preparing.runs import Prepared
+from mpi_compress.problem.models import Model
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
+from mpi_compress.saving.checkpoint import States
+from mpi_compress.saving.saved_states import UNKNOWN
+
+_ROWS = 2  # of a shard of the warm-up
+_ROWS_OF_A_USERS = 64  # at most, of one that a user's algorithm rehearses
+_COORDINATES = 4_000_000  # of all workers that a user's algorithm rehearses
+
+
+def rehearse(p: Prepared, sample: Rows) -> str:
+    """Run two rounds on samples like the given one; by one rank of a host. Why that was not possible, "" if it was. A user's
+    algorithm gets the messages of n workers, on as many samples as a shard has, if that is no great number; it may need more than
+    that, so its errors here are left to the run itself. A user's part that remembers something outside of its state, or draws from
+    a global generator, is refused."""
+    s = to_be_rehearsed(p, sample)
+    with placed(p.spec.where):
+        (played,) = asked(s, "rehearsal")
+    refuse(s, "memory", p.spec.where)
+    return "" if played.holds else played.text
+
+
+def to_be_rehearsed(p: Prepared, sample: Rows) -> Subject:
+    """A run's algorithm, one that keeps nothing for the run, with two rounds to run."""
+    everyone = replace(p.algorithm.setting, participants=None, robust=None, byzantine=None)  # worker 0 compiles its kernels
+    algorithm = p.spec.algorithm.bind(everyone)
+    return Subject(algorithm, parts_of(p, algorithm), rounds=partial(_play_two_rounds, p, algorithm, sample))
+
+
+def parts_of(p: Prepared, algorithm: Method) -> list[Any]:
+    """The parts that a run's rounds call."""
+    links = (algorithm.up, algorithm.down)
+    parts = (algorithm, *(part for link in links for part in (link.compressor, link.codec)), p.problem.loss, p.problem.penalty)
+    return [*with_inner((*parts, *p.spec.stop.own))]
+
+
+def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
+    n, rows, setting = 1, _ROWS, p.algorithm.setting
+    if not is_ours(algorithm):
+        n = max(1, min(setting.n, _COORDINATES // setting.dim))
+        rows = max(rows, min(_ROWS_OF_A_USERS, p.problem.data.n_samples // setting.n))
+    functions = {i: _trial_objective(p, sample, rows) for i in range(n)}
+    evaluator = Evaluator(Exchange(n), functions, setting.mu_apart)
+    observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), rows * n)
+    loop_of(algorithm)(watched(algorithm), Streams(0), _start(p), observer)
+
+
+def loop_of(algorithm: Method) -> Callable[..., tuple[Ending, Vector]]:
+    """The loop that runs an algorithm: in rounds, or with workers that share memory."""
+    return asynchronous.run if algorithm.shares_memory else rounds.run
+
+
+def first_states(p: Prepared, sample: Rows) -> States:
+    """States of the kinds and shapes that the run's algorithm makes, of worker 0 alone, for its checkpoints. Those of a user's
+    algorithm that cannot start on two samples are `UNKNOWN`: its source, which is part of the run id, is enough."""
+    algorithm = p.spec.algorithm.bind(p.algorithm.setting)
+    if algorithm.shares_memory:
+        shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)
+        return States(0, shared, None, {0: 0}, {0: None})
+    up, down = {0: first_state(algorithm.up)}, first_state(algorithm.down)
+    try:
+        node = algorithm.start(_start(p))
+        worker = algorithm.start_worker(node, _trial_objective(p, sample, _ROWS))
+        return States(0, node, algorithm.start_master(node), {0: worker}, up, down)
+    except Exception:
+        if is_ours(algorithm):
+            raise
+        return States(0, UNKNOWN, UNKNOWN, {0: UNKNOWN}, up, down)
+
+
+def _start(p: Prepared) -> Vector:
+    return np.full(p.problem.dim, 1e-3)
+
+
+def _trial_objective(p: Prepared, sample: Rows, m: int) -> Objective:
+    """An objective of m samples: a model's are like the run's; others are sparse or dense, and have the run's type of floats."""
+    if isinstance(p.problem.loss, Model):
+        return objective_of(p, sample.take(np.zeros(m, dtype=np.uint64)), 1.0 / m)
+    dim, dtype, sizes = p.problem.data.dim, sample.matrix[-1].dtype, 1.0 + np.arange(m) / m  # alike, their gradients would cancel
+    if len(sample.matrix) == 3:
+        matrix: tuple[Any, ...] = (np.arange(m + 1, dtype=np.uint64), np.zeros(m, dtype=np.uint32), sizes.astype(dtype))
+    else:
+        matrix = (np.outer(sizes, np.full(dim, 1.0 / dim)).astype(dtype),)
+    return objective_of(p, Rows(matrix, np.where(np.arange(m) % 2, -1.0, 1.0), dim), 1.0 / m)
