@@ -18,7 +18,6 @@ from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.problem.datasets.said import differs
-from mpi_compress.results import zipped
 from mpi_compress.results.catalogue import Entry, entries
 from mpi_compress.results.files import CHECKED, JOBS, job_name, part_of, result_file
 from mpi_compress.results.reader import Run, read, result_of_run
@@ -225,11 +224,11 @@ def readable_results_of(job: Job, out: Path) -> tuple[list[Run], list[UserError]
 
 
 def readable(files: Sequence[Path], of_job: bool = False) -> tuple[list[Run], list[UserError]]:
-    """The results in files and archives, of a job's runs also what is written so far of them; and why some cannot be read.
+    """The results in files, of a job's runs also what is written so far of them; and why some cannot be read.
     UserError: none can be read."""
     runs: list[Run] = []
     problems: list[UserError] = []
-    for file in (each for place in files for each in zipped.members(place) or [place]):
+    for file in files:
         try:
             found = _come_to(file) if of_job else read(file)
         except UserError as error:

@@ -24,7 +24,7 @@ from mpi_compress.job.runs import RunSpec, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.job.trials import check_trials, forget_shared
 from mpi_compress.job.tuning import for_the_question, untuned
-from mpi_compress.results.files import job_name
+from mpi_compress.results.files import job_name, refuse_archive
 
 FROZEN_JOB = "job.toml"
 
@@ -126,6 +126,7 @@ def _once_each(runs: Sequence[RunSpec]) -> list[RunSpec]:
 
 
 def _toml(path: Path) -> dict[str, Any]:
+    refuse_archive(path)
     try:
         return dotted.tables_in(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path, PurePath
 
+from mpi_compress.core.errors import UserError
+
 JOBS = "jobs"
 ASIDE = ".old"  # of a result whose run is rerun
 TRIALS = "tuning"  # the folder of trials, in that of their job
@@ -44,6 +46,12 @@ def part_of(result: Path) -> Path:
 def checkpoint_of(result: Path) -> Path:
     """The checkpoint that goes with a result."""
     return result.with_name(result.name + ".ckpt")
+
+
+def refuse_archive(path: Path) -> None:
+    """UserError for a zip, or a path that leads into one."""
+    if found := next((place for place in (path, *path.parents) if place.suffix == ".zip" and place.is_file()), None):
+        raise UserError(f"{found}: is an archive; `unzip {found}`, and take the jobs and results that are in it")
 
 
 def set_aside(result: Path) -> Path:

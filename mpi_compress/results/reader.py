@@ -1,6 +1,5 @@
 """Reads results, one HDF5 file a run, as `writer` writes them."""
 
-import io
 import json
 import re
 import time
@@ -19,8 +18,9 @@ from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, nearest, system_text
 from mpi_compress.core.tables import comma_separated
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.results import bounds, checksums, hdf5, summary, zipped
+from mpi_compress.results import bounds, checksums, hdf5, summary
 from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, column_of, named
+from mpi_compress.results.files import refuse_archive
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
 from mpi_compress.results.targets import Columns, ResultRow, Target
@@ -181,11 +181,10 @@ def attributes(file: Path) -> dict[str, Any]:
 
 
 def read(file: str | Path) -> Run:
-    """A result, or the .part of one that is being written, or one in an archive: `FIG.zip/results/…`. UserError: no such file, one
-    that is no result of this format, or one whose checksums do not hold."""
+    """A result, or the .part of one that is being written. UserError: no such file, one that is no result of this format, or one
+    whose checksums do not hold."""
     path = Path(file)
-    if (packed := zipped.content(path)) is not None:
-        return read_here(path, packed)
+    refuse_archive(path)
     if path.suffix == ".part" and is_being_written(path):
         for _ in range(_TRIES):  # its writer may be in the middle of a flush
             try:
@@ -205,14 +204,14 @@ def result_of_run(file: Path) -> Run:
         raise type(error)(f"{error}; `run --fresh` reruns it") from None
 
 
-def read_here(path: Path, content: io.BytesIO | None = None) -> Run:
-    """`read` without asking another process first; with the file's content, if it is not on the disk by itself."""
+def read_here(path: Path) -> Run:
+    """`read` without asking another process first."""
     try:
-        with h5py.File(content or path, "r", locking=False) as h5:
+        with h5py.File(path, "r", locking=False) as h5:
             found = h5.attrs.get("format")
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
-            most = TIGHTEST * (content.getbuffer().nbytes if content else path.stat().st_size)
+            most = TIGHTEST * path.stat().st_size
             trace, workers, timing, theory = (Columns(hdf5.arrays(hdf5.within(h5, g), most)) for g in TABLES)
             final = hdf5.arrays(hdf5.within(h5, "final"), most)
             split = hdf5.arrays(hdf5.within(h5, "split"), most)

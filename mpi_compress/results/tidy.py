@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results import zipped
 from mpi_compress.results.files import TRIALS
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.tuning import in_words
@@ -124,9 +123,7 @@ def _found(results: Any) -> list[tuple[str, Run]]:
 
 
 def _matching(pattern: str) -> tuple[Path, list[Path]]:
-    """The folder above which a pattern names nothing, and the result files that it matches, those of an archive, too."""
-    if packed := zipped.members(pattern):
-        return packed[0].parents[2], packed
+    """The folder above which a pattern names nothing, and the result files that it matches."""
     if os.path.isdir(pattern):
         pattern = os.path.join(glob.escape(pattern), "**")
     elif os.path.isfile(pattern):

@@ -90,6 +90,14 @@ def test_another_user_finds_its_runs_done_and_plays_them_again_to_the_same_bits(
         assert [*difference(*map(mc.read, pair))] == [f"{BIT_FOR_BIT}: 4 records"]
 
 
+@pytest.mark.parametrize("typed", [
+    "run fig.zip", "run fig.zip/jobs/two.toml", "table fig.zip", "table fig.zip/results/two/whole.h5", "plot fig.zip -o fig.png", "show fig.zip",
+])  # fmt: skip
+def test_what_is_in_a_zip_is_read_once_it_is_unpacked(packed, monkeypatch, capsys, typed):
+    monkeypatch.chdir(packed.parent)
+    refused(typed.split(), capsys, "fig.zip: is an archive; `unzip fig.zip`, and take the jobs and results that are in it")
+
+
 ABOUT = """
 title = "Two runs"
 licence = "CC-BY-4.0"
