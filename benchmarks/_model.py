@@ -14,12 +14,10 @@ from typing import Literal
 from benchmarks._parts import LinkCosts, PartCosts, PartTimer
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text
-from mpi_compress.exchange.base import block, group_levels
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.messages.mean import Tree
 
-Way = Literal["star", "allgather", "tree"]
-WAYS: tuple[Way, ...] = ("star", "allgather", "tree")
+Way = Literal["star", "allgather"]
+WAYS: tuple[Way, ...] = ("star", "allgather")
 PARTS = ("gradient", "packing", "fold", "exchange")
 MOST_WORKERS, MOST_PANELS = 1_000_000, 12
 
@@ -35,7 +33,6 @@ class RoundTimes:
     exchange: float
     bits_up: float
     bits_down: float
-    fan_in: int = 0  # how many ranks of a tree send their sums to one, at most
 
     @property
     def seconds(self) -> float:
@@ -80,48 +77,12 @@ class Scale:
         hosts = n if self.ranks is None else min(n, max(1, self.ranks if beside else self.ranks - 1))
         senders, each = hosts - beside, math.ceil(n / hosts)
         nonzeros = costs.samples(self.shard or costs.n_samples / n) * costs.nonzeros
-        up, down = n * costs.bits(1), costs.bits_down(costs.share * n)
-        fan_in, fold, exchange = 0, costs.fold(costs.share * n), link.port(senders, up * senders / hosts, down)
+        up, down = n * (costs.share * costs.bits_up + (1.0 - costs.share) * 32.0), costs.bits_down(costs.share * n)
+        fold, exchange = costs.fold(costs.share * n), link.port(senders, up * senders / hosts, down)
         if way == "allgather":  # lengths, then messages: every rank gets those of all others
             exchange, down = 2.0 * math.ceil(math.log2(hosts)) * link.c0 + link.c1 * up * (hosts - 1) / hosts, 0.0
-        elif way == "tree":
-            fan_in, fold, exchange = self._climbed(n, hosts, beside, down)
         gradient = each * (costs.nonzero * nonzeros + costs.worker)
-        return RoundTimes(n, gradient, costs.packing(each), fold, exchange, up, n * down, fan_in)
-
-    def _climbed(self, n: int, hosts: int, beside: bool, down: float) -> tuple[int, float, float]:
-        """How many ranks of the tree send to one at most, seconds of folding, and those of the exchange, the answer included.
-        Groups of ranks are alike, so that one of each size stands for all. A rank begins to receive when the slowest of those that
-        send to it is done. A group is (i, g), the g-th of the i-th level; of level −1 the g-th rank alone."""
-        tree, costs, levels = Tree(n), self.costs, group_levels(hosts, Tree(n).height)
-
-        def within(i: int, g: int) -> list[tuple[int, int]]:
-            """The groups of the level below."""
-            many = 2 ** (levels[i - 1] - levels[i]) if i else 0
-            return [(i - 1, p) for p in (range(g * many, (g + 1) * many) if i else range(*_ends(g, hosts, levels[0])))]
-
-        def senders(i: int, g: int) -> list[tuple[int, int]]:
-            """The groups that send to the first rank of this one."""
-            return senders(*within(i, g)[0]) + within(i, g)[1:] if i >= 0 else []
-
-        def received(came: Sequence[tuple[int, int]]) -> tuple[float, float]:
-            ends = [_ends(g, hosts, levels[i]) if i >= 0 else (g, g + 1) for i, g in came]
-            sums = [len(m) for first, last in ends for m in tree.pieces(range(first * n // hosts, last * n // hosts))]
-            return sum(map(costs.adding, sums)), self.link.port(len(came), sum(map(costs.bits, sums)), down)
-
-        def done(i: int, g: int) -> tuple[float, float]:
-            """Seconds until the first rank of a group has its sums: the largest groups take longest."""
-            came = senders(i, g)
-            rank = _ends(g, hosts, levels[i])[0] if i >= 0 else g
-            own = sum(costs.own(len(m), tree) for m in tree.pieces(block(n, hosts, rank)))
-            before, here = done(*came[-1]) if came else (0.0, 0.0), received(came)
-            return before[0] + own + here[0], before[1] + here[1]
-
-        top = len(levels) - 1
-        groups = [(top, g) for g in range(2 ** levels[-1] if levels else hosts)]
-        before, here = done(*groups[0]), received(groups[beside:])
-        fan_in = max(len(groups), len(senders(*groups[0])))
-        return fan_in, before[0] + here[0] + costs.fold(0.0), before[1] + here[1]
+        return RoundTimes(n, gradient, costs.packing(each), fold, exchange, up, n * down)
 
     def statements(self, way: Way, ns: Sequence[int]) -> list[str]:
         """From how many workers on the exchange and the fold take more than the workers' own part, and which n is quickest."""
@@ -157,14 +118,9 @@ class Scale:
         return f"{way}, {ranks}, {shard} each; {known}"
 
 
-def _ends(g: int, hosts: int, level: int) -> tuple[int, int]:
-    """The first rank of the g-th of 2^level groups, and the first one behind it."""
-    return g * hosts >> level, (g + 1) * hosts >> level
-
-
 def way_of(spec: RunSpec) -> Way:
     """How a run's messages meet."""
-    return "allgather" if spec.workers.exchange == "allgather" else "tree" if spec.workers.fold == "tree" else "star"
+    return "allgather" if spec.workers.exchange == "allgather" else "star"
 
 
 def workers_of(text: str) -> list[int]:

@@ -28,13 +28,10 @@ from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.warm_up import rehearse
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.job.parts import Lies
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.costs import costs as cost_models
-from mpi_compress.messages.kinds import Dense
 from mpi_compress.messages.link import Message
-from mpi_compress.messages.mean import Averager, PartialSum, Tree
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
@@ -94,24 +91,6 @@ class PartCosts:
     nonzeros: float  # of a sample
     dim: int  # d
     share: float = 1.0  # the part of the workers that take part in a round
-    coordinates: float = math.inf  # in a worker's message
-    merge: float = 0.0  # seconds in which a rank reads a sum of d floats of 64 bits and adds it to another
-
-    def bits(self, m: int) -> float:
-        """Bits of the sum of m workers' messages; of one the message itself, or its length where the worker sleeps."""
-        if m == 1:
-            return self.share * self.bits_up + (1.0 - self.share) * 32.0
-        return 96.0 + min(64.0 * self.dim, 96.0 * self.share * m * self.coordinates)
-
-    def adding(self, m: int) -> float:
-        """Seconds in which a rank reads the sum of m workers' messages and adds it to another."""
-        return self.share * self.fold.each if m == 1 else self.merge * self.bits(m) / (96.0 + 64.0 * self.dim)
-
-    def own(self, m: int, tree: Tree) -> float:
-        """Seconds in which a rank adds up m of its workers' messages leaf by leaf; a single one is added elsewhere."""
-        leaves = max(1, round(m * 2**tree.height / tree.n))
-        added = self.fold(self.share * m) - self.fold(0.0) + (leaves - 1) * self.adding(max(2, m // leaves))
-        return added if m > 1 else 0.0
 
 
 class PartTimer:
@@ -166,7 +145,7 @@ class _Stopwatch(Observer):
         gradient = sum(f.seconds for f in fs)
         nonzeros = sum(f.samples * f.rows.nonzeros / max(1, len(f.rows)) for f in fs)
         times = [gradient, max(0.0, c.clock.sends - gradient), c.clock.update]
-        counts = [c.trace[name] for name in ("wire_bits_up", "wire_bits_down", "elements_up")]
+        counts = [c.trace[name] for name in ("wire_bits_up", "wire_bits_down")]
         self.readings.append([*times, sum(f.samples for f in fs), nonzeros, *counts])
         over = k >= _LEAST and time.perf_counter() - self._begun > _SECONDS
         return Ending.DIVERGED if not finite else Ending.COMPLETE if over or k >= _MOST else Ending.GO_ON
@@ -177,16 +156,15 @@ class _TimedRound:
 
     def __init__(self, p: Prepared, rows: Rows, m: int):
         self.m, self.rows = m, len(rows) / m
-        spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None), lies=Lies())
+        spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None))
         self._prepared = replace(p, spec=spec, algorithm=algorithm_of(spec, p.problem, p.algorithm.setting.numbers))
         cuts = [i * len(rows) // m for i in range(m + 1)]
         self._shards = {i: rows.cut(cuts[i], cuts[i + 1]) for i in range(m)}
-        self._rounds: list[NDArray[np.float64]] = []  # (rounds, 8) of each turn
+        self._rounds: list[NDArray[np.float64]] = []  # (rounds, 7) of each turn
 
     def turn(self) -> None:
         """Run some rounds, from x0."""
         p, spec, exchange = self._prepared, self._prepared.spec, _Apart(self.m)
-        exchange.tree = Tree(self.m) if spec.workers.fold == "tree" else None
         evaluator = Evaluator(exchange, objectives_of(p, self._shards), p.algorithm.setting.mu_apart)
         watch = _Stopwatch(evaluator, spec.cost, spec.stop, p.problem.data.n_samples)
         verdict, _ = rounds.run(p.algorithm, Streams(spec.seed), p.x0, watch)
@@ -196,7 +174,7 @@ class _TimedRound:
         self._rounds.append(np.diff(readings, axis=0))
         each = np.concatenate(self._rounds)
         self.gradient, self.packing, self.fold = map(float, np.quantile(each[:, :3], _UNDISTURBED, axis=0))
-        self.samples, self.nonzeros, self.bits_up, self.bits_down, self.elements = map(float, np.median(each[:, 3:], axis=0))
+        self.samples, self.nonzeros, self.bits_up, self.bits_down = map(float, np.median(each[:, 3:], axis=0))
 
 
 def _fitted(p: Prepared, plays: Sequence[_TimedRound]) -> PartCosts:
@@ -204,10 +182,10 @@ def _fitted(p: Prepared, plays: Sequence[_TimedRound]) -> PartCosts:
     nonzero, worker = _least([(play.nonzeros, play.m) for play in plays], [play.gradient for play in plays])
     downs = [(float(play.m), play.bits_down / play.m) for play in plays]
     return PartCosts(
-        nonzero=nonzero, worker=worker, n_samples=data.n_samples, dim=dim, merge=_merging(dim),
+        nonzero=nonzero, worker=worker, n_samples=data.n_samples, dim=dim,
         samples=Curve.line(*_least([(1.0, play.rows) for play in plays], [play.samples / play.m for play in plays])),
         packing=_rising([(play.m, play.packing) for play in plays]), fold=_rising([(play.m, play.fold) for play in plays]),
-        bits_up=last.bits_up / last.m, coordinates=last.elements / last.m, nonzeros=data.nonzeros / data.n_samples,
+        bits_up=last.bits_up / last.m, nonzeros=data.nonzeros / data.n_samples,
         bits_down=Curve(downs, True, max(64.0 * dim + 64.0, *(bits for _, bits in downs))),
         share=1.0 if workers.participants is None else workers.participants / workers.count,
     )  # fmt: skip
@@ -224,17 +202,6 @@ def _rising(points: Sequence[tuple[int, float]]) -> Curve:
     """Seconds by number of workers: more workers never take less."""
     rising = np.maximum.accumulate([seconds for _, seconds in points]).tolist()
     return Curve([*[(0.0, 0.0)] * (len(points) == 1), *((float(m), s) for (m, _), s in zip(points, rising, strict=True))])
-
-
-def _merging(dim: int) -> float:
-    averager, took = Averager(dim), []
-    own = PartialSum(dim, Dense(np.ones(dim)))
-    message = own.message()
-    for _ in range(9):
-        start = time.perf_counter()
-        PartialSum.of(averager, [own, PartialSum.read(message, dim)])
-        took.append(time.perf_counter() - start)
-    return float(np.quantile(took, _UNDISTURBED))
 
 
 @dataclass(frozen=True)

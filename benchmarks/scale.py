@@ -38,12 +38,12 @@ def csv_text(found: Modelled) -> str:
     """A line for each run, way and number of workers: seconds, and bits of a round."""
     numbers = (*PARTS, "seconds", "bits_up", "bits_down")
     rows = [
-        [label, way, str(r.n), *(f"{getattr(r, name):.6g}" for name in numbers), str(r.fan_in), r.largest]
+        [label, way, str(r.n), *(f"{getattr(r, name):.6g}" for name in numbers), r.largest]
         for label, ways in found.items()
         for way, rounds in ways.items()
         for r in rounds
     ]
-    return comma_separated(["run", "way", "workers", *numbers, "fan_in", "largest"], rows)
+    return comma_separated(["run", "way", "workers", *numbers, "largest"], rows)
 
 
 def draw(found: Modelled, way: Way, file: Path) -> None:
@@ -65,7 +65,7 @@ def draw(found: Modelled, way: Way, file: Path) -> None:
             for part, colour in zip(PARTS, COLOURS, strict=False):
                 drawn = [(r.n, s) for r in ways[way] if (s := getattr(r, part)) > 0]
                 ax.plot([n for n, _ in drawn], [s for _, s in drawn], "o-", color=colour, label=f"{part}, {way}")
-            for each, dash in zip(WAYS, ("-", "--", ":"), strict=True):
+            for each, dash in zip(WAYS, ("-", "--"), strict=True):
                 ax.plot([r.n for r in ways[each]], [r.seconds for r in ways[each]], dash, color="black", label=f"a round, {each}")
             ax.set(xscale="log", yscale="log", title=label)
         plt.setp(grid[-1], xlabel="workers")

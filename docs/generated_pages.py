@@ -18,8 +18,6 @@ from mpi_compress.cli.arguments import COMMANDS, Command
 from mpi_compress.cli.list import meanings
 from mpi_compress.cli.main import main
 from mpi_compress.core.tables import markdown
-from mpi_compress.messages.attacks import attacks
-from mpi_compress.messages.robust import robust_means
 
 KINDS = {
     "algorithms": ("Algorithms", "[algorithm] name", mc.algorithms),
@@ -32,8 +30,6 @@ KINDS = {
     "penalties": ("Penalties", "[objective] penalty", mc.penalties),
     "models": ("Models", "[objective] model", mc.models),
     "partitions": ("Splits", "[workers] partition", mc.partitions),
-    "robust": ("Robust means", "[workers] robust", robust_means),
-    "attacks": ("Attacks", "[workers] byzantine.attack", attacks),
     "metrics": ("Metrics", "[log] metrics", mc.metrics),
     "formats": ("Formats of data", "[data] format", mc.formats),
     "generators": ("Generated data", "[data] generator", mc.generators),

@@ -29,12 +29,10 @@ from mpi_compress.algorithms.steps import OF_COMPRESSORS, formulas_in, formulas_
 from mpi_compress.core.expressions import names_in
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.attacks import Byzantine
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.messages.mean import Averager
-from mpi_compress.messages.robust import RobustMean
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
@@ -58,8 +56,6 @@ class Setting:
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
     participants: int | None = None  # r of the n workers that take part in each round; None: all
     whole: Callable[[Rows], Objective] | None = None  # f of all samples, where samples say all of it: a loss of a margin, no model
-    robust: RobustMean | None = None  # what the master takes in place of the mean of the messages; None: the mean
-    byzantine: Byzantine | None = None  # the workers that lie; None: none does
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
     clips_rows: bool = False  # True: workers' gradients are those of clipped samples, perhaps with noise
     f_star: float = math.nan  # where it is known
@@ -160,10 +156,7 @@ class Method(Linked, Foretold, Proved, ABC):
 
     @cached_property
     def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
-        """(1/n) Σ of compressed vectors, added as [workers] fold says, sparse where they are; (1/r) Σ if `partial_mean` says so. A
-        robust mean takes its place where [workers] robust names one."""
-        if self.setting.robust is not None:
-            return self.setting.robust.mean
+        """(1/n) Σ of compressed vectors, added in worker order, sparse where they are; (1/r) Σ if `partial_mean` says so."""
         average = Averager(self.setting.dim).mean
         return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
 
@@ -184,9 +177,7 @@ class Method(Linked, Foretold, Proved, ABC):
         """A worker's message of round t.k. It must not change `node`."""
 
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
-        """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`. With
-        [workers] fold = "tree" `ups` says how many there are, and `mean` is all that can be asked of it: a master that uses them
-        one by one says so by `needs_each`."""
+        """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`."""
         return packed(master if self.keeps_rest else None, self.downlink(node, t.k), self.mean(ups), t)
 
     def worker_hears(self, node: Any, worker: Any, down: Compressed, t: Round) -> None:

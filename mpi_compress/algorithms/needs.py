@@ -126,7 +126,6 @@ class Linked:
     links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none
     sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
     plans_by_cost: ClassVar[bool] = False  # True: what it sends depends on the cost model
-    needs_each: ClassVar[bool] = False  # True: its master uses the workers' messages one by one, not their `mean` alone
     partial_mean: ClassVar[PartialMean] = ""  # of what r of n workers sent: its divisor; "": needs all
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:

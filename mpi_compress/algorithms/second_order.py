@@ -36,7 +36,6 @@ class SendsHessians(Part, Method):
     C(∇f_i − h_i), and h_i takes that in, as EF21 has it; by an exact one gradients themselves, and all h_i stay 0."""
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
-    needs_each = True
     needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS, NOTHING_CLIPPED)
 
     def __post_init__(self) -> None:

@@ -58,7 +58,6 @@ class KnowsSmoothness(Method):
     needs: ClassVar[Sequence[Need]] = (OF_ROWS, FITS)
     partial_mean: ClassVar[PartialMean] = ""
     fixed_budget = None
-    needs_each = True
 
     def bind(self, setting: Setting) -> Self:
         if self.matrix == "diagonal" and self.takes_theorem_step:

@@ -28,11 +28,9 @@ from mpi_compress.job.claim_functions import listing as functions_of_claims
 from mpi_compress.job.dotted import leaves
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.stops import stops
-from mpi_compress.messages.attacks import attacks
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
-from mpi_compress.messages.robust import robust_means
 from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.formats import formats
@@ -159,7 +157,7 @@ def _parts() -> dict[str, Mapping[str, Any]]:
         "algorithms": algorithms, "servers": servers, "downlinks": downlinks,
         "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
         "models": models, "partitions": partitions, "metrics": metrics, "stops": stops, "costs": costs,
-        "robust": robust_means, "attacks": attacks, "clipping": {"clip_rows": RowClipping},
+        "clipping": {"clip_rows": RowClipping},
         "formats": formats, "datasets": {**generators, **KNOWN, **PUBLISHED},
     }  # fmt: skip
 

@@ -10,6 +10,10 @@ REMOVED: dict[str, str] = {
     "--publish": "the zip and its CITATION.cff are what a repository such as Zenodo takes",
     "mc.run.until": "register a stop, mc.stops, and name it in [stop]",
     "mc.run.metrics": "register a metric, mc.metrics, and name it in [log] metrics",
+    "workers.robust": "an estimator of your own can answer something else than the mean: def answer(self, ups)",
+    "workers.byzantine": "an estimator of your own can change what some workers send: t.who is the worker's number",
+    "workers.fold": "messages are added up in worker order: leave it out",
+    "objective.clip_rows": 'up.compressor = "clip" clips what a worker sends',
 }
 """By the last names of a key's place in a job, such as "workers.fold", or by a command or an option."""
 

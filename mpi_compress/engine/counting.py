@@ -47,16 +47,7 @@ class Counts:
     @classmethod
     def zeros(cls, senders: int) -> "Counts":
         """Those to which others can be added."""
-        return cls.unpacked(np.zeros((senders, len(fields(cls)))))
-
-    @classmethod
-    def unpacked(cls, rows: NDArray[np.float64]) -> "Counts":
-        """What `packed` gave."""
-        return cls(*(column.astype(_DTYPES.get(f.name, "float64")).tolist() for column, f in zip(rows.T, fields(cls), strict=True)))
-
-    def packed(self) -> NDArray[np.float64]:
-        """(senders, fields), as one rank sends it to another; whole numbers below 2^53 are exact."""
-        return np.array([*vars(self).values()], dtype=np.float64).T
+        return cls(*(np.zeros(senders, _DTYPES.get(f.name, "float64")).tolist() for f in fields(cls)))
 
     def add(self, more: "Counts") -> None:
         """Add what the same senders have sent since."""

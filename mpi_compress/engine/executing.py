@@ -67,7 +67,7 @@ class Execution:
         cores = len(own_cores()) * ranks.size // len(ranks.ranks_here) if ranks.crowded else None
         self.layout = rank_0(p.spec, p.problem.data.nonzeros, p.problem.data.n_samples, p.problem.dim, ranks.size, cores)
         master = "worker" if self.layout.hosts else "dedicated"
-        self.exchange = ranks.exchange(workers.count, workers.exchange, master, patience, workers.fold)
+        self.exchange = ranks.exchange(workers.count, workers.exchange, master, patience)
         self.evaluator = evaluator_of(p, self.exchange, hosted_rows(p, self.exchange, ranks, kept))
         self.sample = ranks.on_root(lambda: p.problem.data.read(0, 1))
         kept_by_kind = all(is_ours(part) for part in (p.algorithm, p.algorithm.up.compressor, p.algorithm.down.compressor))

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import AllSent, PrecisionExhausted
@@ -69,36 +67,26 @@ class Observer:
         """Add a finished round: at rank 0 its messages to the counts, on every rank its seconds to the model's clock.
 
         Args:
-            arrived: the messages of all workers at rank 0; if they are added up by a tree, those that this rank has.
+            arrived: the messages of all workers, at rank 0.
             downs: the master's messages, one to each worker or one to all.
         """
         begun = now()
         wire_bits: Sequence[int] = ()
-        if self.exchange.is_root or self.exchange.tree is not None:
-            counts, by_convention = self._counts(uplink, arrived)
-            if self.exchange.is_root:
-                wire_bits = counts.wire_bits
-                if self.conventions:
-                    starts_whole = self.corrects and not self.counters.wire_bits_up
-                    add_by_conventions(self.counters.by_convention, self.conventions, by_convention, starts_whole)
-                self.counters.add_up(counts, self.cost)
-                if self.exchange.counts_down:
-                    self.counters.add_down(downlink, downs, self.cost)
+        if self.exchange.is_root:
+            counts = Counts.of(arrived, uplink)
+            wire_bits = counts.wire_bits
+            if self.conventions:
+                starts_whole = self.corrects and not self.counters.wire_bits_up
+                by_convention = bits_by(self.conventions, uplink, arrived)
+                add_by_conventions(self.counters.by_convention, self.conventions, by_convention, starts_whole)
+            self.counters.add_up(counts, self.cost)
+            if self.exchange.counts_down:
+                self.counters.add_down(downlink, downs, self.cost)
             took = now() - begun
             self.clock.evaluate += took
-            self.clock.counting += 0.0 if self.exchange.tree else took  # with a tree rank 0 waits for the counts of other ranks
+            self.clock.counting += took
         if self.model is not None:
             self.model.end(self.counters, wire_bits, downs)
-
-    def _counts(self, uplink: Link, arrived: list[Message]) -> tuple[Counts, list[list[float]]]:
-        """The counts of all workers' messages, and those by the conventions of the log; at rank 0."""
-        counts, by_convention = Counts.of(arrived, uplink), bits_by(self.conventions, uplink, arrived) if self.conventions else []
-        if self.exchange.tree is None:
-            return counts, by_convention
-        packed, columns = counts.packed(), (1 + len(self.conventions)) * bool(self.conventions)
-        own = np.array(by_convention, dtype=np.float64).reshape(len(arrived), columns)
-        everyone = self.exchange.counts(np.hstack([packed, own]))
-        return Counts.unpacked(everyone[:, : packed.shape[1]]), everyone[:, packed.shape[1] :].tolist()
 
     def look(
         self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool, master: Any = None

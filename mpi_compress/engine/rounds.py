@@ -1,17 +1,22 @@
 """The round loop. It knows no algorithm, and no layout."""
 
+from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import repeat
+from typing import Any
 
 from mpi_compress.algorithms import Method
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.clock import now
-from mpi_compress.core.streams import Streams
-from mpi_compress.engine.answers import answers_of, arrivals_of
+from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
+from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.kinds import Compressed, Dense, Vector
+from mpi_compress.messages.link import REFUSED, Link, Message
 from mpi_compress.saving.checkpoint import States
 
 
@@ -22,7 +27,6 @@ def run(
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
-    answers, arrivals = answers_of(algorithm, exchange, streams), arrivals_of(exchange, algorithm.setting, s.workers)
     hosted = _faster(HostedWorkers(algorithm, observer.objectives, s.workers, streams, s.up))
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite, s.master)
@@ -31,26 +35,27 @@ def run(
         if verdict:
             return verdict, algorithm.iterate(s.node)
         observer.begin()
-        hosted.second = answers.second = observer.second
+        hosted.second = observer.second
         start = now()
         sent = hosted.messages(s.node, s.k)
         clock.sends += now() - start
         uplink, downlink = algorithm.uplink(s.node, s.k), algorithm.downlink(s.node, s.k)
-        arrived = arrivals.gather(sent, uplink)
-        begun = now()
-        made = answers.made(s, arrivals.contents(arrived, uplink), downlink) if exchange.has_master else None
+        arrived = exchange.gather(sent)
+        begun, t = now(), partial(Round, s.k, streams, Role.MASTER, second=observer.second)
+        answers = _answers(algorithm, s, _decoded(arrived, uplink), t(state=s.down), downlink) if exchange.has_master else None
         clock.update += now() - begun
-        heard = answers.go(made)
+        heard = _sent_down(algorithm, answers, exchange)
         begun = now()
-        finite = answers.heard(s, heard, downlink)
+        finite = _hear(algorithm, s, _decoded(heard, downlink), t(), exchange)
         ended = now()
         clock.update += ended - begun
         clock.wall += ended - start
-        if not finite:
-            refused = {f"worker {i}": m.refusal for i, m in zip(s.workers, arrivals.sent, strict=True)}
-            observer.refusals = {**refused, "the master": heard[0].refusal if heard else None}
+        if finite:
+            s.k += 1
+            observer.count(uplink, arrived, downlink, answers or heard)
         else:
-            observer.count(uplink, arrived, downlink, made or heard)
+            refused = {f"worker {i}": m.refusal for i, m in zip(s.workers, sent, strict=True)}
+            observer.refusals = {**refused, "the master": answers[0].refusal if answers else None}
 
 
 def _first_states(algorithm: Method, x0: Vector, observer: Observer) -> States:
@@ -66,3 +71,46 @@ def _faster(hosted: HostedWorkers) -> HostedWorkers:
     if find_spec("mpi_compress.engine.fast") is None:
         return hosted
     return import_module("mpi_compress.engine.fast").faster(hosted)
+
+
+def _decoded(messages: Sequence[Message], link: Link) -> list[Compressed] | None:
+    """What messages decode to; None: one of them is refused, or not finite."""
+    found = [None if m.is_refused else link.unpack(m) for m in messages]
+    distinct = {id(c): c for c in found}.values()  # silent workers hosted together share one
+    return found if all(c is not None and c.is_finite() for c in distinct) else None  # type: ignore[return-value]
+
+
+def _answers(algorithm: Any, s: States, ups: Sequence[Compressed] | None, t: Round, downlink: Link) -> list[Message]:
+    """The master's messages, one to all workers or one to each; a refused one if the update is not finite."""
+    error: OverflowError | None = None
+    if ups is not None:
+        try:
+            asked = (s.node, s.master, ups, t)
+            made = [*algorithm.answers(*asked)] if algorithm.answers_each else [algorithm.master_answers(*asked)]
+            if _decoded(made, downlink) is not None:
+                return made
+        except OverflowError as raised:
+            error = raised
+    return [Message(REFUSED, refusal=error)]
+
+
+def _sent_down(algorithm: Method, answers: list[Message] | None, exchange: Exchange) -> list[Message]:
+    """The messages that this rank hears: the one to all, or those to its workers."""
+    if not algorithm.answers_each:
+        return [exchange.broadcast(answers[0] if answers else None)]
+    refused = exchange.agree(answers is not None and answers[0].is_refused)
+    return [Message(REFUSED)] if refused else exchange.scatter(answers)
+
+
+def _hear(algorithm: Any, s: States, downs: Sequence[Compressed] | None, t: Round, exchange: Exchange) -> bool:
+    """Take the master's messages over; False where the update is not finite, and nothing changes. If each worker has a message of
+    its own, the iterate is the master's, and goes to the other ranks off the count, for evaluations."""
+    if downs is None:
+        return False
+    each = algorithm.answers_each
+    if getattr(algorithm.worker_hears, "__func__", None) is not Method.worker_hears:  # they have memories of it
+        for (i, worker), down in zip(s.workers.items(), downs if each else repeat(downs[0]), strict=False):
+            algorithm.worker_hears(s.node, worker, down, t.to(i))
+    point = exchange.agree(algorithm.point(s.master) if exchange.has_master else None) if each else None
+    algorithm.all_hear(s.node, Dense(point) if each else downs[0], t)
+    return True

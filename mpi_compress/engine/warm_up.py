@@ -46,7 +46,7 @@ def rehearse(p: Prepared, sample: Rows) -> str:
 
 def to_be_rehearsed(p: Prepared, sample: Rows) -> Subject:
     """A run's algorithm, one that keeps nothing for the run, with two rounds to run."""
-    everyone = replace(p.algorithm.setting, participants=None, robust=None, byzantine=None)  # worker 0 compiles its kernels
+    everyone = replace(p.algorithm.setting, participants=None)  # worker 0 compiles its kernels
     algorithm = p.spec.algorithm.bind(everyone)
     return Subject(algorithm, parts_of(p, algorithm), rounds=partial(_play_two_rounds, p, algorithm, sample))
 

@@ -1,6 +1,6 @@
 """The exchange within one process, from which those over MPI are derived; and messages that go together."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import pack, unpack_from
 from typing import Any, Protocol, TypeVar
 
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import NotAsAnnounced
 from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
-from mpi_compress.messages.mean import Piece, Tree
 
 _REFUSED = 2**32 - 1  # the length that stands for a refused message
 
@@ -50,42 +49,11 @@ def cut(data: Bytes, lengths: Sequence[int]) -> list[Message]:
 
 T = TypeVar("T")
 Report = NDArray | list[NDArray]  # an array, or arrays that are joined where they are sent
-Pieces = Mapping[range, Piece]
-_FAN_IN = 3  # the sums of 2³ ranks meet at one of them
 
 
 def block(n: int, parts: int, part: int) -> range:
     """The workers 0 … n − 1 that the part-th of `parts` hosting ranks hosts: contiguous and even; a rank may have none."""
     return range(part * n // parts, (part + 1) * n // parts)
-
-
-def group_levels(hosts: int, height: int) -> range:
-    """k_0, k_0 − 3, …, down to 3, 2 or 1: ranks that host workers are assigned to 2^k groups, as workers to nodes of their tree.
-
-    k_0 is the height of the workers' tree if several ranks share a leaf, else it makes groups of about 8 ranks; up to 8 ranks have
-    no groups.
-    """
-    return range(min(height, (hosts - 1).bit_length() - _FAN_IN), 0, -_FAN_IN)
-
-
-def heads(hosts: int, height: int) -> list[int]:
-    """The rank, by position among those that host workers, that each of them sends its sums to; −1: the master. The first rank of a
-    group gets what the others of it have, or the first ones of its smaller groups."""
-
-    def head(p: int) -> int:
-        firsts = ((((p + 1 << k) - 1) // hosts * hosts) >> k for k in group_levels(hosts, height))
-        return next((first for first in firsts if first != p), -1)
-
-    return [head(p) for p in range(hosts)]
-
-
-def last_below(above: Sequence[int]) -> list[int]:
-    """The last position whose sums reach each position, by what `heads` gave; those between reach it, too."""
-    last = list(range(len(above)))
-    for p in reversed(range(len(last))):
-        if above[p] >= 0:
-            last[above[p]] = max(last[above[p]], last[p])
-    return last
 
 
 class Taker(Protocol):
@@ -104,7 +72,6 @@ class Exchange:
     n_ranks = 1
     hosts: Sequence[int] = (0,)  # the ranks that host workers
     bytes_received_up = 0  # uplink frames from other ranks
-    tree: Tree | None = None  # by which messages are added up, if not in worker order
 
     def __init__(self, n: int, counts_down: bool = True):
         self.n = n  # all logical workers
@@ -112,18 +79,8 @@ class Exchange:
         self.counts_down = counts_down  # False with allgather: nothing is sent down
 
     def gather(self, ups: list[Message]) -> list[Message]:
-        """Every worker's message in worker order, on ranks that compute the master's part; [] elsewhere. With a tree on ranks: the
-        messages of the workers hosted here, which stay."""
+        """Every worker's message in worker order, on ranks that compute the master's part; [] elsewhere."""
         return ups
-
-    def rise(self, gathered: Sequence[Message], added: Callable[[Pieces, range], Pieces]) -> Pieces:
-        """The pieces of the tree that the master adds up, on ranks that compute its part; elsewhere they are sent on. `added` adds
-        pieces up to those that some workers have in the tree."""
-        return {range(i, i + 1): message for i, message in enumerate(gathered)}
-
-    def counts(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The rows of all workers in worker order, at rank 0: a row of counts for each message that `gather` gave. Not counted."""
-        return own
 
     def broadcast(self, down: Message | None) -> Message:
         """The master's message, on every rank."""

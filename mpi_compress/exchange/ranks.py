@@ -18,7 +18,6 @@ from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.host import end_with_the_launcher, refuse_little_shared_memory
 from mpi_compress.kernels import compiled_elsewhere
 from mpi_compress.messages.link import Message
-from mpi_compress.messages.mean import Tree
 
 T = TypeVar("T")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")  # mpiexec's before SLURM's
@@ -56,11 +55,10 @@ class Ranks:
         """Ranks 0 and 1 by themselves; None on the other ranks."""
         return self
 
-    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0, fold: str = "order") -> Exchange:
-        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too, `fold` how messages are added up.
-        Ranks that wait for longer than `patience` seconds for one that does not answer raise NotAnswering; 0: they wait for
-        ever."""
-        return _folding(Exchange(n, counts_down=kind != "allgather"), fold)
+    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0) -> Exchange:
+        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too. Ranks that wait for longer
+        than `patience` seconds for one that does not answer raise NotAnswering; 0: they wait for ever."""
+        return Exchange(n, counts_down=kind != "allgather")
 
     def seconds_a_message(self) -> float:
         """The time of this process that sending and receiving a small message takes, apart from the link's."""
@@ -141,12 +139,12 @@ class MPIRanks(Ranks):
         two = self._comm.Split(0 if self.rank < 2 else MPI.UNDEFINED, self.rank)
         return MPIRanks(two) if two != MPI.COMM_NULL else None
 
-    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0, fold: str = "order") -> Exchange:
-        from mpi_compress.exchange.mpi import AllGather, PointToPoint, TreeOfRanks
+    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0) -> Exchange:
+        from mpi_compress.exchange.mpi import AllGather, PointToPoint
 
         if kind == "allgather":
-            return _folding(AllGather(self._comm, n, patience, self._channel.bell), fold)
-        return (TreeOfRanks if fold == "tree" else PointToPoint)(self._comm, n, master == "worker", patience, self._channel.bell)
+            return AllGather(self._comm, n, patience, self._channel.bell)
+        return PointToPoint(self._comm, n, master == "worker", patience, self._channel.bell)
 
     def seconds_a_message(self) -> float:
         from mpi4py import MPI
@@ -167,12 +165,6 @@ class MPIRanks(Ranks):
     def close(self) -> None:
         self._channel.free()
         self._host.free()
-
-
-def _folding(exchange: Exchange, fold: str) -> Exchange:
-    """An exchange whose ranks with the master's part get all messages; with a tree, if they add these up by one."""
-    exchange.tree = Tree(exchange.n) if fold == "tree" else None
-    return exchange
 
 
 def at_root(ranks: Ranks, work: Callable[[], T]) -> T | None:

@@ -1,7 +1,7 @@
 """The parts of a run from its tables: of its method, with the links; and of its problem, with the split, metrics and stops."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,7 @@ from mpi_compress.core.removed import refuse_key
 from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.stops import stops
 from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, Stop, WorkersTable
-from mpi_compress.messages.attacks import Attack, Byzantine, attacks
 from mpi_compress.messages.coders import parts_of
-from mpi_compress.messages.robust import RobustMean, robust_means
 from mpi_compress.problem.clipping import RowClipping, refuse_rows_together
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import Loss, losses
@@ -24,47 +22,6 @@ from mpi_compress.problem.metrics import Metric, metrics
 from mpi_compress.problem.models import Model, models
 from mpi_compress.problem.partitions import Partition, partitions
 from mpi_compress.results.columns import refuse_column
-
-
-@dataclass(frozen=True)
-class ByzantineTable:
-    """A job's [workers] byzantine."""
-
-    count: int  # f, how many workers lie: the last ones
-    attack: str | dict[str, Any]  # what they send
-
-
-@dataclass(frozen=True)
-class Lies:
-    """Who of the workers lies, and what the master takes in place of the mean of their messages; None: nobody, and the mean."""
-
-    robust: RobustMean | None = None
-    byzantine: Byzantine | None = None
-
-    @property
-    def parts(self) -> tuple[RobustMean | None, Attack | None]:
-        """The parts that it names."""
-        return self.robust, self.byzantine.attack if self.byzantine else None
-
-
-def lies_of(workers: WorkersTable, where: str) -> Lies:
-    """What [workers] says of lies, its parts built for so many workers."""
-    byzantine = None if workers.byzantine is None else _byzantine(workers.byzantine, workers.count, f"{where}.byzantine")
-    if workers.robust is None:
-        return Lies(None, byzantine)
-    mean = robust_means.build(workers.robust, f"{where}.robust")
-    lying = byzantine.count if byzantine else None
-    return Lies(checked_at(f"{where}.robust", partial(mean.among, workers.count, lying)), byzantine)
-
-
-def _byzantine(given: dict[str, Any], n: int, where: str) -> Byzantine:
-    table = checked(ByzantineTable, given, where)
-    if not 1 <= table.count < n:
-        raise UserError(f"{where}: count = {table.count} should be from 1 to {n - 1}, so that one of the {n} workers does not lie")
-    attack = attacks.build(table.attack, f"{where}.attack")
-    checked_at(f"{where}.attack", partial(attack.check, n, table.count))
-    return Byzantine(table.count, attack)
-
 
 _EXACT: dict[str, Any] = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 

@@ -53,7 +53,6 @@ class RunSpec:
     clipping: RowClipping | None  # of the gradients of rows
     workers: WorkersTable
     partition: Partition
-    lies: parts.Lies  # who of the workers lies, and what the master takes in place of the mean
     algorithm: Method
     up: LinkTable
     down: LinkTable
@@ -94,7 +93,7 @@ class RunSpec:
         others = [digest(Path(file)) for file in self.cost.files] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
-        of_problem = (self.loss, self.penalty, self.partition, *self.lies.parts, *self.stop.own)
+        of_problem = (self.loss, self.penalty, self.partition, *self.stop.own)
         links = (self.up.compressor, self.up.codec, self.down.compressor, self.down.codec)
         used = (self.algorithm, *links, self.cost, *of_problem)
         others += dict.fromkeys(source for part in with_inner(used) if (source := source_of(part)))
@@ -105,7 +104,7 @@ class RunSpec:
     def own(self) -> list[Any]:
         """The user's own parts in this run."""
         links = (part for table in (self.up, self.down) for part in (table.compressor, table.codec))
-        others = (self.loss, self.penalty, self.partition, *self.lies.parts, *self.stop.own, *self.metrics)
+        others = (self.loss, self.penalty, self.partition, *self.stop.own, *self.metrics)
         used = (self.algorithm, *links, self.cost, *others)
         return [part for part in with_inner(used) if not is_ours(part)]
 
@@ -218,7 +217,6 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         clipping=parts.clipping_of(objective, loss, f"{at}objective.clip_rows"),
         workers=workers,
         partition=parts.partition_of(workers, f"{at}workers.partition"),
-        lies=parts.lies_of(workers, f"{at}workers"),
         algorithm=algorithm,
         up=parts.uplink_of(tables["up"], algorithm, at),
         down=parts.downlink_of(tables["down"], algorithm, at),

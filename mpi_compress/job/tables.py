@@ -118,10 +118,7 @@ class WorkersTable:
     partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["auto", "dedicated", "worker"] = "auto"  # whether rank 0 hosts workers too; auto: where that pays
-    fold: Literal["order", "tree"] = "order"  # in which order their messages are added up: worker order, or that of a tree
     participate: int | float | None = None  # drawn in each round: so many workers, or below 1 this share; None: all
-    robust: str | dict[str, Any] | None = None  # what the master takes in place of the mean of the messages; None: the mean
-    byzantine: dict[str, Any] | None = None  # { count = 3, attack = "sign-flip" }: the last workers, which lie; None: none does
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
     def __post_init__(self) -> None:

@@ -14,12 +14,12 @@ from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, th
 from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at, placed
-from mpi_compress.core.registry import is_ours, with_inner
+from mpi_compress.core.registry import is_ours
 from mpi_compress.guard.verbs import check_logs
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.job.trials import trials
-from mpi_compress.messages.compressors.base import AmongWorkers, Composed, Compressor
+from mpi_compress.messages.compressors.base import AmongWorkers, Composed
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.guarded import GuardedLink
@@ -45,8 +45,7 @@ def _with(trait: str) -> str:
 
 def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
     """What is refused of the tables of a run and its method, in sentences for users; `Method.needs` says what the method needs."""
-    workers, lies, name, as_set = spec.workers, spec.lies, method.name, f"{method.name}, as it is set here,"
-    is_robust, some, tree = any(lies.parts), f"workers.participate = {workers.participate}", 'workers.fold = "tree"'
+    workers, name, as_set = spec.workers, method.name, f"{method.name}, as it is set here,"
     if method.shares_memory:
         for key in ("cost_up", "wire_bits_up"):
             if getattr(spec.stop, key) is not None:
@@ -62,22 +61,7 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
     if workers.participants is not None and not method.partial_mean:
         enough = f"some of them are enough for {_with('partial_mean')}"
         own = '; partial_mean = "over participants" or "over all" says so of one of your own' * (not is_ours(method))
-        yield f"{some}: {as_set} needs all workers in every round; {enough}{own}"
-    if workers.fold == "tree":
-        if method.shares_memory:
-            yield f'{tree}: {as_set} shares memory and sends no messages; fold = "order" would do'
-        if method.needs_each:
-            yield f'{tree}: {as_set} needs each message, not their mean alone; fold = "order" would do'
-        if is_robust:
-            yield f'{tree}: robust means and byzantine workers need each message; fold = "order" would do'
-    if workers.participants is not None and is_robust:
-        yield f"{some}: robust means and byzantine workers need all workers; leave it out"
-    if is_robust and (method.shares_memory or method.needs_each):
-        yield f"workers.robust, workers.byzantine: {as_set} takes no mean of vectors; leave them out"
-    makes = (part.makes for part in with_inner((spec.up.compressor,)) if isinstance(part, Compressor))
-    if lies.byzantine is not None and not all(map(lies.byzantine.attack.sends, makes)):
-        cannot = f"sends whole numbers, which {lies.byzantine.attack.name} cannot scale"
-        yield f"workers.byzantine: '{spec.up.compressor.name}' {cannot}; scale = 1 would do"
+        yield f"workers.participate = {workers.participate}: {as_set} needs all workers in every round; {enough}{own}"
 
 
 def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Method:
@@ -167,9 +151,8 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     apart, shapes = problem.mu if regularizer == "master" else 0.0, problem.block_shapes
     whole = None if isinstance(problem.loss, Model) else partial(problem.objective, n=1, mu=problem.mu)
     n, participants = spec.workers.count, spec.workers.participants
-    lies = (spec.lies.robust, spec.lies.byzantine)
     numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
-    given = numbers, problem.x_star, applied, participants, whole, *lies, shapes, spec.clipping is not None, problem.f_star
+    given = numbers, problem.x_star, applied, participants, whole, shapes, spec.clipping is not None, problem.f_star
     return Setting(n, problem.dim, up, down, spec.cost, apart, *given)
 
 

@@ -134,8 +134,8 @@ def rank_0(spec: RunSpec, nonzeros: float, samples: int, dim: int, ranks: int, c
 
     A round takes as long as the rank that hosts most workers, and then the master decodes and adds all messages: ⌈n/R⌉ w + n m
     where rank 0 hosts workers, whose share is the smallest one, and ⌈n/(R − 1)⌉ w + n m where it does not. It stays apart where
-    hosting saves less than 2 %: the others host no fewer workers each, or the fold takes nearly the whole round. By a tree of
-    folds, ranks share the additions. One process takes n w + n m + b, ranks b and what each of them adds, and n/C w at least.
+    hosting saves less than 2 %: the others host no fewer workers each, or the fold takes nearly the whole round. One
+    process takes n w + n m + b, ranks b and what each of them adds, and n/C w at least.
 
     Args:
         nonzeros, samples: of the whole set.
@@ -149,7 +149,7 @@ def rank_0(spec: RunSpec, nonzeros: float, samples: int, dim: int, ranks: int, c
     w = _CALL + _NONZERO * nonzeros / samples * rows + _COORDINATE * dim
     sent = dim if spec.up.compressor.makes in (Dense, Lattice) else _SPARSE * dim
     m = 0.0 if spec.algorithm.shares_memory else _DECODE + _ADDED * sent
-    of_all = n * m / (ranks if table.fold == "tree" else 1)
+    of_all = n * m
     apart, hosting = (-(-n // hosts) * w + of_all for hosts in (ranks - 1, ranks))
     gain = 1.0 - hosting / apart
     hosts, reason = gain > _LEAST_GAIN, f"auto: hosting saves {gain:.0%} of a round by its counts"

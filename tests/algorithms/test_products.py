@@ -298,3 +298,30 @@ def test_products_that_cannot_be_are_refused_in_one_line(tables, text, tmp_path)
 def test_every_part_is_in_a_product_here():
     assert {"step", *(settings["name"] for settings, _ in SERVERS.values() if settings)} == set(servers)
     assert {"mean", *(by if isinstance(by, str) else by["name"] for by, *_ in DOWNLINKS.values() if by)} == set(downlinks)
+
+
+def test_a_master_may_answer_something_else_than_the_mean(tmp_path):
+    """The median of seven gradients, of which the last two come as −6 times themselves."""
+
+    @algorithms.register("median")
+    class MedianOfGradients(mc.Estimator):
+        step: mc.Step = "1/L"
+
+        def worker_sends(self, node, worker, f, t):
+            return self.up.pack(f.gradient(node.x) * (-6.0 if t.who >= 5 else 1.0), t)
+
+        def answer(self, ups):
+            return mc.Dense(np.median([c.dense() for c in ups], axis=0))
+
+    job = {
+        "data": {"generator": "gspar", "samples": 2100, "dim": 20, "seed": 1}, "objective": {"mu": "1e-1 L"},
+        "workers": {"count": 7, "partition": "shuffled"}, "algorithm": {"name": "median"}, "stop": {"rounds": 20},
+    }  # fmt: skip
+    (run,) = mc.run(job, out=tmp_path)
+    p = mc.problem(run)
+    x = np.zeros(20)
+    for _ in range(20):
+        g = np.array([f.value_and_gradient(x)[1].copy() for f in p.f_i])
+        g[5:] *= -6
+        x = x - np.median(g, axis=0) / p.L
+    np.testing.assert_allclose(run.x, x, rtol=1e-12, atol=1e-13)

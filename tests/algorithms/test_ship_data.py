@@ -137,7 +137,6 @@ def test_its_bits_are_those_of_the_bytes_of_rows_and_of_x(tmp_path):
         ({"objective": {"model": "softmax", "mu": 0.1}}, "linear model"),
         ({"up": {"name": "top-k", "k": 3}}, "leave up.compressor out"),
         ({"workers": {"count": 5, "participate": 2}}, "participate = 2"),
-        ({"workers": {"count": 5, "fold": "tree"}}, "fold"),
     ],
 )
 def test_what_it_cannot_do_is_refused_in_one_line(tmp_path, tables, says):

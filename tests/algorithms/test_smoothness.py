@@ -202,8 +202,6 @@ def test_where_columns_differ_in_size_quantised_messages_need_fewer_bits_by_a_di
         ({"step": 0.1}, {"objective": {"penalty": {"name": "ratio", "weight": 0.1}, "mu": 0.1}}, "leave the penalty out"),
         ({"step": 0.1}, {"data": {"generator": "gspar", "samples": 20, "dim": 2501}}, 'for d up to 2500: matrix = "diagonal" would do'),
         ({"step": 0.1}, {"workers": {"count": 4, "participate": 2}}, "participate = 2"),
-        ({"step": 0.1}, {"workers": {"count": 4, "fold": "tree"}}, "fold message"),
-        ({"step": 0.1}, {"workers": {"count": 4, "robust": "median"}}, "robust mean"),
     ],
 )
 def test_what_it_cannot_do_is_refused_in_one_line(name, algorithm, tables, text, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 import tomli_w
 from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY
 from helpers.killing import Kills, Program, begun, kill, marked, wait
-from helpers.layouts import DOWN, TREE, assert_equal
+from helpers.layouts import DOWN, assert_equal
 from helpers.running import BIN
 
 import mpi_compress as mc
@@ -43,28 +43,9 @@ def job(tmp_path_factory) -> tuple[Path, Path]:
     return file, folder / "all"
 
 
-@pytest.fixture(scope="module")
-def tree_job(tmp_path_factory) -> tuple[Path, Path]:
-    """A job of all algorithms that can be played by the tree of folds, on 70 workers, and its results when nothing happens."""
-    folder = tmp_path_factory.mktemp("tree")
-    runs = {}
-    for label, run in ALGORITHMS.items():
-        runs[label] = {**run, **TREE, "stop": {"rounds": 120}}
-        try:
-            mc.run(mc.load_job(written(folder / "all.toml", {label: runs[label]})), out=folder)
-        except mc.UserError:
-            del runs[label]
-    assert len(runs) > 30
-    return written(folder / "all.toml", runs), folder / "all"
-
-
 @pytest.mark.parametrize("exchange", ["p2p", "allgather"])
 def test_kills_over_all_algorithms_and_layouts_lose_nothing(exchange, job, tmp_path):
     kill_and_compare(job, exchange, exchange, tmp_path, DOWN if exchange == "allgather" else ())
-
-
-def test_kills_of_sums_by_a_tree_lose_nothing(tree_job, tmp_path):
-    kill_and_compare(tree_job, "p2p", "tree", tmp_path)
 
 
 def kill_and_compare(job: tuple[Path, Path], exchange: str, name: str, folder: Path, left_out: Sequence[str] = ()) -> None:

@@ -148,14 +148,6 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef21, bf16 down": of("ef21", TOP, **_MANY, down={"codec": {"float": "bf16"}}),
     "rand-diana, bf16 down": of("rand-diana", _RANDOM_3, down={"codec": {"float": "bf16"}}),
     "adef, bf16 down": of("adef", TOP, down={"codec": {"float": "bf16"}}),
-    "median of flipped signs": of(
-        "gd", workers=workers(7, robust="median", byzantine={"count": 3, "attack": {"name": "sign-flip", "scale": 4.0}})
-    ),
-    "marina, mixed": of(
-        "marina", {"name": "qsgd", "levels": 4}, step="0.1/L",
-        workers=workers(7, robust={"name": "nearest-neighbour-mixing", "then": "trimmed-mean"}, byzantine={"count": 2, "attack": "alie"}),
-    ),
-    "ef21, clipped": of("ef21", TOP, workers=workers(7, robust="centred-clipping", byzantine={"count": 2, "attack": "ipm"})),
     "fednl": of("fednl", TOP, stop={"rounds": 12}),
     "fednl, searched": of(
         "fednl", search=True, start_at="zero", hessian={"compressor": {"name": "top-k", "k": "10%"}}, stop={"rounds": 16},

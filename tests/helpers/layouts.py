@@ -16,7 +16,6 @@ from helpers.running import BIN
 from mpi_compress.results.reader import attributes
 
 PLAYER = Path(__file__).with_name("player.py")
-TREE = {"workers": {"count": 70, "fold": "tree"}}  # two or four leaves of the tree of folds
 DOWN = ("trace/wire_bits_down", "trace/paper_bits_down", "trace/cost_down")  # allgather has no messages down
 
 

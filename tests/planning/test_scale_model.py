@@ -61,26 +61,6 @@ def test_a_round_by_allgather_takes_what_it_takes_by_hand():
     assert few.exchange == pytest.approx(2 * 3 * 1e-3 + 1e-8 * 80_000)
 
 
-def test_a_round_by_a_tree_takes_what_it_takes_by_hand():
-    """Of 64 workers, in 4 leaves of 16, a rank adds up 32; of 100 workers, in 4 leaves of 25, the rank of 3 ranks' leaves."""
-    costs = PartCosts(**{**vars(COSTS), "merge": 1e-6, "coordinates": 2.0})
-    sum_of_32 = 96 + 96 * 32 * 2  # bits, of 2 coordinates each; below 64·100
-    r = Scale(costs, LINK, ranks=3).round("tree", 64)
-    assert (r.bits_up, r.bits_down, r.fan_in) == (64_000, 64 * 6464, 2)
-    leaf = 1e-6 * (96 + 96 * 16 * 2) / 6496
-    assert r.fold == pytest.approx(32 * 1e-5 + leaf + 2 * 1e-6 * sum_of_32 / 6496 + 1e-4)
-    assert r.exchange == pytest.approx(2e-3 + 1e-8 * 2 * (sum_of_32 + 6464) + 2e-5)
-    few = Scale(costs, LINK).round("tree", 4)  # ranks of a worker each pass their messages on: it is a star
-    assert (few.fold, few.exchange) == (pytest.approx(1e-4 + 4 * 1e-5), pytest.approx(Scale(COSTS, LINK).round("star", 4).exchange))
-    dense = Scale(COSTS, LINK, ranks=2).round("tree", 64)
-    assert dense.exchange == pytest.approx(2e-3 + 1e-8 * (96 + 6400 + 6464))
-    alone = Scale(costs, LINK, ranks=1).round("tree", 20)
-    assert (alone.fold, alone.exchange) == (pytest.approx(1e-4 + 20 * 1e-5), 0.0)
-    many, star = (Scale(costs, LINK).round(way, 1000) for way in ("tree", "star"))
-    assert many.fan_in == 37
-    assert many.fold < 0.2 * star.fold
-
-
 def test_workers_that_sleep_send_their_length_alone():
     some = PartCosts(**{**vars(COSTS), "share": 0.1})
     r = Scale(some, LINK).round("star", 100)
@@ -138,7 +118,7 @@ seed = [1, 2]
 def test_all_numbers_of_workers_are_written_whole():
     found = {"GD": {way: [Scale(COSTS, LINK).round(way, 999_999)] for way in scale.WAYS}}
     rows = list(csv.DictReader(scale.csv_text(found).splitlines()))
-    assert [row["workers"] for row in rows] == 3 * ["999999"]
+    assert [row["workers"] for row in rows] == 2 * ["999999"]
 
 
 @pytest.mark.parametrize("compute", ["3", "{ message = 'quick' }", "{ message = nan }", "{ message = -1 }", "{ message = true }"])
@@ -274,8 +254,7 @@ def test_what_is_counted_of_a_round_is_that_of_its_messages(tmp_path):
     assert (costs.bits_up, costs.n_samples, costs.nonzeros, costs.dim, costs.share) == (dense, 400, 40, 40, 1.0)
     assert [costs.bits_down(m) for m in (1, 8, 32, 1000)] == pytest.approx([dense] * 4)
     assert [costs.samples(rows) for rows in (1, 100)] == pytest.approx([1, 100])
-    assert costs.coordinates == 40
-    parts = (costs.nonzero + costs.worker, costs.packing(4), costs.fold(4), costs.merge)
+    parts = (costs.nonzero + costs.worker, costs.packing(4), costs.fold(4))
     assert 0 < min(parts) < max(parts) < 1, "seconds"
 
 
@@ -283,7 +262,7 @@ def test_a_minibatch_takes_as_many_samples_however_large_the_shard(tmp_path):
     few = 'algorithm = { name = "ef", step = 0.01, batch = 3 }\nup = { compressor = { name = "top-k", k = 3 }, codec = "fixed" }'
     costs = timed(tmp_path, few, "count = 8\nparticipate = 2")
     assert [costs.samples(rows) for rows in (10, 100)] == pytest.approx([3, 3])
-    assert (costs.share, costs.coordinates) == (0.25, 3)
+    assert costs.share == 0.25
     assert costs.bits_up == 8 * (4 + 1 + 3 * 8 + -(-3 * 6 // 8))
 
 

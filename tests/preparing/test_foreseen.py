@@ -16,7 +16,6 @@ REFUSED = {
     "biased": 'algorithm.name = "diana"\nup.compressor = { name = "top-k", k = 4 }',
     "letter": 'algorithm.name = "gd"\nobjective.mu = "1e-3 l"',
     "crowd": 'algorithm.name = "gd"\nworkers.count = 41',
-    "tree": 'algorithm.name = "adiana"\nobjective.mu = 0.1\nworkers.fold = "tree"\nup.compressor = { name = "random-k", k = 4 }',
     "planned": (
         'algorithm.name = "cat"\nup = { compressor.name = "top-k", codec = "auto" }\nobjective.mu = "1e-4 L"\n'
         'cost = { model = "trace", rows = [["0 s", "5 ms", "40 Mbit/s"]] }'

@@ -54,7 +54,6 @@ OF_RUN = {
     "stop.grad_norm": 1e-9,
     "stop.suboptimality": 1e-9,
     "workers.participate": 1,
-    "workers.fold": "tree",
     "log.every": 2,
     "log.theory": True,
     "log.metrics": ["accuracy"],

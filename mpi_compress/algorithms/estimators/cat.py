@@ -93,10 +93,6 @@ class CAT(GD):
         return self.tuning.answer(self.mean, ups)
 
     @fact
-    def needs_each(self) -> bool:
-        return self.tuning.needs_each
-
-    @fact
     def curve(self) -> str:
         return self.tuning.symbol
 

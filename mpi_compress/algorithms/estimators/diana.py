@@ -113,7 +113,6 @@ class RandDIANA(Estimator):
     rate = "max(1 - step*mu, 1 - p/2)"
     lyapunov_terms = DIANA.lyapunov_terms
     fixed_budget = None
-    needs_each = True  # each has two vectors
 
     def uplink(self, node: Any, k: int) -> RefreshLink:
         return RefreshLink(self.up)

@@ -48,7 +48,6 @@ class ADEF(Algorithm):
     paper = "ADEF, Algorithm 1"
     compressor = "top-k"
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, ONE_STEP_SIZE)
-    needs_each = True  # each has two vectors
     keeps_rest = True
     step: Step = "1/L"  # γ, the step size
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients

@@ -54,7 +54,6 @@ class ADIANA(Algorithm):
     theory = "min(1/(2*L_max), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
     theory_is_convex = True
     keeps_rest = True
-    needs_each = True  # each has two vectors
     step: Step = theory  # η, the step size
     p: Expression = "min(1, max(1, sqrt(n/(32*max(omega, 1e-300))) - 1)/(2*(1 + omega)))"  # p, the probability that w is set to y
     theorem_needs: ClassVar[Sequence[Need]] = (WITHIN, OPTIMUM)

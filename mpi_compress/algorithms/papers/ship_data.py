@@ -37,7 +37,6 @@ class ShipData(Algorithm):
     x comes rounded, and in two more rounds its error, rounded again: with bf16 24 digits in 48 bits.
     """
 
-    needs_each = True
     needs = (LINEAR, NOTHING_CLIPPED, exact_up("ship-data sends samples: leave up.compressor out"))
     proximal = True
 

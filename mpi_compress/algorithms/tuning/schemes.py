@@ -27,7 +27,6 @@ class Tuning(ABC):
 
     link: Link  # of the messages
     is_unbiased: bool = False
-    needs_each: ClassVar[bool] = False  # True: the master needs more of the messages than their mean
     symbol: str = ""  # of the improvement; "": it has none
 
     @abstractmethod
@@ -125,7 +124,6 @@ class Stochastically(Scheme):
 
     improvement = search.StochasticSparsification
     is_unbiased = True
-    needs_each = True  # the least of their scalars
 
     def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat"):
         super().__init__(link, cost, budget)
