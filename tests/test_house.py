@@ -18,7 +18,7 @@ MAY_NAME_METHODS = "engine.fast"  # the room that plays some algorithms faster, 
 VERBS = {"estimators": {"worker_sends"}, "servers": {"move"}, "downlinks": {"start", "all_hear"}, "papers": set()}
 STATES = {"Master", "Memory", "Node", "Worker"}  # what a method remembers; each method's file may define its own
 CLASSES_BELOW_A_CONTRACT = 2
-LINES_OF_A_FUNCTION, LINES_OF_A_MODULE, METHODS_OF_A_CLASS, PARAMETERS_OF_A_CONSTRUCTOR, IGNORED_TYPES = 40, 300, 20, 7, 20
+LINES_OF_A_FUNCTION, METHODS_OF_A_CLASS, PARAMETERS_OF_A_CONSTRUCTOR, IGNORED_TYPES = 40, 20, 7, 20
 
 
 def top_level_holds_rooms_alone(found: Found) -> Iterator[str]:
@@ -130,13 +130,6 @@ def constructors_have_few_parameters(found: Found) -> Iterator[str]:
                     yield f"{name}.{cls}: {count} parameters"
 
 
-def modules_are_short(found: Found) -> Iterator[str]:
-    for name, module in found.items():
-        lines = len(module.text.splitlines())
-        if lines > LINES_OF_A_MODULE:
-            yield f"{name}: {lines} lines"
-
-
 def a_public_class_name_means_one_thing(found: Found) -> Iterator[str]:
     places: dict[str, list[str]] = {}
     for name, module in found.items():
@@ -162,7 +155,6 @@ RULES: list[Rule] = [
     functions_fit_one_screen,
     classes_have_few_methods,
     constructors_have_few_parameters,
-    modules_are_short,
     a_public_class_name_means_one_thing,
     few_types_are_ignored,
 ]

@@ -97,7 +97,7 @@ def _of_job(job: Job) -> Iterator[str]:
     """What a job is about, each of its settings in one line."""
     yield job.title + (f" [{job.paper}]" if job.paper and job.paper not in job.title else "")
     facts = {
-        "data": (spec.data.shown for spec in job.runs),
+        "data": (spec.data_shown for spec in job.runs),
         "workers": (str(spec.workers.count) for spec in job.runs),
         "methods": (f"{spec.label} ({spec.algorithm.name}, {spec.up.compressor.name})" for spec in job.runs),
         "stop": (", ".join(f"{key} = {value}" for key, value in spec.written["stop"].items()) for spec in job.runs),
@@ -143,13 +143,12 @@ def _jobs() -> list[str]:
 
 
 def _where_data_are(tables: Mapping[str, Any]) -> str:
-    """Whether the data of a job are generated, or here, or a substitute for them is, or they are to be fetched."""
+    """Whether the data of a job are generated, or here, or to be fetched."""
     settings = [leaf for table in (tables, *tables.get("run", [])) for leaf in leaves(table)]
     named = [value if isinstance(value, list) else [value] for key, value in settings if key.endswith("data.name")]
     if all(DataTable(name=name).is_here(Path()) for name in chain(*named)):
         return "here" if named else "generated"
-    others = [other for key, value in settings if key.endswith("data.stand-in") for other in value]
-    return "substitute" if any("name" not in each or DataTable(name=each["name"]).is_here(Path()) for each in others) else "to get"
+    return "to get"
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:

@@ -77,7 +77,7 @@ def _tell(problems: Sequence[UserError], then: str = "") -> None:
 
 def warn_of_mixtures(runs: Sequence[Run]) -> None:
     """One line on stderr where results are of several data sets, or several are of one run with one seed."""
-    sets = list(dict.fromkeys(str(run.attrs.get("data", "")).replace("stand-in", "substitute") for run in runs))
+    sets = list(dict.fromkeys(str(run.attrs.get("data", "")) for run in runs))
     if len(sets) > 1:
         print_line(f"mpi-compress: results of {len(sets)} data sets are compared: {'; '.join(sets)}")
     for run_id, count in Counter(str(run.attrs.get("run_id", "")) for run in runs).items():

@@ -14,6 +14,7 @@ REMOVED: dict[str, str] = {
     "workers.byzantine": "an estimator of your own can change what some workers send: t.who is the worker's number",
     "workers.fold": "messages are added up in worker order: leave it out",
     "objective.clip_rows": 'up.compressor = "clip" clips what a worker sends',
+    "data.stand-in": 'let [data] name the set that the job uses, and [full] that of the paper: data = { name = "rcv1" }',
 }
 """By the last names of a key's place in a job, such as "workers.fold", or by a command or an option."""
 

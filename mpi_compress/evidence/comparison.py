@@ -179,7 +179,7 @@ class Comparison:
 
 
 def on_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
-    """Lines that name several data sets, with their runs' labels, or one that is a substitute, or is not as it is published."""
+    """Lines that name several data sets, with their runs' labels, or one that is not the paper's, or not as it is published."""
     found: dict[str, dict[str, None]] = {}
     for run, label in zip(runs, labels, strict=True):
         found.setdefault(line_of(run, with_place=False), {})[label] = None

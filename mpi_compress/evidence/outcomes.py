@@ -62,15 +62,13 @@ class Outcome:
         """The data sets that it ran on, and where they are not as published, or that it would run on."""
         if ran := [*self.runs, *self.begun]:
             return "; ".join(dict.fromkeys(differs(r, str(r.attrs["data"])) for r in ran))
-        return "; ".join(dict.fromkeys(s.data.shown for s in self.job.runs)) if self.job else ""
+        return "; ".join(dict.fromkeys(s.data_shown for s in self.job.runs)) if self.job else ""
 
     @property
     def kind(self) -> str:
-        """Where the data come from: "substitute", "generated" or "real"."""
-        if not self.job:
-            return ""
-        made = any(s.data.generator for s in self.job.runs)
-        return "substitute" if self.job.stand_ins else "generated" if made else "real"
+        """Whether the data are the paper's: those of all runs, else "other data"."""
+        kinds = {spec.data_kind for spec in self.job.runs} if self.job else {""}
+        return max(kinds, key=lambda kind: kind == "other data")
 
     @property
     def status(self) -> str:
@@ -93,7 +91,8 @@ class Outcome:
         """Where a claim stands on the scorecard: a key of `GROUPS`."""
         if verdict.claim.basis == "ours":
             return "ours"
-        others = verdict.claim.basis == "other data" or self.kind == "substitute" or verdict.elsewhere
+        in_place = self.job and any(spec.data_shown != spec.data.title for spec in self.job.runs)
+        others = verdict.claim.basis == "other data" or in_place or verdict.elsewhere
         return "changed" if verdict.changed else "elsewhere" if others else "paper"
 
 
@@ -102,8 +101,8 @@ LABEL_OPTION = "--only: "
 
 GROUPS = {
     "paper": "The papers' claims, in the papers' setting",
-    "elsewhere": "The papers' claims, on substitutes and other data",
-    "changed": "The papers' claims, on substitutes, on other data or with other settings",
+    "elsewhere": "The papers' claims, on other data",
+    "changed": "The papers' claims, on other data or with other settings",
     "ours": "Lines of our own",
 }
 _WORDS = {

@@ -19,8 +19,6 @@ from mpi_compress.job.tables import OF_A_RUN
 _MOST_POINTS = 100_000  # of a grid
 _DEEPEST = 50
 _CHAIN = re.compile(rf"(?:[\w\"'-]{{1,99}}\s*\.\s*){{{_DEEPEST}}}")  # the time that Python's parser takes grows with its square
-INTERNAL = ("stand_in_for",)
-"""Keys that jobs as they are kept in results have, and nobody writes."""
 
 
 def tables_in(text: str) -> dict[str, Any]:
@@ -70,15 +68,16 @@ def with_values(run: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, 
 def put_part(run: dict[str, Any], key: str, value: Any) -> None:
     """`put`; but of a table with a `name`, each value for itself if a table of that name, or without one, stands there."""
     if isinstance(value, Mapping):
-        there: Any = run
-        for name in key.split("."):
-            there = there.get(name, {}) if isinstance(there, Mapping) else {}
-        named = there if isinstance(there, str) else there.get("name") if isinstance(there, Mapping) else None
-        if named in (None, value["name"]):
+        if name_of(value_at(run, key)) in (None, name_of(value)):
             for inner, each in leaves(value, f"{key}."):
                 put(run, inner, each)
             return
     put(run, key, copy.deepcopy(value))
+
+
+def name_of(value: Any) -> Any:
+    """What names a part, or data; None for any other table."""
+    return next((value[k] for k in ("name", "generator", "path") if k in value), None) if isinstance(value, Mapping) else value
 
 
 def value_at(run: Any, key: str) -> Any:
@@ -92,9 +91,9 @@ def value_at(run: Any, key: str) -> Any:
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "", parts: bool = False) -> Iterator[tuple[str, Any]]:
-    """Values by dotted key; with `parts`, a table with a `name` is one value."""
+    """Values by dotted key; with `parts`, a table of a part, or of data, is one value."""
     for key, value in table.items():
-        if isinstance(value, Mapping) and not (parts and "name" in value):
+        if isinstance(value, Mapping) and not (parts and name_of(value)):
             yield from leaves(value, f"{prefix}{key}.", parts)
         else:
             yield prefix + key, value
@@ -112,7 +111,7 @@ def refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -
     """Raise UserError where a table has a key that is not among the known ones."""
     for key in table:
         if key not in known:
-            raise refuse_key(where, key, [name for name in known if name not in INTERNAL])
+            raise refuse_key(where, key, known)
 
 
 def plain(value: Any) -> str:

@@ -20,10 +20,11 @@ from mpi_compress.job import dotted
 from mpi_compress.job.claims import Record, claims_of, records_of
 from mpi_compress.job.points import check_plain, whole
 from mpi_compress.job.protocol import Protocol, protocol_of
-from mpi_compress.job.runs import RunSpec, data_table, run_spec
+from mpi_compress.job.runs import RunSpec, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.job.trials import check_trials, forget_shared
 from mpi_compress.job.tuning import for_the_question, untuned
+from mpi_compress.problem.datasets.said import title_of
 from mpi_compress.results.files import job_name, refuse_archive
 
 FROZEN_JOB = "job.toml"
@@ -56,11 +57,6 @@ class Job:
     def changes(self) -> str:
         """What is set from outside in its runs, such as "stop.rounds = 300" by --set; "" for nothing."""
         return ", ".join(dict.fromkeys(f"{key} = {dotted.plain(value)}" for r in self.runs for key, value in r.overridden.items()))
-
-    @property
-    def stand_ins(self) -> list[str]:
-        """The sets that stand in for others."""
-        return list(dict.fromkeys(r.data.shown for r in self.runs if r.data.stand_in_for))
 
     @property
     def titled_figure(self) -> FigureTable:
@@ -166,9 +162,9 @@ def parse_job(
         protocol.check(runs)
     shown = [tables.get("figure"), [claim.get("value") for claim in dotted.list_of_tables(tables, "claim")], tables.get("record")]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
-    runs = [replace(run, asked=asked) for run in runs]
     labels = [r.label for r in runs]
     stated = claims_of(dotted.list_of_tables(tables, "claim"), labels)
+    runs = [replace(run, asked=asked, papers_data=_papers_data(tables, paper, stated, run.papers_data)) for run in runs]
     records = records_of(dotted.list_of_tables(tables, "record"), labels)
     job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), stated, records, protocol)
     if tables.get("full", {}) != {}:
@@ -190,9 +186,9 @@ def _runs(
         dotted.refuse_labelled(label, point, overridden)
         run = dotted.with_values(of_job, overridden)
         run = for_the_question(run, tables.get("figure"), grid)
-        _settle_data(run, folder, f'run "{label}": data', overridden)
         rounds = stop.get("rounds", float("inf")) if isinstance(stop := of_job.get("stop", {}), dict) else float("inf")
-        return replace(run_spec(label, number, run, folder, several), overridden=overridden, rounds_of_job=rounds)
+        spec = run_spec(label, number, run, folder, several)
+        return replace(spec, overridden=overridden, rounds_of_job=rounds, papers_data=title_of(of_job["data"]))
 
     runs, besides = list[RunSpec](), list[Mapping[str, Any]]()
     for point in dotted.points_of(grid):
@@ -208,10 +204,18 @@ def _runs(
 
 
 def _differing(values: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that a run does not have as it is written; a substitute for its data may have others."""
-    several = dotted.value_at(run, "data.stand-in") is not None
-    own = {key: dotted.value_at({"seed": 0, **run}, key) for key in values if not (several and key.startswith("data."))}
-    return {key: v for key, v in values.items() if own.get(key) != v or isinstance(own[key], bool) != isinstance(v, bool)}
+    """The values that a run does not have as it is written."""
+    own = {key: dotted.value_at({"seed": 0, **run}, key) for key in values}
+    return {key: v for key, v in values.items() if own[key] != v or isinstance(own[key], bool) != isinstance(v, bool)}
+
+
+def _papers_data(tables: Mapping[str, Any], paper: str, claims: Sequence[Claim], own: str) -> str:
+    """The set of a job's paper: that of its table [full], if it names one, else its own, of which claims are the paper's; or ""."""
+    full = dict(dotted.leaves(tables["full"])) if isinstance(tables.get("full"), Mapping) else {}
+    if data := {key.removeprefix("data."): value for key, value in full.items() if key in ("data.name", "data.generator", "data.path")}:
+        return title_of(data)
+    is_own = not claims or any(claim.basis == "paper" for claim in claims)
+    return own if paper and not paper.startswith(("none", "after")) and is_own else ""
 
 
 def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
@@ -268,19 +272,6 @@ def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
         for table in (found, *(own for own in dotted.list_of_tables(found, "run") if head in own)):
             dotted.put_part(table, key, value)
     return found
-
-
-def _settle_data(run: dict[str, Any], folder: Path, where: str, overridden: Mapping[str, Any]) -> None:
-    """If the set of [data] is not here, put the first of its `stand-in` tables that is, with what is set of it, such as rows."""
-    table = run.get("data")
-    if not isinstance(table, dict) or "stand-in" not in table:
-        return
-    others = dotted.list_of_tables(table, "stand-in")
-    wanted = {k: v for k, v in table.items() if k != "stand-in"}
-    title = data_table(wanted, where).title
-    changed = {name: overridden[key] for name in ("rows", "dtype", "normalize") if (key := f"data.{name}") in overridden}
-    choices = [wanted, *({**other, **changed, "stand_in_for": title} for other in others)]
-    run["data"] = next((c for c in choices if data_table(c, where).is_here(folder)), wanted)
 
 
 def freeze(file: Path, job: Job, folder: Path) -> None:

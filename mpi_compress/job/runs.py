@@ -68,6 +68,7 @@ class RunSpec:
     overridden: Mapping[str, Any] = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
     rounds_of_job: float = float("inf")  # of [stop] without what was set from outside
     asked: frozenset[str] = frozenset()  # words of the job's figures and claims, columns among them
+    papers_data: str = ""  # the set of the job's paper: that of its table [full], or its own; "": its claims are of others, or ours
 
     def __repr__(self) -> str:
         return f"RunSpec({self.label!r}, {self.algorithm.name}, {self.up.compressor.name}, seed {self.seed})"
@@ -88,7 +89,7 @@ class RunSpec:
             deciding.pop(key, None)
         for key in ("exchange", "master", "patience"):
             deciding.get("workers", {}).pop(key, None)
-        for key in ("name", "path", "test", "stand_in_for"):
+        for key in ("name", "path", "test"):
             deciding["data"].pop(key, None)
         others = [digest(Path(file)) for file in self.cost.files] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
@@ -107,6 +108,15 @@ class RunSpec:
         others = (self.loss, self.penalty, self.partition, *self.stop.own, *self.metrics)
         used = (self.algorithm, *links, self.cost, *others)
         return [part for part in with_inner(used) if not is_ours(part)]
+
+    @property
+    def data_kind(self) -> str:
+        return "the paper's data" if self.papers_data == self.data.title else "other data"
+
+    @property
+    def data_shown(self) -> str:
+        """The data's name, and in whose place they are."""
+        return self.data.title + (f" in place of {self.papers_data}" if self.papers_data not in ("", self.data.title) else "")
 
     @property
     def start_point(self) -> Vector | None:
@@ -149,7 +159,8 @@ class RunSpec:
         written = with_values({k: v for k, v in self.written.items() if k != without}, values)
         asked = self.asked | ({self.tune.column} if self.tune else set())
         found = run_spec(label, self.index, written, self.folder, False)
-        return replace(found, where=self.where, asked=asked, overridden=self.overridden, rounds_of_job=self.rounds_of_job)
+        kept = {key: getattr(self, key) for key in ("where", "overridden", "rounds_of_job", "papers_data")}
+        return replace(found, asked=asked, **kept)
 
     def toml(self) -> str:
         """A job of this run alone."""

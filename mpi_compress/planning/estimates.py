@@ -97,7 +97,7 @@ def suggestion(job: Job, out: Path, always: bool) -> str:
 
 def _last_trial(spec: RunSpec, place: Path) -> Run | None:
     """The last result of one process at a pattern on a run's data: of the same set or file, N, d, and, if known, nonzeros."""
-    said = line(spec.written["data"], "", size := size_of(spec) or (0, 0, 0, 0))
+    said = line(spec.written["data"], spec.data_kind, "", size := size_of(spec) or (0, 0, 0, 0))
     for file in sorted(place.parent.glob(place.name), key=lambda file: -file.stat().st_mtime):
         with suppress(UserError):
             run = read(file)

@@ -126,7 +126,7 @@ def _needs(file: Path, job: Job) -> float:
 
 
 def get_missing(files: Sequence[Path], report: Report) -> None:
-    """Fetch the sets that jobs at full size name and that are not here. A set that cannot be fetched keeps its substitute."""
+    """Fetch the sets that jobs at full size name and that are not here. """
     for name in dict.fromkeys(name for file in files for name in _sets(file)):
         try:
             find_set(name, "data")
@@ -142,5 +142,5 @@ def _sets(file: Path) -> Iterator[str]:
         tables = [spec.data for spec in loaded(file, True).runs]
     except UserError:
         return
-    names = (name for table in tables for name in (table.stand_in_for or table.name, table.test))
+    names = (name for table in tables for name in (table.name, table.test))
     yield from (name for name in names if name and how_to_get(name))

@@ -92,7 +92,8 @@ def _said(spec: RunSpec) -> str:
     if spec.missing:
         looked = f", looked for {' and '.join(names_of(spec.data.name))}" if spec.data.name else ""
         return f"data: {spec.data.title}, not here{looked}"
-    return said.line(spec.written["data"], "" if spec.data.generator else spec.data.file(spec.folder), size_of(spec))
+    place = "" if spec.data.generator else spec.data.file(spec.folder)
+    return said.line(spec.written["data"], spec.data_kind, place, size_of(spec))
 
 
 class Shapes:

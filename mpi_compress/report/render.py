@@ -23,7 +23,7 @@ from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.problem.datasets.said import differs
 from mpi_compress.report import ran, series
 from mpi_compress.report.reach import Tables, TargetTable
-from mpi_compress.report.text import PAPERS, STAND_IN, group_of
+from mpi_compress.report.text import PAPERS, group_of
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
@@ -69,7 +69,6 @@ def page(found: Sequence[Outcome], library: str, title: str | None = None) -> st
     here = resources.files(__package__)
     files = {name: (here / name).read_text(encoding="utf-8") for name in _FILES}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters["named"] = _set
     ids = ids_of(found)
     tables = Tables.of(found, ids)
     figures = [_figure(o, ids[o], tables.of_jobs.get(ids[o]), found) for o in found]
@@ -139,7 +138,7 @@ def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _figure(o: Outcome, id: str, table: TargetTable | None, found: Sequence[Outcome]) -> dict[str, Any]:
     full = " --full" if o.full else ""
     return {
-        "id": id, "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": _set(o.data), "kind": o.kind,
+        "id": id, "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": o.data, "kind": o.kind,
         "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.shown), "table": table,
         "apart": o.key if sum(other.title == o.title for other in found) > 1 else "",
         "commands": [f"mpi-compress {verb} {o.file}{full}" for verb in ("run", "plot", *(["check"] if o.verdicts else []))],
@@ -152,17 +151,12 @@ def _figure(o: Outcome, id: str, table: TargetTable | None, found: Sequence[Outc
 
 def _problem(each: Sequence[Run]) -> str:
     """Data and workers, and L and µ if all runs share them."""
-    sizes = [f"{_set(r.attrs['data'])}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in each]
+    sizes = [f"{r.attrs['data']}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in each]
     sets = dict.fromkeys(map(differs, each, sizes))
     workers = list(dict.fromkeys(str(r.attrs["n_workers"]) for r in each))
     problems = dict.fromkeys(f"L = {r.attrs['L']:.4g}, µ = {r.attrs['mu']:.4g}" for r in each if np.isfinite(r.attrs["L"]))
     crowd = f"{' or '.join(workers)} worker{'' if workers == ['1'] else 's'}"
     return "; ".join([*sets, crowd, *(problems if len(problems) == 1 else ())])
-
-
-def _set(name: str) -> str:
-    """A set's name beside a tag that says that it is a substitute."""
-    return str(name).replace(STAND_IN, " for ")
 
 
 def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:
@@ -172,7 +166,7 @@ def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:
         "spread": "; ".join(text for text in (v.spread, *v.remarks) if text), "words": c.words, "group": GROUPS[o.group(v)],
         "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"),
         "verdict": v.outcome, "class": _CLASSES[v.outcome], "why": v.reason, "note": c.note,
-        "figure": id, "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,
+        "figure": id, "data": o.data, "kind": o.kind, "source": o.paper or o.key,
     }  # fmt: skip
 
 

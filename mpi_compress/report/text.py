@@ -19,7 +19,6 @@ from mpi_compress.figures import plotting as figures
 
 _HERE = Path(__file__).parent
 PAPERS: dict[str, str] = tomllib.loads((_HERE / "papers.toml").read_text(encoding="utf-8"))
-STAND_IN = ", a stand-in for "  # how results name a substitute data set
 _ARXIV = re.compile(r"arXiv:(\S+)")
 _GALLERY = "Each figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`."
 
@@ -52,7 +51,7 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
     """The scorecard, jobs with data and status, and sentences, as Markdown; links are relative to the page's folder."""
     groups = scorecard(found)
     files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
-    jobs = [[_place(o), f"[{o.key}]({files[o]})", o.data.replace(STAND_IN, " for "), o.kind, o.status, o.counted] for o in found]
+    jobs = [[_place(o), f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
     scores = [
         [GROUPS[group], counted(s.outcome for s in those), counted(v.outcome for s in those for _, v in s.cases)]
         for group, those in groups.items()
@@ -107,7 +106,7 @@ def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = No
         lines += [f"\n## {group or 'Further'}\n"] if members else []
         for o in members:
             assert o.job is not None
-            about = f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data.replace(STAND_IN, ' for ')}."
+            about = f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data}."
             picture = Path(target.stem) / f"{o.key}.png"
             try:
                 drawn = figures.draw(o.runs, o.job.titled_figure)

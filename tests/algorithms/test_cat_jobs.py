@@ -1,5 +1,6 @@
-"""The jobs of CAT's figures: real sets where they are, stand-ins by name elsewhere, full size by one switch; their claims."""
+"""The jobs of CAT's figures: generated data, real ones in jobs of their own, the paper's at full size; their claims."""
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +12,16 @@ from mpi_compress import UserError, load_job
 from mpi_compress.cli.main import main
 from mpi_compress.evidence import verdicts
 from mpi_compress.job.loading import parse_job
+from mpi_compress.problem.datasets.known import KNOWN
 
 JOBS = sorted((Path(__file__).parents[2] / "jobs" / "cat").glob("fig*.toml"))
-ON_REAL_ROWS = ("fig3-url-rows",)  # a set that is at hand or not, with no larger size
+ON_REAL_ROWS = ("fig1-news20", "fig2-sector", "fig3-news20", "fig3-url-rows")  # sets that are at hand or not, with no larger size
 SMALL = """
 title = "small"
-data = { name = "wanted", stand-in = [{ name = "second" }, { generator = "gspar", samples = 40, dim = 12 }] }
+data = { generator = "gspar", samples = 40, dim = 12 }
 objective = { mu = "1e-2 L" }
 stop = { rounds = 5 }
-full = { data.rows = 9, stop.rounds = 50, data.stand-in = [{ generator = "gspar", samples = 60, dim = 12 }] }
+full = { data = { name = "wanted", rows = 3 }, stop.rounds = 50 }
 [[run]]
 label = "GD"
 algorithm = { name = "gd" }
@@ -38,7 +40,6 @@ says = "the best of three"
 value = "loss('T, *')"
 holds = "< 1"
 """
-SET = "1 1:1\n-1 2:1\n1 1:0.5 3:1\n-1 3:2\n"
 
 
 @pytest.fixture
@@ -57,14 +58,20 @@ def test_there_is_a_job_for_every_figure():
 def test_a_figure_can_be_run_without_any_real_set_and_at_full_size(file, tmp_path, monkeypatch):
     monkeypatch.setenv("MPI_COMPRESS_DATA", str(tmp_path))
     job, full = load_job(file), load_job(file, full=True)
-    published = {"rcv1": (697641, 47236), "url": (2396130, 3231961)}
-    for spec in full.runs:
-        generator = spec.data.build_generator()
-        assert (generator.samples, generator.dim) == published[spec.data.stand_in_for]
-    assert all(s.data.generator for s in job.runs)
-    assert job.stand_ins == [f"{job.runs[0].data.generator}, a stand-in for {job.runs[0].data.stand_in_for}"]
-    assert {s.run_id for s in job.runs}.isdisjoint(s.run_id for s in full.runs)
+    for spec, paper_s in zip(job.runs, full.runs, strict=True):
+        assert paper_s.data.rows == KNOWN[paper_s.data.name].samples
+        assert spec.data.build_generator().dim == KNOWN[paper_s.data.name].dim
+        assert spec.data_shown == f"{paper_s.data.name}-like in place of {paper_s.data.name}"
+        assert (spec.data_kind, paper_s.data_kind) == ("other data", "the paper's data")
     assert job.claims
+
+
+@pytest.mark.parametrize(("job", "own"), [("fig1", "fig1-news20"), ("fig2", "fig2-sector"), ("fig3-rcv1", "fig3-news20")])
+def test_a_job_on_real_text_has_the_runs_and_claims_of_the_figure(job, own):
+    (job, texts), (own, own_texts) = ((load_job(f), tomllib.loads(f.read_text())) for n in (job, own) for f in JOBS if f.stem == n)
+    assert [{**run.written, "data": None} for run in own.runs] == [{**run.written, "data": None} for run in job.runs]
+    assert [{**c, "basis": "paper"} for c in own_texts["claim"]] == [{**c, "basis": "paper"} for c in texts["claim"]]
+    assert {claim.basis for claim in own.claims} == {run.data_kind for run in own.runs} == {"other data"}
 
 
 def test_full_size_can_have_runs_and_claims_of_its_own(tmp_path):
@@ -80,25 +87,11 @@ def test_full_size_can_have_runs_and_claims_of_its_own(tmp_path):
     assert [c.id for c in full.claims] == ["X-1"]
 
 
-def test_the_first_set_that_is_there_is_taken(small, tmp_path):
-    taken = []
-    for name in (None, "second", "wanted"):
-        if name:
-            (tmp_path / name).write_text(SET)
-        job = load_job(small)
-        taken.append((job.runs[0].data.title, job.stand_ins))
-    assert taken == [
-        ("gspar", ["gspar, a stand-in for wanted"]),
-        ("second", ["second, a stand-in for wanted"]),
-        ("wanted", []),
-    ]
-
-
 def test_full_size_reaches_every_run_and_is_another_run(small):
     job, full = load_job(small), load_job(small, full=True)
     assert [s.stop.rounds for s in job.runs] == [5, 7, 7, 7]
     assert [s.stop.rounds for s in full.runs] == [50] * 4
-    assert full.runs[0].data.parameters["samples"] == 60
+    assert (full.runs[0].data.name, full.runs[0].data.rows) == ("wanted", 3)
     assert load_job(small, {"stop.rounds": 2}, full=True).runs[0].stop.rounds == 2
 
 
@@ -106,17 +99,17 @@ def test_a_grid_of_its_own_multiplies_one_run_alone(small):
     assert [s.label for s in load_job(small).runs] == ["GD", "T, budget = 1", "T, budget = 3", "T, budget = 6"]
 
 
-def test_a_stand_in_is_named_wherever_its_result_is_shown(small, tmp_path, capsys):
+def test_other_data_are_named_wherever_their_result_is_shown(small, tmp_path, capsys):
     assert main(["run", str(small), "--out", str(tmp_path), "--quiet"]) == 0
     assert main(["check", str(small), "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith(
-        "data: gspar, substitute for wanted, 40 × 12\nC: the best of three [on other data: gspar in place of"
+        "data: gspar, other data, 40 × 12\nC: the best of three [on other data: gspar in place of"
     )
     assert main(["plot", str(small), "--out", str(tmp_path), "-o", str(tmp_path / "f.svg")]) == 0
-    assert "on gspar, a substitute for wanted" in (tmp_path / "f.svg").read_text()
+    assert "on gspar in place of wanted" in (tmp_path / "f.svg").read_text()
     (file,) = (tmp_path / "small").glob("GD-*.h5")
     assert main(["show", str(file)]) == 0
-    assert "gspar, a stand-in for wanted" in capsys.readouterr().out
+    assert "gspar in place of wanted" in capsys.readouterr().out
     losses = [mc.read(f).trace["loss"][-1] for f in (tmp_path / "small").glob("T-*.h5")]
     job = load_job(small)
     (verdict,) = verdicts.check(job, [mc.read(f) for f in (tmp_path / "small").glob("*.h5")])
@@ -126,8 +119,7 @@ def test_a_stand_in_is_named_wherever_its_result_is_shown(small, tmp_path, capsy
 def test_what_these_tables_cannot_mean_is_refused(tmp_path):
     base = {"data": {"generator": "gspar"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}}
     for change, complaint in (
-        ({"data": {"name": "x", "stand-in": {"name": "y"}}}, "stand-in: should be tables"),
-        ({"data": {"name": "x", "stand-in": [{"nam": "y"}]}}, "nam 'name'"),
+        ({"data": {"name": "x", "stand-in": [{"name": "y"}]}}, "data.stand-in: was removed; let [data] name the set"),
         ({"figure": {"at": {"loss": 1.0, "round": 2.0}}}, "one column and its target value"),
         ({"run": [{"label": "a", "grid": {"algorithm.step": 1}}]}, "should be a list"),
     ):
@@ -174,8 +166,7 @@ def test_cat_costs_at_most_a_tenth_more_than_the_best_of_twenty_fixed_budgets(re
 @pytest.mark.slow
 def test_cat_with_four_workers_on_news20_costs_a_third_of_alistarhs_rule_or_less(real_data, tmp_path):
     """CAT-6: packets of 512 bytes at 576, to a loss of 0.4."""
-    job = load_job(next(f for f in JOBS if f.stem == "fig3-rcv1"))
-    assert job.stand_ins == ["news20, a stand-in for rcv1"]
+    job = load_job(next(f for f in JOBS if f.stem == "fig3-news20"))
     wanted = [r for r in job.runs if r.label.endswith("S+Q")]
     tables = {**wanted[0].written, "stop": {"loss": 0.4, "rounds": 1000}}
     pair = [{"label": r.label, "algorithm": r.written["algorithm"]} for r in wanted]

@@ -107,7 +107,7 @@ def test_lines_on_a_terminal_are_broken_between_words_below_their_text_and_heads
 def test_a_line_in_a_pipe_is_whole_whatever_columns_says_and_help_fits(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "20")
     for fits, lines in ((False, 1), (True, 3)):
-        terminal.say("data: gspar, generated, 1024 × 2048", fits=fits)
+        terminal.say("data: tridiagonal, other data, 1024 × 2048", fits=fits)
         assert len(capsys.readouterr().out.splitlines()) == lines
 
 

@@ -171,13 +171,14 @@ def test_a_paper_has_signs_for_heads_and_what_was_not_reached_at_its_foot(tmp_pa
     assert [row[0] for row in table.in_paper[1]] + table.in_paper[2] == ["EF, step = 4", "EF, step = 16", "all with k = 2"]
 
 
-def test_notes_name_substitutes_several_cost_models_and_seeds_that_change_nothing(tmp_path):
-    data = {"generator": "gspar", "samples": 20, "dim": 4, "stand_in_for": "rcv1"}
-    packets = {"model": "packet", "c1": "8 B", "c0": "0 B", "pmax": "8 B"}
-    gd = [run_of(tmp_path, {"name": "gd"}, rounds=3, seed=seed, data=data, title="gd") for seed in (0, 1)]
-    sgd = [run_of(tmp_path, {"name": "sgd", "batch": 1}, None, data, rounds=3, seed=s, title="sgd", cost=packets) for s in (0, 1)]
+def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing(tmp_path):
+    data = {"generator": "gspar", "samples": 20, "dim": 4}
+    packets, full = {"model": "packet", "c1": "8 B", "c0": "0 B", "pmax": "8 B"}, {"data": {"name": "rcv1"}}
+    gd = [run_of(tmp_path, {"name": "gd"}, rounds=3, seed=s, data=data, title="gd", full=full) for s in (0, 1)]
+    sgd = {"rounds": 3, "title": "sgd", "cost": packets, "full": full}
+    sgd = [run_of(tmp_path, {"name": "sgd", "batch": 1}, None, data, seed=s, **sgd) for s in (0, 1)]
     assert compare(gd + sgd, [Target.of("loss", 0.1)], "cost_up").notes == [
-        of_data := "data: gspar, substitute for rcv1, 20 × 4",
+        of_data := "data: gspar, other data, 20 × 4",
         "costs of 2 models are compared: payload (gd); packet, c1 = 8 B, c0 = 0 B, pmax = 8 B (sgd)",
         "2 equal runs, for the seed changes nothing: gd",
     ]

@@ -9,24 +9,32 @@ from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import parse_job
 from mpi_compress.job.tables import Claim
 
-GENERATED, FILE, STAND_IN = (
-    {"generator": "gspar"}, {"path": "a.svm"}, {"generator": "gspar", "stand_in_for": "gisette"}
-)  # fmt: skip
+GENERATED, FILE = {"generator": "gspar"}, {"path": "a.svm"}
+OURS, THEIRS = "other data", "the paper's data"
+RCV1 = {"data": {"name": "rcv1"}}
 
 
-def outcome(*data):
+def outcome(*data, **tables):
     """A job that was not run, of a run on each of these data."""
     runs = [{"label": f"run {i}", "data": each} for i, each in enumerate(data)]
-    tables = {"objective": {"mu": 0.1}, "workers": {"count": 2}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3}, "run": runs}
+    tables |= {"objective": {"mu": 0.1}, "workers": {"count": 2}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3}, "run": runs}
     return Outcome(Path("job.toml"), "job", "", parse_job(tables, "job", Path(), {}))
 
 
-@pytest.mark.parametrize(("data", "kind"), [
-    ([GENERATED], "generated"), ([FILE], "real"), ([STAND_IN], "substitute"), ([FILE, FILE], "real"), ([GENERATED, FILE], "generated"),
-    ([FILE, GENERATED], "generated"), ([FILE, STAND_IN], "substitute"),
+def claim(basis):
+    return {"id": "1", "says": "says", "value": "loss('run 0')", "holds": "> 0", "basis": basis}
+
+
+@pytest.mark.parametrize(("data", "tables", "kind"), [
+    ([GENERATED], {"paper": "A"}, THEIRS), ([FILE], {}, OURS), ([FILE], {"paper": "none: ours"}, OURS),
+    ([FILE], {"paper": "A", "full": RCV1}, OURS), ([FILE], {"paper": "A", "full": {"stop.rounds": 9}}, THEIRS),
+    ([FILE, FILE], {"paper": "A", "full": {"data": {"path": "b/a.svm"}}}, THEIRS),
+    ([FILE, GENERATED], {"paper": "A", "full": {"data": {"path": "a.svm"}}}, OURS),
+    ([FILE], {"paper": "A", "claim": [claim("other data"), claim("ours")]}, OURS),
+    ([FILE], {"paper": "A", "claim": [claim("other data"), claim("paper")]}, THEIRS),
 ])  # fmt: skip
-def test_one_run_on_generated_data_makes_a_job_one_of_generated_data(data, kind):
-    assert outcome(*data).kind == kind
+def test_data_are_the_paper_s_unless_the_job_names_others_for_it(data, tables, kind):
+    assert outcome(*data, **tables).kind == kind
 
 
 def test_what_was_not_run_says_why_where_that_is_known():
@@ -37,10 +45,10 @@ def test_what_was_not_run_says_why_where_that_is_known():
     assert (found.counted, found.title) == ("–", "job")
 
 
-@pytest.mark.parametrize(("data", "basis", "group"), [
-    (GENERATED, "paper", "paper"), (FILE, "paper", "paper"), (STAND_IN, "paper", "elsewhere"), (FILE, "other data", "elsewhere"),
-    (STAND_IN, "ours", "ours"), (FILE, "ours", "ours"),
+@pytest.mark.parametrize(("full", "basis", "group"), [
+    ({}, "paper", "paper"), (RCV1, "paper", "elsewhere"), ({}, "other data", "elsewhere"),
+    (RCV1, "ours", "ours"), ({}, "ours", "ours"),
 ])  # fmt: skip
-def test_a_paper_s_claim_on_a_stand_in_or_on_other_data_is_not_in_the_paper_s_setting(data, basis, group):
+def test_a_paper_s_claim_on_other_data_is_not_in_the_paper_s_setting(full, basis, group):
     claim = Claim("1", "says", "loss('run 0')", "> 0", basis)
-    assert outcome(data).group(Verdict(claim, [1.0])) == group
+    assert outcome(FILE, full=full).group(Verdict(claim, [1.0])) == group

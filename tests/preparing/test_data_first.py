@@ -43,7 +43,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_set_of_another_size_than_its_name_s_is_said_first_and_no_claim_is_in_the_paper_s_setting(folder, capfd):
     file = folder / "gisette_scale.xz"
     file.write_bytes(lzma.compress(TEXT))
-    line = f"data: gisette, real, {file}, {DIFFERS}"
+    line = f"data: gisette, other data, {file}, {DIFFERS}"
     for command in ("plan", "run", "plan", "run"):  # not parsed, parsed by run, known, done
         assert main([command, "job.toml"]) == 0
         told = capfd.readouterr()
@@ -65,18 +65,28 @@ def test_a_set_of_another_size_than_its_name_s_is_said_first_and_no_claim_is_in_
     assert Outcome(run.file, "job", "", job, runs=[run]).group(verdict) == "elsewhere"
 
 
-def test_what_takes_the_place_of_a_set_is_said_and_so_is_what_was_looked_for(folder, tmp_path, capfd):
+def test_other_data_than_the_paper_s_are_said_and_so_is_what_was_looked_for(folder, tmp_path, capfd):
     assert main(["plan", "job.toml"]) == 0
     assert capfd.readouterr().out.startswith("data: gisette, not here, looked for gisette and gisette_scale\n")
     with pytest.raises(UserError, match=", looked for gisette and gisette_scale; "):
         find_set("gisette", "data.name")
-    place = '[[data.stand-in]]\ngenerator = "gspar"\nsamples = 20\ndim = 4\n'
-    (tmp_path / "job.toml").write_text(JOB.replace('data.name = "gisette"', "") + f'[data]\nname = "gisette"\n{place}')
-    for command in ("plan", "run", "check"):
-        assert main([command, "job.toml"]) == 0
-        assert "".join(capfd.readouterr()).splitlines()[0] == "data: gspar, substitute for gisette, 20 × 4"
-    run = mc.load_job("job.toml", {"data.rows": 7}).runs[0]
-    assert (run.data.rows, run.written["data"]["rows"]) == (7, 7), "what is set of the set that is not here holds for its substitute"
+    made = 'data = { generator = "gspar", samples = 20, dim = 4 }'
+    full = 'full.data = { name = "gisette" }\n'
+    for paper, told in ((full, "other data"), ('paper = "A"\n' + full, "other data"), ('paper = "A"\n', "the paper's data")):
+        (tmp_path / "job.toml").write_text(paper + JOB.replace('data.name = "gisette"', made))
+        for command in ("plan", "run", "check", "run"):
+            assert main([command, "job.toml", "--fresh"] if command == "run" else [command, "job.toml"]) == 0
+            assert "".join(capfd.readouterr()).splitlines()[0] == f"data: gspar, {told}, 20 × 4"
+        (file,) = tmp_path.glob("results/job/*.h5")
+        assert main(["show", str(file)]) == 0
+        assert capfd.readouterr().out.splitlines()[0] == f"data: gspar, {told}, 20 × 4"
+        (verdict,) = verdicts.check(mc.load_job("job.toml"), [mc.read(file)])
+        assert verdict.elsewhere == ("gspar in place of gisette" if full in paper else "")
+    (tmp_path / "job.toml").write_text('paper = "A"\n' + full + JOB.replace('data.name = "gisette"', made))
+    assert main(["plan", "job.toml", "--full"]) == 0
+    assert capfd.readouterr().out.startswith("data: gisette, not here, looked for gisette and gisette_scale\n")
+    changed = mc.load_job("job.toml", {"data": {"generator": "least-squares"}}).runs[0]
+    assert (changed.data_kind, changed.data_shown) == ("other data", "least-squares in place of gisette")
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".xz", lzma.compress)])

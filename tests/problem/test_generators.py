@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets import generators
-from mpi_compress.problem.datasets.stand_ins import RCV1, URL
+from mpi_compress.problem.datasets.like_real_sets import RCV1, URL
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.partitions import Split

@@ -27,7 +27,8 @@ HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""
 title = "Small <em>title</em>"
 paper = "HT fig. 99"
-data = {{ name = "gisette", stand-in = [{{ generator = "gspar", samples = 60, dim = 30 }}] }}
+data = {{ generator = "gspar", samples = 60, dim = 30 }}
+full = {{ data = {{ name = "gisette" }} }}
 objective = {{ mu = "1e-2 L" }}
 workers = {{ count = 3 }}
 stop = {{ rounds = 40 }}
@@ -63,7 +64,7 @@ holds = "> 0"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """jobs/: one with results on a stand-in, one that was not run, one that cannot be read."""
+    """jobs/: one with results on other data, one that was not run, one that cannot be read."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "jobs" / "ht").mkdir(parents=True)
     (folder / "jobs" / "ht" / "small.toml").write_text(JOB)
@@ -86,13 +87,13 @@ def html(folder, found):
 
 def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
     broken, small, idle = sorted(found, key=lambda o: ["broken", "ht/small", "idle"].index(o.key))
-    assert (small.status, small.kind, small.counted) == ("done", "substitute", "2 of 3 hold, 1 does not")
+    assert (small.status, small.kind, small.counted) == ("done", "other data", "2 of 3 hold, 1 does not")
     assert (idle.status, idle.counted) == ("not run", "3 of 3 not run")
     assert broken.status.startswith("not run: ")
     verdicts = (("holds", "holds", 2), ("fails", "does not hold", 1), ("open", "not run", 3))
     assert all(html.count(f'<span class="verdict {kind}">{text}</span>') == n for kind, text, n in verdicts)
     for text in (
-        "gspar for gisette", "it is a logarithm of more than one", "3 of 30 are sent", "over 3 seeds",
+        "gspar in place of gisette", "it is a logarithm of more than one", "3 of 30 are sent", "over 3 seeds",
         "never comes down to loss = -1", "HT fig. 99",
     ):
         assert text in html
@@ -245,7 +246,7 @@ def test_the_table_links_jobs_and_shows_their_state(folder, found):
     page.write_table(found, folder / "figures.md", "Networks")
     assert (folder / "figures.md").read_text().splitlines() == ["# Networks", *lines[1:]]
     assert (
-        "| [HT fig. 99](https://arxiv.org/abs/2108.00951) | [ht/small](jobs/ht/small.toml) | gspar for gisette | substitute | done | 2 of 3 hold, 1 does not |"
+        "| [HT fig. 99](https://arxiv.org/abs/2108.00951) | [ht/small](jobs/ht/small.toml) | gspar in place of gisette | other data | done | 2 of 3 hold, 1 does not |"
         in lines
     )
     assert any("[idle](jobs/idle.toml)" in line and "| not run | 3 of 3 not run |" in line for line in lines)

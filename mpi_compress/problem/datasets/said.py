@@ -10,31 +10,30 @@ from mpi_compress.results.reader import Run
 Size = tuple[int, int, int, int]  # N, d, and how many different labels and nonzeros there are; 0: not known
 
 
-def line(data: Mapping[str, Any], place: object, size: Size | None) -> str:
-    """The line of a run's table [data], as it is written, whose samples are in the file `place`, "" for none."""
-    kind = f"substitute for {data['stand_in_for']}" if "stand_in_for" in data else "generated" if "generator" in data else "real"
+def line(data: Mapping[str, Any], kind: str, place: object, size: Size | None) -> str:
+    """The line of a run's table [data], as it is written: the paper's data or others, in the file `place`, "" for none."""
     shape = f"{size[0]} × {size[1]}" if size else "not read yet"
-    return ", ".join(filter(None, [f"data: {_title(data)}", kind, str(place), shape, _differs(data, size)]))
+    return ", ".join(filter(None, [f"data: {title_of(data)}", kind, str(place), shape, _differs(data, size)]))
 
 
 def line_of(run: Run, with_place: bool = True) -> str:
     """The line of a result's data; "" where it does not say by which job, or on which data, it was made."""
     data, place = run.written.get("data"), run.attrs.get("data_file", "")
-    return line(data, place if with_place else "", _size_of(run)) if data else ""
+    return line(data, run.attrs.get("data_kind", ""), place if with_place else "", _size_of(run)) if data else ""
 
 
-def elsewhere(run: Run, words: tuple[str, str] = ("{} in place of {}", "{}, {} × {}, {}")) -> str:
-    """What makes a claim that is judged by a result one about other data: a substitute, or another size; "" for nothing."""
-    data = run.written.get("data", {})
-    if "stand_in_for" in data:
-        return words[0].format(_title(data), data["stand_in_for"])
-    return (text := differs(run)) and words[1].format(_title(data), run.attrs["n_samples"], run.attrs["dim"], text)
+def elsewhere(run: Run, words: str = "{}, {} × {}, {}") -> str:
+    """What makes a claim that is judged by a result one about other data: another set, or another size; "" for nothing."""
+    shown = str(run.attrs.get("data", ""))
+    if " in place of " in shown:
+        return shown
+    return (text := differs(run)) and words.format(shown, run.attrs["n_samples"], run.attrs["dim"], text)
 
 
 def titles(runs: Sequence[Run]) -> list[str]:
-    """What the title of a figure says of data that are substitutes, or not as published: a line for each set."""
-    each = [elsewhere(run, ("on {}, a substitute for {}", "on {} of {} × {}, {}")) for run in runs]
-    return [text.replace("differs from", "not") for text in dict.fromkeys(each) if text]
+    """What the title of a figure says of data that are not the paper's, or not as published: a line for each set."""
+    each = [elsewhere(run, "{} of {} × {}, {}") for run in runs]
+    return [f"on {text}".replace("differs from", "not") for text in dict.fromkeys(each) if text]
 
 
 def differs(run: Run, after: str = "") -> str:
@@ -48,10 +47,10 @@ def _size_of(run: Run) -> Size:
     return int(run.attrs["n_samples"]), int(run.attrs["dim"]), len(labels), int(run.attrs.get("nonzeros", 0))
 
 
-def _title(data: Mapping[str, Any]) -> str:
+def title_of(data: Mapping[str, Any]) -> str:
     return str(data.get("name") or data.get("generator") or Path(str(data["path"])).name)
 
 
 def _differs(data: Mapping[str, Any], size: Size | None) -> str:
-    known = None if "generator" in data else published_of(_title(data))
+    known = None if "generator" in data else published_of(title_of(data))
     return known.differs(*size) if known and size else ""

@@ -42,7 +42,6 @@ class DataTable:
     test: str | None = None  # a set, or a file, for test_loss and test_accuracy; "held-out": what the format leaves out of training
     format: str | None = None  # of the file, where its name or the set's does not say it
     test_rows: int | None = None  # how many of the test set's samples to take, from the first on
-    stand_in_for: str | None = None  # the set that was wanted and is not here
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator, or of the format
 
     def __post_init__(self) -> None:
@@ -61,10 +60,6 @@ class DataTable:
     @property
     def title(self) -> str:
         return self.name or self.generator or Path(str(self.path)).name
-
-    @property
-    def shown(self) -> str:
-        return f"{self.title}, a stand-in for {self.stand_in_for}" if self.stand_in_for else self.title
 
     def is_here(self, folder: Path) -> bool:
         """True if the samples need not be fetched."""

@@ -1,6 +1,6 @@
-"""Generated sets of the size, sparsity and scale of real ones, for use where the real ones are missing.
+"""Generated sets of the size, sparsity and scale of real ones, which papers use.
 
-`python docs/stand_ins_table.py` measures generated rows and real ones side by side.
+`python docs/generated_table.py` measures generated rows and real ones side by side.
 """
 
 import tomllib
@@ -151,9 +151,9 @@ class _Words(Generator):
 
 @generators.register("rcv1-like")
 class RCV1Like(_Words):
-    """A substitute for rcv1: unit-norm rows of 73 nonzeros, words as popular as in 1500 rows of it, tf-idf values."""
+    """Like rcv1: unit-norm rows of 73 nonzeros, words as popular as in 1500 rows of it, tf-idf values."""
 
-    paper = "substitute for CAT §5"
+    paper = "CAT §5, on the real set"
     real = RCV1
     samples: Samples = 697641  # N, the number of samples
     dim: AtLeastOne = 47236  # d, the number of features
@@ -168,9 +168,9 @@ class RCV1Like(_Words):
 
 @generators.register("url-like")
 class URLLike(_Words):
-    """A substitute for url: rows of 116 nonzeros, features as popular as in 2000 rows of it, nine in ten of value 1, in groups."""
+    """Like url: rows of 116 nonzeros, features as popular as in 2000 rows of it, nine in ten of value 1, in groups."""
 
-    paper = "substitute for CAT §5"
+    paper = "CAT §5, on the real set"
     real = URL
     unit_rows = False
     samples: Samples = 2396130  # N, the number of samples
@@ -183,14 +183,14 @@ class URLLike(_Words):
 
 @generators.register("gisette-like")
 class GisetteLike(Generator):
-    """A substitute for gisette scaled to [−1, 1]: dense, two classes, a feature −1 with probability `empty` in the mean.
+    """Like gisette scaled to [−1, 1]: dense, two classes, a feature −1 with probability `empty` in the mean.
 
     Feature j of a row of class c = ±1 is −1 with probability `empty` − `separation`·c·w_j, w ~ N(0, I), else 2B − 1 with
     B ~ Beta(1.125, 0.511). y = sign(c + noise·σ), σ ~ N(0, 1). The law of B and the separation are such that the logistic loss has
     the constants that HT's authors print of gisette: L, the mean L_i of samples, and f* with µ = 1e-4 L (docs/reproduces.md).
     """
 
-    paper = "substitute for HT §5"
+    paper = "HT §5, on the real set"
     samples: Samples = 6000  # N, the number of samples
     dim: AtLeastOne = 5000  # d, the number of features
     empty: Annotated[float, within("[0, 1]")] = 0.87  # probability that a feature is −1, in the mean

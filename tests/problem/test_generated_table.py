@@ -1,4 +1,4 @@
-"""The table of substitutes has what its script measures."""
+"""The table of generated samples has what its script measures."""
 
 import subprocess
 import sys
@@ -13,11 +13,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.slow
-def test_the_table_of_substitutes_is_what_its_script_prints():
+def test_the_table_is_what_its_script_prints():
     for name in ("rcv1_vw1000", "rcv1_vw500.t", "url_sub2000"):
         try:
             find_set(name, "data")
         except UserError:
             pytest.skip(f"{name} is not here")
-    printed = subprocess.run([sys.executable, DOCS / "stand_ins_table.py"], capture_output=True, text=True, check=True).stdout
-    assert printed == (DOCS / "substitutes.csv").read_text(encoding="utf-8")
+    printed = subprocess.run([sys.executable, DOCS / "generated_table.py"], capture_output=True, text=True, check=True).stdout
+    assert printed == (DOCS / "generated.csv").read_text(encoding="utf-8")

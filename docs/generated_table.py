@@ -1,4 +1,4 @@
-"""Generated samples beside real ones: python docs/stand_ins_table.py > docs/substitutes.csv
+"""Generated samples beside real ones: python docs/generated_table.py > docs/generated.csv
 
 It needs the sets rcv1_vw1000, rcv1_vw500.t and url_sub2000 in $MPI_COMPRESS_DATA; what is published is typed in, with its source.
 """
