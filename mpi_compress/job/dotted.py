@@ -67,12 +67,11 @@ def with_values(run: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, 
 
 def put_part(run: dict[str, Any], key: str, value: Any) -> None:
     """`put`; but of a table with a `name`, each value for itself if a table of that name, or without one, stands there."""
-    if isinstance(value, Mapping):
-        if name_of(value_at(run, key)) in (None, name_of(value)):
-            for inner, each in leaves(value, f"{key}."):
-                put(run, inner, each)
-            return
-    put(run, key, copy.deepcopy(value))
+    if isinstance(value, Mapping) and name_of(value_at(run, key)) in (None, name_of(value)):
+        for inner, each in leaves(value, f"{key}."):
+            put(run, inner, each)
+    else:
+        put(run, key, copy.deepcopy(value))
 
 
 def name_of(value: Any) -> Any:

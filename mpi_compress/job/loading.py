@@ -212,8 +212,9 @@ def _differing(values: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, A
 def _papers_data(tables: Mapping[str, Any], paper: str, claims: Sequence[Claim], own: str) -> str:
     """The set of a job's paper: that of its table [full], if it names one, else its own, of which claims are the paper's; or ""."""
     full = dict(dotted.leaves(tables["full"])) if isinstance(tables.get("full"), Mapping) else {}
-    if data := {key.removeprefix("data."): value for key, value in full.items() if key in ("data.name", "data.generator", "data.path")}:
-        return title_of(data)
+    named = {key: full[f"data.{key}"] for key in ("name", "generator", "path") if f"data.{key}" in full}
+    if named:
+        return title_of(named)
     is_own = not claims or any(claim.basis == "paper" for claim in claims)
     return own if paper and not paper.startswith(("none", "after")) and is_own else ""
 
