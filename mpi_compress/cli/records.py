@@ -27,9 +27,9 @@ def act_check(options: Namespace) -> int:
         ranks, out = launched(), Path(options.out) / CHECKED
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = _load(options)
-        request = Request(job, out, ranks, interrupts, options.fresh, options.quiet, laps=Laps(BEGUN))
+        request = Request(out, ranks, interrupts, options.fresh, options.quiet, laps=Laps(BEGUN))
         with compiling.shown(not request.tells):
-            runs = run_as(request)
+            runs = run_as(job, request)
     found = ranks.on_root(lambda: [*check_records(job, runs)])
     if ranks.is_root:
         print(*([job.protocol] if job.protocol else []), *(line for _, line in found), sep="\n")

@@ -35,11 +35,11 @@ def act(options: Namespace) -> int:
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
         request = Request(
-            job, Path(options.out), ranks, interrupts, options.fresh, options.quiet, options.force,
+            Path(options.out), ranks, interrupts, options.fresh, options.quiet, options.force,
             laps=Laps(BEGUN), lines=options.verbose or not has_bar(), details=options.verbose,
         )  # fmt: skip
         with compiling.shown(not request.tells):
-            runs = run_as(request)
+            runs = run_as(job, request)
     if ranks.is_root and not options.quiet:
         _print_endings(runs)
         if not request.lines:

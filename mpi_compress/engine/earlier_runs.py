@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,6 @@ import h5py
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-from mpi_compress.engine.metrics import marks
 from mpi_compress.engine.request import Request
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing.wanted import OF_OPTIMUM
@@ -26,13 +25,13 @@ from mpi_compress.results.reader import LABEL, attributes, read
 from mpi_compress.saving.checkpoint import remove_checkpoint
 
 
-def done(request: Request, files: list[Path]) -> list[bool]:
-    """Which runs of a job have a result, their own or one that another job has of the same run, which is linked. At rank 0. A
+def done(specs: Sequence[RunSpec], files: Sequence[Path], request: Request) -> list[bool]:
+    """Which runs have a result, their own or one that another job has of the same run, which is linked. At rank 0. A
     result of another exchange counts as none, since allgather has no messages down to count."""
     if request.fresh:
         return [False for _ in files]
     others = cache(lambda: _by_run_id(request.out))
-    return [_is_done(file, spec, others, request.quiet) for file, spec in zip(files, request.job.runs, strict=True)]
+    return [_is_done(file, spec, others, request.quiet) for file, spec in zip(files, specs, strict=True)]
 
 
 def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path]]], quiet: bool) -> bool:
@@ -67,7 +66,7 @@ def serves(file: Path, spec: RunSpec) -> bool:
     attrs = attributes(file)
     left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attrs.get("f_star_source") == LEFT_OUT
     kept = json.loads(attrs.get("metrics", "{}"))
-    has_metrics = all(kept.get(column) == mark for column, mark in marks(spec).items())
+    has_metrics = all(kept.get(column) == mark for column, mark in spec.marks.items())
     ended_by_stop = "until" not in attrs  # in earlier versions a caller's function could end a run
     return not left_out and has_metrics and ended_by_stop and _exchange(attrs) in ("", spec.workers.exchange)
 

@@ -22,7 +22,6 @@ from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.earlier_runs import serves
 from mpi_compress.engine.hosting import evaluator_of, hosted_rows
 from mpi_compress.engine.keeper import Keeper
-from mpi_compress.engine.metrics import marks
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.theory import attributes as of_theorem
@@ -60,8 +59,8 @@ class Execution:
         turn: which of several runs it is, for the progress.
     """
 
-    def __init__(self, request: Request, p: Prepared, file: Path, kept: dict[Any, dict[int, Rows]], turn: Turn):
-        self.request, self.p, self.file, self.turn = request, p, file, turn
+    def __init__(self, p: Prepared, file: Path, request: Request, kept: dict[Any, dict[int, Rows]], turn: Turn):
+        self.p, self.file, self.request, self.turn = p, file, request, turn
         ranks, workers = request.ranks, p.spec.workers
         patience = 0.0 if p.algorithm.shares_memory else workers.patience_seconds  # without rounds some wait while others work
         cores = len(own_cores()) * ranks.size // len(ranks.ranks_here) if ranks.crowded else None
@@ -76,7 +75,7 @@ class Execution:
         self.recorder: Recorder | None = None  # at rank 0
         self.raised_by_caller: BaseException | None = None  # what `on_row` raised
 
-    def run(self, tuned: Mapping[str, Any] | None) -> Path:
+    def execute(self, tuned: Mapping[str, Any] | None) -> Path:
         """The result, or the .part of a run that failed; Stopped if it was asked to end, and is saved. `tuned` is what [tune]
         found."""
         p, request, laps = self.p, self.request, self.request.laps
@@ -114,7 +113,7 @@ class Execution:
             **({"layout": str(self.layout)} if ranks.size > 1 else {}),
             **({**theory.attributes(p.algorithm), **of_theorem(p.algorithm)} if theory else {}),
             **({} if tuned is None else {"tuned": json.dumps(tuned)}),
-            **({"metrics": json.dumps(marks(p.spec))} if p.spec.metrics else {}),
+            **({"metrics": json.dumps(p.spec.marks)} if p.spec.metrics else {}),
         }
         instead = ranks.on_root(partial(self._begin_in_turn, attributes))
         self.saved = replace(self.saved, header=ranks.on_root(lambda: self.saved.header))
@@ -250,5 +249,5 @@ class Execution:
 def _schema_of(p: Prepared) -> str:
     """The schema of the columns of a run."""
     left_out = [LEFT_OUT] * (p.problem.f_star_source == LEFT_OUT)  # as then rows have no distance
-    of_metrics = [f"{column} {mark}" for column, mark in marks(p.spec).items()]
+    of_metrics = [f"{column} {mark}" for column, mark in p.spec.marks.items()]
     return schema_of([schema(), *p.algorithm.log.columns, *of_metrics, *left_out])

@@ -37,35 +37,29 @@ def hosted_rows(p: Prepared, exchange: Exchange, ranks: Ranks, kept: dict[Any, d
 
 def evaluator_of(p: Prepared, exchange: Exchange, rows: Mapping[int, Rows]) -> Evaluator:
     """The evaluator of a run on the workers with these rows."""
-    further, theory = columns_of(p) if exchange.is_root else None, Theory.of(p.algorithm) if p.spec.log.theory else None
-    setting, L = p.algorithm.setting, p.problem.L
+    setting, L, m = p.algorithm.setting, p.problem.L, p.spec.log.evaluate
     γ = 1.0 / L if L > 0 else 1.0
-    m = p.spec.log.evaluate
-    samples = None if m is None else _in_one_room({i: _sampled(p, shard, m) for i, shard in rows.items()})
     fs = objectives_of(p, rows)
+    samples = None if m is None else objectives_of(p, rows, m)
+    theory = Theory.of(p.algorithm) if p.spec.log.theory else None
     meter = Meter.of(p.algorithm, exchange, fs, p.spec.seed) if theory else None
+    further = columns_of(p) if exchange.is_root else None
     return Evaluator(exchange, fs, setting.mu_apart, further, theory, setting.penalty_apart, γ, samples, meter)
 
 
-def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]:
-    """f_i of the workers whose rows these are; without the regulariser where every node applies it on its own."""
-    return _in_one_room({i: objective_of(p, shard, p.spec.workers.count / p.problem.data.n_samples) for i, shard in rows.items()})
-
-
-def _in_one_room(functions: dict[int, Objective]) -> dict[int, Objective]:
-    """The same functions; those whose rows hold few coordinates lay out their gradients in one vector."""
-    if functions:
-        room = GradientRoom(next(iter(functions.values())).dim)
-        for f in functions.values():
-            f.last.room = room
-    return functions
-
-
-def _sampled(p: Prepared, shard: Rows, m: int) -> Objective:
-    """f_i on m rows of a worker's shard, evenly spread over it."""
-    size = min(m, len(shard))
-    chosen = np.arange(size, dtype=np.uint64) * len(shard) // size
-    return objective_of(p, shard.take(chosen), p.spec.workers.count / p.problem.data.n_samples * len(shard) / size)
+def objectives_of(p: Prepared, rows: Mapping[int, Rows], m: int | None = None) -> dict[int, Objective]:
+    """f_i of the workers whose rows these are, or on m of the rows, evenly spread; without the regulariser where every node applies
+    it on its own. Those whose rows hold few coordinates lay out their gradients in one vector."""
+    found, room = dict[int, Objective](), GradientRoom(p.problem.dim)
+    for i, shard in rows.items():
+        weight = p.spec.workers.count / p.problem.data.n_samples
+        if m is not None:
+            size = min(m, len(shard))
+            weight = weight * len(shard) / size
+            shard = shard.take(np.arange(size, dtype=np.uint64) * len(shard) // size)
+        found[i] = objective_of(p, shard, weight)
+        found[i].last.room = room
+    return found
 
 
 def objective_of(p: Prepared, rows: Rows, weight: float) -> Objective:

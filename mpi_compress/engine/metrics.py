@@ -1,14 +1,11 @@
 """The columns that follow from a point alone: ‖x − x*‖, those of the test set, and the metrics of a job."""
 
-import hashlib
 from collections.abc import Callable
 
 import numpy as np
 
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError, checked_at, placed
-from mpi_compress.core.plugins import source_of
-from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.runs import Prepared
@@ -42,11 +39,6 @@ def try_metrics(p: Prepared) -> None:
         for metric in p.spec.metrics:
             refuse_column(metric.column, p.algorithm.log.columns, "log.metrics")
             _value(metric, view_of(p), p.x0)
-
-
-def marks(spec: RunSpec) -> dict[str, str]:
-    """What distinguishes the metrics of a run from others of the same names, by column."""
-    return {m.column: hashlib.sha256(f"{m!r} {source_of(m)}".encode()).hexdigest()[:12] for m in spec.metrics}
 
 
 def _value(metric: Metric, problem: ProblemView, x: Vector) -> float:

@@ -116,7 +116,7 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
             job = parse_job(tomllib.loads(text), "verified", Path(place), {})
             short = replace(job, runs=[shortened(spec, plan["rounds"]) for spec in job.runs])
             out = folder / "out" / str(number)
-            for run in run_as(Request(short, out, ranks, Interrupts(), quiet=True, keeper=keeper, guards=False)):
+            for run in run_as(short, Request(out, ranks, Interrupts(), quiet=True, keeper=keeper, guards=False)):
                 if run.status == "failed":
                     raise RuntimeError(run.attrs["reason"])
         except Stopped:

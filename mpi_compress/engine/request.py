@@ -1,4 +1,4 @@
-"""What a command or a call asks the engine for. All steps from a job to its results take this one record."""
+"""How a command or a call wants a job to be run. All steps from a job to its results take this one record."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -11,15 +11,13 @@ from mpi_compress.core.progress import ignore
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.job.loading import Job
 from mpi_compress.preparing.runs import Prepared
 
 
 @dataclass(frozen=True)
 class Request:
-    """Runs that are wanted: of which job, on which ranks, where their results go, and who watches them."""
+    """On which ranks the runs of a job are executed, where their results go, and who watches them."""
 
-    job: Job
     out: Path  # results go to <out>/<job>/<label>-<run id>.h5
     ranks: Ranks
     interrupts: Interrupts

@@ -5,7 +5,7 @@
       │  tuning.tune             those with a [tune] get the best of its values, by trials that are runs of a job
       │  preparing.runs.prepare  every run, before the first is run: its data, its constants, its memory, what it needs
     Prepared                     a problem, an algorithm bound to its setting, x0
-      │  executing.Execution.run  one by one: the objectives of the workers hosted here, the result file, the checkpoint
+      │  Execution.execute        one by one: the objectives of the workers hosted here, the result file, the checkpoint
       │  rounds.run              or asynchronous.run; between two rounds the observer logs and judges, the keeper saves
     <out>/<job>/<label>-<run id>.h5
       │  results.reader.read
@@ -79,9 +79,9 @@ def run(
         raise UserError(f"on_row: {on_row!r:.60} was given; it should be a function of a record")
     own = ranks or ranks_of(comm)
     job = job if isinstance(job, Job) else load_job(job)
-    request = Request(job, Path(out), own, interrupts or Interrupts(), fresh, quiet, force, on_row, again=_CALL_AGAIN)
+    request = Request(Path(out), own, interrupts or Interrupts(), fresh, quiet, force, on_row, again=_CALL_AGAIN)
     with compiling.shown(not request.tells), nullcontext() if interrupts else _ctrl_c_caught(request.interrupts):
-        runs = run_as(request)
+        runs = run_as(job, request)
     if ranks is None:
         own.close()
     return runs
@@ -97,39 +97,39 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
         raise Stopped(f"stopped by {interrupted} while it was being prepared; {_CALL_AGAIN}") from None
 
 
-def run_as(request: Request) -> Runs:
+def run_as(job: Job, request: Request) -> Runs:
     """Run a job as a command or a call asks for it: the results at rank 0."""
-    job, ranks = request.job, request.ranks
+    ranks = request.ranks
     if job.runs:
         plugins = (name for spec in job.runs for name in spec.written.get("plugins", ()))
         prefer(dict.fromkeys(plugins), job.runs[0].folder)  # another job may have been read since
     request.laps.end("start")
-    files = ranks.on_root(partial(_files_of, request))
-    done = ranks.on_root(partial(earlier_runs.done, request, files))
+    files = ranks.on_root(partial(_files_of, job, request))
+    done = ranks.on_root(partial(earlier_runs.done, job.runs, files, request))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     ranks.on_root(partial(refuse_runs, [*specs.values()], job.runs))  # before anything is parsed, solved or compiled
-    _say_data(request, [*specs.values()])
-    wins = tune(request, specs, run_as) if any(spec.tune for spec in specs.values()) else {}
-    prepared = _prepare_all(request, specs)
+    _say_data(job, [*specs.values()], request)
+    wins = tune(job, specs, request, run_as) if any(spec.tune for spec in specs.values()) else {}
+    prepared = _prepare_all(job, specs, request)
     request.laps.end("prepare")
     for folder in dict.fromkeys(files[i].parent for i in prepared):
         ranks.on_root(partial(_writable, folder))
-    _say_before(request, done)
+    _say_before(done, request)
     rows: dict[Any, dict[int, Rows]] = {}
     results: dict[int, Run] = {}
     to_come = len(prepared)
-    for i in _in_order(request, files, prepared):
+    for i in _in_order(files, prepared, request):
         file = files[i]
         if i in prepared:
             to_come -= 1
             turn = Turn(next(request.trials), None) if request.shared else Turn(i + 1, len(files), to_come)
-            file = Execution(request, prepared[i], file, rows, turn).run(wins.get(i))
+            file = Execution(prepared[i], file, request, rows, turn).execute(wins.get(i))
         if ranks.is_root:
-            results[i] = _result(request, job.runs[i], file, was_done=i not in prepared)
+            results[i] = _result(job.runs[i], file, i not in prepared, request)
     return Runs(results[i] for i in sorted(results))
 
 
-def _result(request: Request, spec: RunSpec, file: Path, was_done: bool) -> Run:
+def _result(spec: RunSpec, file: Path, was_done: bool, request: Request) -> Run:
     """The result of a run, once it has ended; at rank 0."""
     found = result_of_run(file) if was_done else read(file)
     if "suboptimality" in spec.asked:
@@ -141,7 +141,7 @@ def _result(request: Request, spec: RunSpec, file: Path, was_done: bool) -> Run:
     return found
 
 
-def _in_order(request: Request, files: Sequence[Path], prepared: Collection[int]) -> Iterator[int]:
+def _in_order(files: Sequence[Path], prepared: Collection[int], request: Request) -> Iterator[int]:
     """The numbers of the runs in the order in which they are run: trials that another process runs at this moment come later."""
     left = [*range(len(files))]
 
@@ -153,7 +153,7 @@ def _in_order(request: Request, files: Sequence[Path], prepared: Collection[int]
         yield left.pop(request.ranks.on_root(place) if request.shared else 0)
 
 
-def _say_data(request: Request, specs: Sequence[RunSpec]) -> None:
+def _say_data(job: Job, specs: Sequence[RunSpec], request: Request) -> None:
     """Print a line for each set of a job; data of an unknown size are parsed first."""
     if request.quiet or request.shared:
         return
@@ -161,12 +161,12 @@ def _say_data(request: Request, specs: Sequence[RunSpec]) -> None:
         unknown = request.ranks.on_root(lambda: [size_of(spec) is None for spec in specs])
         for spec in itertools.compress(specs, unknown):
             open_data(spec.data, spec.folder, spec.split, spec.labels, request.ranks, quiet=False)
-        for line in request.ranks.on_root(lambda: said_of(request.job.runs)):
+        for line in request.ranks.on_root(lambda: said_of(job.runs)):
             if request.tells:
                 print_line(line)
 
 
-def _say_before(request: Request, done: Sequence[bool]) -> None:
+def _say_before(done: Sequence[bool], request: Request) -> None:
     """Print, before the first run, that ranks share cores, and how many runs are done."""
     ranks, count = request.ranks, sum(done)
     if not request.tells or request.shared:
@@ -178,7 +178,7 @@ def _say_before(request: Request, done: Sequence[bool]) -> None:
         print_line(f"{count} of {count_text(len(done), 'run')} done already; --fresh runs again")
 
 
-def _prepare_all(request: Request, specs: Mapping[int, RunSpec]) -> dict[int, Prepared]:
+def _prepare_all(job: Job, specs: Mapping[int, RunSpec], request: Request) -> dict[int, Prepared]:
     """The runs as they are ready. The error of one that is not says how to run the others of its job."""
     problems: dict[str, Problem] = {}
     prepared, ranks = {}, request.ranks
@@ -187,7 +187,7 @@ def _prepare_all(request: Request, specs: Mapping[int, RunSpec]) -> dict[int, Pr
             prepared[i] = prepare(spec, ranks, problems, request.quiet, request.force)
         except UserError as error:
             same = key_of(spec) not in problems  # then runs on this problem fail, too
-            others = any(o.label != spec.label and not (same and key_of(o) == key_of(spec)) for o in request.job.runs)
+            others = any(o.label != spec.label and not (same and key_of(o) == key_of(spec)) for o in job.runs)
             raise type(error)(f"{error}{NOTHING_RUN * others}") from None
     for p in prepared.values():
         ranks.on_root(partial(request.refuse, p))
@@ -196,13 +196,13 @@ def _prepare_all(request: Request, specs: Mapping[int, RunSpec]) -> dict[int, Pr
     return prepared
 
 
-def _files_of(request: Request) -> list[Path]:
+def _files_of(job: Job, request: Request) -> list[Path]:
     """The results' files, no two of them the same."""
     place = new_file if request.fresh else result_file
     files: list[Path] = []
-    for spec in request.job.runs:
+    for spec in job.runs:
         with placed(spec.where):
-            file = place(request.job.name, spec.label, spec.run_id, request.out)
+            file = place(job.name, spec.label, spec.run_id, request.out)
             if file in files:
                 raise UserError("is the same run as another one: label and all settings are equal")
         files.append(file)

@@ -16,6 +16,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.engine.request import Request
 from mpi_compress.job import trials
+from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop
 from mpi_compress.job.trials import Rank, tune_of
@@ -27,16 +28,16 @@ from mpi_compress.results.columns import named
 from mpi_compress.results.reader import Run, Runs
 from mpi_compress.results.tuning import BEYOND, caveat, in_words, sizes
 
-Play = Callable[[Request], Runs]
+Play = Callable[[Job, Request], Runs]
 """Executes the runs of a job; the results at rank 0."""
 
 Wins = dict[int, Mapping[str, Any]]
 """What was found, by number of run, as results keep it."""
 
 
-def tune(request: Request, specs: dict[int, RunSpec], play: Play) -> Wins:
+def tune(job: Job, specs: dict[int, RunSpec], request: Request, play: Play) -> Wins:
     """Run the trials of the runs that have a [tune], and put the best values into `specs`."""
-    trying = _Trying(replace(request, shared=True, on_row=None), play)
+    trying = _Trying(job, replace(request, shared=True, on_row=None), play)
     tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
     racing = {i: spec for i, spec in tuned.items() if tune_of(spec).target is not None}
     wins = _by_merit({i: spec for i, spec in tuned.items() if i not in racing}, trying) | _by_target(racing, trying)
@@ -58,6 +59,7 @@ def _found_in_words(label: str, count: int, tuned: Mapping[str, Any]) -> str:
 class _Trying:
     """Runs trials; runs of several seeds share them."""
 
+    job: Job
     request: Request
     play: Play
     counts: Counter[int] = field(default_factory=Counter)  # trials by number of run
@@ -73,9 +75,8 @@ class _Trying:
         for i, each in texts.items():
             for text in each:
                 askers.setdefault(text, []).append(by[i])
-        job = self.request.job
-        job = replace(job, name=trials.folder_of_trials(job.name, [*by.values()]), runs=[*those.values()])
-        found = dict(zip(those, self.play(replace(self.request, job=job, refuse=partial(_refuse, askers))), strict=False))
+        job = replace(self.job, name=trials.folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
+        found = dict(zip(those, self.play(job, replace(self.request, refuse=partial(_refuse, askers))), strict=False))
         return {i: [found[text] for text in each] for i, each in texts.items()} if self.request.ranks.is_root else {}
 
 

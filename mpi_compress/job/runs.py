@@ -102,6 +102,11 @@ class RunSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
+    def marks(self) -> dict[str, str]:
+        """What distinguishes its metrics from others of the same names, by column: the run id leaves their sources out."""
+        return {m.column: hashlib.sha256(f"{m!r} {source_of(m)}".encode()).hexdigest()[:12] for m in self.metrics}
+
+    @property
     def own(self) -> list[Any]:
         """The user's own parts in this run."""
         links = (part for table in (self.up, self.down) for part in (table.compressor, table.codec))

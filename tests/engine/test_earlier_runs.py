@@ -13,13 +13,13 @@ TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "
 @pytest.fixture
 def played(monkeypatch):
     """The labels of the runs that are played."""
-    labels, run = [], Execution.run
+    labels, execute = [], Execution.execute
 
     def noted(execution, tuned):
         labels.append(execution.p.spec.label)
-        return run(execution, tuned)
+        return execute(execution, tuned)
 
-    monkeypatch.setattr(Execution, "run", noted)
+    monkeypatch.setattr(Execution, "execute", noted)
     return labels
 
 
