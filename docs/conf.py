@@ -30,7 +30,7 @@ FORMER = {
     "pictures": "results.html#figures-on-a-screen-and-in-a-paper", "report": "results.html#the-report-all-of-it-on-one-page",
     "what-it-sends": "bits.html#what-does-my-compressor-send", "bit-audit": "bits.html#does-the-winner-depend-on-who-counts",
     "deep-bits": "bits.html#what-programs-for-networks-count", "links": "reproduces.html#cat-on-links-that-were-measured",
-    "stand-ins": "reproduces.html#substitute-data-sets", "not-reproduced": "reproduces.html",
+    "stand-ins": "reproduces.html#other-data-than-the-papers", "not-reproduced": "reproduces.html",
     "literature": "reproduces.html#the-literature-s-comparisons", "releasing": "contributing.html#releasing-a-version",
 }  # fmt: skip
 """Addresses that pages had, and where their text is."""

@@ -17,7 +17,7 @@ BETTER = {  # what is refused: what to write
     r"theorem'?s steps?": "theoretical step size",
     r"dealt": "assigned",
     r"(is|are) wanted(?=[,;:)\"']|$| such)": "is required",
-    r"stand-ins?": "substitute data set",
+    r"stand-ins?|substitute (data )?sets?": "other data",
     r"(rows of data|training rows|minibatch of rows|rows a worker)": "samples",
     r"not never|is at this run|was damaged|who wants to": "plainer sentences",
 }

@@ -11,7 +11,7 @@ WHOLE = {
     "GSpar": {f"fig. {i}" for i in range(1, 6)},
     "AIADE": {"table 1"},
 }
-STATUSES = {"reproduced", "substitute", "not yet", "not possible here"}
+STATUSES = {"reproduced", "other data", "not yet", "not possible here"}
 
 
 def rows():
