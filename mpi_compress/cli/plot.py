@@ -13,7 +13,7 @@ from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import Target, rising
 
 _OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "rows", "at")
 
@@ -52,6 +52,6 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
 
 def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:
     for column, level in (figure.at or {}).items():
-        target = Target.of(column, level)
+        target = Target.of(column, level, rising(runs))
         if missing := [run.label for run in runs if run.has(column) and target.row_of(run) is None]:
             print_line(f"mpi-compress: not drawn, for they do not reach {target}: {', '.join(missing)}")

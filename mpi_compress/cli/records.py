@@ -44,11 +44,12 @@ def act_profile(options: Namespace) -> int:
     from mpi_compress.core.tables import shown
     from mpi_compress.core.terminal import say
     from mpi_compress.evidence.profile import profile
-    from mpi_compress.results.targets import target_of
+    from mpi_compress.results.targets import Target, rising, typed
 
-    targets = [target_of(text) for text in options.to or [f"suboptimality={level}" for level in ("1e-3", "1e-6", "1e-9", "1e-12")]]
+    asked = [typed(text) for text in options.to or [f"suboptimality={level}" for level in ("1e-3", "1e-6", "1e-9", "1e-12")]]
     options.what, options.with_plugins = list(map(str, report.job_files(options.jobs))), False
-    runs = found(options, [target.column for target in targets])
+    runs = found(options, [column for column, _ in asked])
+    targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     profiles = [profile(runs, targets, by) for by in options.by or ["wire_bits", "wire_bits_up"]]
     for each in profiles:
         say(f"{each.caption}:", *shown(sys.stdout, each.heads, each.cells))

@@ -20,7 +20,8 @@ def act(options: Namespace) -> int:
         raise UserError("--get: fetches sets for runs; --run is needed, too")
     files, page, title = report.job_files(options.jobs), Path(options.page), options.title
     ask_for_folder(page)
-    outcomes = partial(report.outcomes, out=Path(options.out), full=options.full, overrides=overrides_of(options), only=options.only)
+    chosen = {"full": options.full, "overrides": overrides_of(options), "only": options.only}
+    outcomes = partial(report.outcomes, out=Path(options.out), **chosen)
     if options.only is not None:  # those that have such a run
         files = [each.file for each in outcomes(files)]
     try:

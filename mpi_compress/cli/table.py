@@ -13,22 +13,23 @@ from mpi_compress.evidence import comparison
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import target_of
+from mpi_compress.results.targets import Target, rising, typed
 
 
 def act(options: Namespace) -> int:
-    targets = [target_of(text) for text in options.to]
-    if options.table and not targets:
+    asked = [typed(text) for text in options.to]
+    if options.table and not asked:
         raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
     if options.table and Path(options.table).suffix not in WRITERS:
         raise UserError(f"-o {options.table}: a table is written as one of {', '.join(WRITERS)}")
-    runs = found(options, [target.column for target in targets])
+    runs = found(options, [column for column, _ in asked])
     warn_of_mixtures(runs)
-    if not targets:
+    if not asked:
         say(*shown(sys.stdout, ENDINGS, endings(runs), LESS_NEEDED))
         notes = comparison.on_data(runs, [run.label for run in runs])
         say(*notes, f"--to COLUMN=LEVEL compares what each method needed, such as {_example(runs)}")
         return 0
+    targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = comparison.compare(runs, targets, options.by)
     say(f"{table.caption}:", *shown(sys.stdout, table.heads, table.cells), *table.notes, *statements(runs, targets[0]))
     if options.table:

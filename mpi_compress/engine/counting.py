@@ -85,7 +85,8 @@ class Counters:
     first_loss: float = math.inf  # of the first row
     last_loss: float = math.inf
     greatest_loss: float = -math.inf  # of all rows
-    start_distance: float = math.nan  # ‖x0 − x*‖
+    first_row: dict[str, float] = field(default_factory=dict)  # columns of /trace and /timing
+    last_row: dict[str, float] = field(default_factory=dict)
     lyapunov: float = math.nan  # V of the last row, where the method states it
     lyapunov_bound: float = math.nan  # and the theorem's line there
     of_stops: dict[str, dict[str, float]] = field(default_factory=dict)  # what stops of one's own have noted, by their names

@@ -95,11 +95,6 @@ class Evaluation:
     theory: Mapping[str, Any] = field(default_factory=dict)
     lyapunov: float = math.nan  # V
 
-    @property
-    def distance(self) -> float:
-        """‖x − x*‖; NaN where x* is not known."""
-        return self.columns.get("distance", float("nan"))
-
 
 @dataclass(frozen=True)
 class Evaluator:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.clock import now
-from mpi_compress.core.errors import AllSent, PrecisionExhausted
+from mpi_compress.core.errors import AllSent, PrecisionExhausted, placed
 from mpi_compress.core.progress import ignore
 from mpi_compress.engine.counting import Clock, Counters, Counts, ModelClock
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
@@ -18,6 +18,7 @@ from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
 from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
+from mpi_compress.results.rows import RowsSoFar
 from mpi_compress.results.writer import Row
 
 Refusals = Mapping[str, OverflowError | None]
@@ -98,7 +99,7 @@ class Observer:
             logged = self._log(k, algorithm, node, workers, master)  # the loss helps to say why
             verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters)
             verdict = max(verdict, logged)
-        elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(is_spent(self.stop, self.counters))):
+        elif k == self.stop.rounds or (self.stop.budgets and self.exchange.agree(self._is_spent(k, algorithm))):
             verdict = Ending.COMPLETE
         if verdict or k % self.every == 0:
             verdict = self._log(k, algorithm, node, workers, master, verdict)
@@ -123,14 +124,14 @@ class Observer:
             c.see_slowest(point.wall)
             c.borrowed, c.greatest_loss, c.last_loss = point.borrowed, max(c.greatest_loss, point.loss), point.loss
             if first:
-                c.first_loss, c.start_distance = point.loss, point.distance
+                c.first_loss = point.loss
             row = self._row(k, point)
             self.sink(row)
             self.progress(k, point.loss, c.wire_bits_up)
             if verdict is Ending.COMPLETE and has_exploded(self.stop, c):
                 verdict = Ending.DIVERGED
                 self.reason = f"the loss rose from {c.first_loss:.3g} to {c.last_loss:.3g} in {k} rounds: {_SMALLER}"
-            verdict = max(verdict, ending_at(self.stop, point, self.f_star, c.start_distance))
+            verdict = max(verdict, self._ending_at({**row.trace, **row.timing}, algorithm))
             if (why := why_it_ends(self.stop.own, row.trace, c.of_stops)) and verdict is Ending.GO_ON:
                 verdict, self.reason = Ending.COMPLETE, f"{why}, after {k} rounds"
         verdict = Ending(self.exchange.agree(verdict))
@@ -148,9 +149,7 @@ class Observer:
                 "loss": e.loss,
                 "suboptimality": e.loss - self.f_star,
                 "grad_norm": e.grad_norm,
-                **c.trace,
-                **{convention.column: c.by_convention[convention.column] for convention in self.conventions.values()},
-                **(c.by_model if self.model else {}),
+                **self._counted,
                 **e.columns,
             },
             workers={**c.workers, **e.of_workers},
@@ -165,24 +164,36 @@ class Observer:
             theory=dict(e.theory),
         )
 
+    @property
+    def _counted(self) -> dict[str, float]:
+        """The columns of the trace that are known in every round; at rank 0."""
+        c, columns = self.counters, [convention.column for convention in self.conventions.values()]
+        return {**c.trace, **{column: c.by_convention[column] for column in columns}, **(c.by_model if self.model else {})}
 
-def is_spent(stop: Stop, counters: Counters) -> bool:
-    """True if a run has sent as many bits, paid as much or taken as many seconds as it may; at rank 0."""
-    spent = ((stop.wire_bits_up, counters.wire_bits_up), (stop.cost_up, counters.cost_up), (stop.seconds, counters.seconds))
-    return any(budget is not None and own >= float(budget) for budget, own in spent)
+    def _is_spent(self, k: int, algorithm: Method) -> bool:
+        """True if a run has spent one of its budgets; at rank 0."""
+        if not self.exchange.is_root:
+            return False
+        spent = {"round": k, **self._counted, "seconds": self.counters.seconds}
+        return any(budget.is_met(self._rows([spent], algorithm)) for budget in self.stop.budgets)
+
+    def _ending_at(self, row: dict[str, float], algorithm: Method) -> Ending:
+        """The verdict on a row; UserError where [stop] names a column that it does not have. At rank 0."""
+        c = self.counters
+        c.first_row = c.first_row or row
+        rows = self._rows([*{each["round"]: each for each in (c.first_row, c.last_row or row, row)}.values()], algorithm)
+        c.last_row = row
+        with placed("stop: "):
+            met = [level.is_met(rows) for level in self.stop.levels]
+        return Ending.DIVERGED if not math.isfinite(row["loss"]) else Ending.COMPLETE if any(met) else Ending.GO_ON
+
+    def _rows(self, rows: Sequence[Mapping[str, float]], algorithm: Method) -> RowsSoFar:
+        return RowsSoFar(rows, {"n_workers": self.exchange.n, "dim": algorithm.setting.dim})
 
 
 def has_exploded(stop: Stop, c: Counters) -> bool:
     """True if a run ends far above its start: f > diverged · max(f(x0), 1), and above half its greatest f or 10⁶ max(f(x0), 1)."""
     return c.last_loss > max(stop.diverged * max(c.first_loss, 1.0), min(c.greatest_loss / 2, 1e6 * max(c.first_loss, 1.0)))
-
-
-def ending_at(stop: Stop, point: Evaluation, f_star: float, start_distance: float) -> Ending:
-    """The verdict on a point."""
-    if not math.isfinite(point.loss):
-        return Ending.DIVERGED
-    is_met = stop.is_met(point.loss, point.loss - f_star, point.grad_norm, point.distance, start_distance)
-    return Ending.COMPLETE if is_met else Ending.GO_ON
 
 
 def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Ending, str]:

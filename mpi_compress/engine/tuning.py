@@ -252,7 +252,4 @@ def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
 
 def _came_down(run: Run, stop: Stop) -> bool:
     """True if a run ended at a level of its [stop]."""
-    names = ("loss", "suboptimality", "grad_norm", "distance")
-    loss, suboptimality, grad_norm, distance = (run.trace.get(name, [math.nan]) for name in names)
-    is_met = stop.is_met(loss[-1], suboptimality[-1], grad_norm[-1], distance[-1], distance[0])
-    return run.status == "complete" and is_met
+    return run.status == "complete" and any(level.is_met(run) for level in stop.levels)

@@ -74,7 +74,7 @@ class Answers:
         if not q.until or grows(q.until) or not grows(q.name) or not math.isfinite(q.level):
             return answer, answer
         column = run.column(q.until)
-        target = Target.of(q.until, q.level)
+        target = Target.of(q.until, q.level, run.rising)
         if first_row(column[:1], q.level, target.rising) == 0:
             which = "below" if target.rising else "above"
             self.notes["above"].add(f"{q.until} = {q.level:g} lies {which} the start of '{run.label}'")

@@ -147,7 +147,7 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
     for group in by_seed(runs):
         xs = group[0].column(x)[1:] if group[0].has(x) else np.empty(0)
         constant = xs.size > 0 and np.all(xs == xs[0])
-        took = [entry_at(r.column(y), r.column(where), level, rises(where)) for r in group]
+        took = [entry_at(r.column(y), r.column(where), level, rises(where, r.rising)) for r in group]
         took = [value if value < np.inf else np.nan for value in (np.median(took), np.min(took), np.max(took))]
         label = stem(group[0].label) if constant else group[0].label
         found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, *took))

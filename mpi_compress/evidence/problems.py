@@ -133,7 +133,7 @@ def fewest(found: Sequence[Outcome]) -> list[Fewest]:
         for by, run in itertools.product(_WAYS.get(o.job.figure.by, [o.job.figure.by]), o.runs):
             if run.has(column) and run.has(by):
                 key = json.dumps([key_of(run), column, level, by])
-                runs, _, _ = groups.setdefault(key, ([], Target.of(column, level), by))
+                runs, _, _ = groups.setdefault(key, ([], Target.of(column, level, run.rising), by))
                 if not any(_is_same(run, other, column, by) for other in runs):
                     runs.append(run)
     return [Fewest(words(runs[0]), compare(runs, [target], by)) for runs, target, by in groups.values()]

@@ -111,7 +111,9 @@ class Question:
         function = FUNCTIONS.get(self.name)
         if function is None:
             column = run.column(self.name)
-            return entry_at(column, run.column(self.until), self.level, rises(self.until)) if self.until else float(column[-1])
+            if not self.until:
+                return float(column[-1])
+            return entry_at(column, run.column(self.until), self.level, rises(self.until, run.rising))
         if function.of_run is not None:
             return function.of_run(run)
         assert function.of_rows is not None

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from mpi_compress.core.errors import UserError, checked_at, nearest, placed
+from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.expressions import DomainError, calculate, names_in, parsed
 from mpi_compress.core.registry import checked
 from mpi_compress.job.claim_functions import FUNCTIONS, Question, Window
 from mpi_compress.job.tables import Claim
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import goal
 
 _COMPARISONS: dict[str, Callable[..., bool]] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
@@ -157,15 +157,9 @@ class Record:
     wire_bits_up: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.to) != 1:
-            raise ValueError(f"to = {self.to} should be one column and its target value, such as {{ suboptimality = 1e-9 }}")
+        goal(self.to)
         if not self.claimed:
             raise ValueError("wire_bits or wire_bits_up is required, the number that is claimed")
-
-    @property
-    def target(self) -> Target:
-        """The level of `to`; UserError where it is none."""
-        return Target.of(*next(iter(self.to.items())))
 
     @property
     def claimed(self) -> dict[str, int]:
@@ -180,6 +174,4 @@ def records_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> li
     for i, record in enumerate(records):
         if record.run not in labels:
             raise UserError(f"record {i + 1}.run: {nearest(record.run, labels, 'run')}")
-        with placed(f"record {i + 1}.to: "):
-            str(record.target)
     return records

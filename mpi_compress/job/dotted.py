@@ -114,7 +114,9 @@ def refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -
 
 
 def plain(value: Any) -> str:
-    """A value as labels show it."""
+    """A value as labels show it, a target as "loss = 0.4"."""
+    if isinstance(value, Mapping) and all(isinstance(level, float) for level in value.values()):
+        return ", ".join(f"{key} = {level:g}" for key, level in value.items())
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
 
 

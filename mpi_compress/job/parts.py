@@ -8,12 +8,9 @@ from typing import Any
 from mpi_compress.algorithms import Estimator, Method, algorithms
 from mpi_compress.algorithms.product import known_as
 from mpi_compress.core.errors import UserError, checked_at
-from mpi_compress.core.installed import broken
-from mpi_compress.core.registry import checked, parameters
-from mpi_compress.core.removed import refuse_key
+from mpi_compress.core.registry import checked
 from mpi_compress.job.dotted import refuse_unknown
-from mpi_compress.job.stops import stops
-from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, Stop, WorkersTable
+from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, WorkersTable
 from mpi_compress.messages.coders import parts_of
 from mpi_compress.problem.clipping import RowClipping, refuse_rows_together
 from mpi_compress.problem.datasets.table import DataTable
@@ -117,17 +114,3 @@ def partition_of(workers: WorkersTable, where: str) -> Partition:
     part = partitions.build(workers.partition, where)
     checked_at(where, lambda: part.check(workers.count))
     return part
-
-
-def stop_of(table: Mapping[str, Any], where: str) -> Stop:
-    """[stop], whose keys may be names of stops of one's own, each with the table of its parameters."""
-    known = parameters(Stop)
-    own = {key: value for key, value in table.items() if key not in known and stops.knows(key)}
-    for key in table:
-        if key not in (*known, *own):
-            raise UserError("; ".join([str(refuse_key(where, key, [*known, *stops])), *broken.values()]))
-    for key, value in own.items():
-        if not isinstance(value, Mapping):
-            raise UserError(f"{where}.{key}: {value!r} was given; it should be a table of its parameters, or {{}}")
-    rules = tuple(stops.build({**value, "name": key}, f"{where}.{key}") for key, value in own.items())
-    return checked(Stop, {key: value for key, value in table.items() if key not in own}, where).bound_to(own=rules)

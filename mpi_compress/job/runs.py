@@ -16,6 +16,7 @@ from mpi_compress.core.plugins import prefer, source_of
 from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
 from mpi_compress.job import parts
 from mpi_compress.job.dotted import refuse_unknown, value_at, with_values
+from mpi_compress.job.stopping import Logged, stop_of
 from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
@@ -124,6 +125,11 @@ class RunSpec:
         return self.data.title + (f" in place of {self.papers_data}" if self.papers_data not in ("", self.data.title) else "")
 
     @property
+    def rising(self) -> list[str]:
+        """The columns of its metrics that rise."""
+        return [metric.column for metric in self.metrics if metric.rises]
+
+    @property
     def start_point(self) -> Vector | None:
         """The last point of the result that the run starts from, None if it starts elsewhere; UserError if there is none."""
         if (at := self.start.at) is None or at in ("zero", "random", "optimum"):
@@ -217,9 +223,9 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     at = f'run "{label}": ' if named else ""
     prefer(written.get("plugins", ()), folder)
     tune, tables = _tuned(written, at)
-    algorithm, stop = _algorithm(tables), parts.stop_of(tables["stop"], f"{at}stop")
-    objective, workers = tables.read("objective", ObjectiveTable), tables.read("workers", WorkersTable)
-    log, data = _sampled(tables.read("log", LogTable), stop, at), data_table(tables["data"], f"{at}data")
+    algorithm, objective = _algorithm(tables), tables.read("objective", ObjectiveTable)
+    workers, log, data = tables.read("workers", WorkersTable), tables.read("log", LogTable), data_table(tables["data"], f"{at}data")
+    cost, metrics = _cost(tables["cost"], folder, at), parts.metrics_of(log, f"{at}log.metrics")
     return RunSpec(
         label=label,
         index=index,
@@ -236,23 +242,16 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         algorithm=algorithm,
         up=parts.uplink_of(tables["up"], algorithm, at),
         down=parts.downlink_of(tables["down"], algorithm, at),
-        cost=_cost(tables["cost"], folder, at),
+        cost=cost,
         start=tables.read("start", StartTable),
-        stop=stop,
+        stop=stop_of(tables["stop"], Logged(log, metrics, data, cost, algorithm), at),
         log=log,
-        metrics=parts.metrics_of(log, f"{at}log.metrics"),
+        metrics=metrics,
         checkpoint=tables.read("checkpoint", Every),
         tune=tune,
         slurm=tables["slurm"],
         where=at,
     )
-
-
-def _sampled(log: LogTable, stop: Stop, at: str) -> LogTable:
-    """[log]; UserError where it has f at some samples alone and [stop] asks for a suboptimality."""
-    if log.evaluate is not None and stop.suboptimality is not None:
-        raise UserError(f"{at}log.evaluate = {log.evaluate}: f at some samples has no suboptimality, which [stop] asks for")
-    return log
 
 
 def _seed(written: Mapping[str, Any], at: str) -> int:

@@ -3,16 +3,18 @@
 import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Literal
 
-from mpi_compress.core.expressions import Expression, Time, seconds
+from mpi_compress.core.expressions import Expression, seconds
 from mpi_compress.core.patterns import is_chosen
 from mpi_compress.core.registry import Part
 from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.conventions import conventions_of
-from mpi_compress.results.targets import grows
+from mpi_compress.results.columns import column_of
+from mpi_compress.results.targets import Target, goal
 
 
 def _require(right: object, text: str) -> None:
@@ -25,46 +27,31 @@ _MOST_WORKERS = 1_000_000
 
 @dataclass(frozen=True)
 class Stop(Part):
-    """A job's [stop]: whichever comes first. Levels are looked at in logged rounds."""
+    """A job's [stop]: whichever comes first."""
 
     rounds: int | None = None
-    loss: float | None = None
-    suboptimality: float | None = None
-    grad_norm: float | None = None  # ‖∇f(x)‖
-    squared_grad_norm: float | None = None  # ‖∇f(x)‖², as tables and figures have it
-    relative_distance: float | None = None  # ‖x − x*‖ / ‖x0 − x*‖
-    wire_bits_up: float | None = None
-    cost_up: float | None = None  # of the job's cost model
-    seconds: Time | None = None
-    own: tuple[StopRule, ...] = field(default=(), init=False)  # those that a plugin registers
     diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
+    targets: tuple[Target, ...] = field(default=(), init=False)  # `column = value`
+    own: tuple[StopRule, ...] = field(default=(), init=False)  # those that a plugin registers
 
     def __post_init__(self) -> None:
         _require(self.diverged >= 1, f"diverged = {self.diverged} must be at least 1; inf calls no finite loss diverged")
-        ends = {key: value for key, value in vars(self).items() if key not in ("diverged", "own")}
-        given = {key: value for key, value in ends.items() if value is not None}
-        _require(given, f"rounds = … is needed, or {', '.join([*ends][1:])}")
-        for key, value in given.items():
-            _require(0 <= value < math.inf, f"{key} = {value} must be 0 or more, and finite")
-
-    def is_met(self, loss: float, suboptimality: float, grad_norm: float, distance: float, start: float) -> bool:
-        """True if a run has come down to a level; `start` is ‖x0 − x*‖."""
-        level = None if self.relative_distance is None else self.relative_distance * start
-        squared = float(grad_norm) * float(grad_norm)
-        pairs = (
-            (loss, self.loss), (suboptimality, self.suboptimality), (grad_norm, self.grad_norm),
-            (squared, self.squared_grad_norm), (distance, level),
-        )  # fmt: skip
-        return any(level is not None and value <= level for value, level in pairs)
+        _require(self.rounds is None or self.rounds >= 0, f"rounds = {self.rounds} must be 0 or more")
 
     @property
-    def each_round(self) -> bool:
-        """True if a run may end in any round, which only the root sees."""
-        return not (self.wire_bits_up is None and self.cost_up is None and self.seconds is None)
+    def columns(self) -> set[str]:
+        """The columns of its targets."""
+        return {target.column for target in self.targets}
 
+    @cached_property
+    def budgets(self) -> list[Target]:
+        """What is known in every round, and judged there; at rank 0 alone."""
+        return [target for target in self.targets if column_of(target.column).counted]
 
-BUDGETS = ("rounds", "wire_bits_up", "cost_up", "seconds")
-"""The keys of [stop] that are spent."""
+    @cached_property
+    def levels(self) -> list[Target]:
+        """What is judged in logged rounds."""
+        return [target for target in self.targets if target not in self.budgets]
 
 
 class Ending(IntEnum):
@@ -210,15 +197,12 @@ class AxesTable:
         for key in ("x", "y"):
             name = getattr(self, key)
             _require(name is None or name.strip(), f"{key} = {name!r} should be the name of a column, such as 'loss'")
-        _require_level("at", self.at)
+        one = self.at is None or len(self.at) == 1
+        _require(one, f"at = {self.at} should be one column and its value, such as {{ loss = 0.4 }}")
         for key in ("xlim", "ylim"):
             ends = getattr(self, key)
             right = ends is None or (len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf)
             _require(right, f"{key} = {ends} should be the ends of an axis, the lower one first, such as [1e-4, 1]")
-
-
-def _require_level(key: str, at: dict[str, float] | None) -> None:
-    _require(at is None or len(at) == 1, f"{key} = {at} should be one column and its target value, such as {{ loss = 0.4 }}")
 
 
 @dataclass(frozen=True)
@@ -251,9 +235,8 @@ class FigureTable(AxesTable):
     def __post_init__(self) -> None:
         super().__post_init__()
         _require(self.columns >= 1, f"columns = {self.columns} must be at least 1")
-        _require_level("to", self.to)
-        for column in filter(grows, self.to or {}):
-            raise ValueError(f"to = {self.to}: {column} grows in every run; a target is a value of loss, suboptimality or the like")
+        if self.to is not None:
+            goal(self.to)
 
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""

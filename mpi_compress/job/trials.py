@@ -18,10 +18,9 @@ from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.expressions import seconds
 from mpi_compress.job.dotted import plain, put
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.tables import BUDGETS
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.results.files import TRIALS
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import Target, grows
 
 _FREE = ("loss", "grad_norm", "squared_grad_norm")  # levels of [stop] for which nothing has to be solved
 WHOLE = 1.0
@@ -195,9 +194,9 @@ def folder_of_trials(name: str, runs: Sequence[RunSpec]) -> str:
 def _shortened(stop: Mapping[str, Any], share: float, target: Target) -> dict[str, Any]:
     """[stop] with a share of what may be spent, and the target as a level if it can be one."""
     found = dict(stop)
-    for key in BUDGETS:
-        if key in stop:
-            budget = share * seconds(stop[key]) if key == "seconds" else share * stop[key]
+    for key, value in stop.items():
+        if key == "rounds" or grows(key):
+            budget = share * (seconds(value) if isinstance(value, str) else value)
             found[key] = max(1, math.ceil(budget)) if key == "rounds" else budget
     if target.column in (*_FREE, *stop) and not target.rising:
         found[target.column] = max(target.level, stop.get(target.column, -math.inf))

@@ -18,8 +18,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.job.dotted import leaves, plain
 from mpi_compress.job.tables import OF_A_RUN
-from mpi_compress.results.columns import LEVELS
-from mpi_compress.results.targets import Target, grows, rises, target_of
+from mpi_compress.results.targets import Target, goal, grows, rises
 from mpi_compress.results.tuning import in_words, sizes
 
 _MOST = 64  # values of a range of powers
@@ -67,7 +66,7 @@ class TuneTable:
     values: list[Any] | str = ""  # or a range of powers, "2^-6..2^10 theory"
     candidates: Settings | None = None  # in place of both: values of several parameters at once
     draw: int | None = None  # so many of the candidates, drawn without replacement, alike in all runs; None: all of them
-    to: dict[str, float] | str | None = None  # { squared_grad_norm = 1e-4 } or "test_accuracy>=0.9": the target
+    to: dict[str, float] | None = None  # { squared_grad_norm = 1e-4 }: the target
     by: str = "wire_bits_up"  # the column in which `to` is paid
     merit: str = "suboptimality"  # without `to`: the column that should be smallest at the end of a trial
     rounds: int | None = None  # of each trial; None: what [stop] says
@@ -146,11 +145,7 @@ class TuneTable:
         """What trials should reach; None: the least merit wins."""
         if self.to is None:
             return None
-        if isinstance(self.to, str):
-            return target_of(self.to, "to = ")
-        if len(self.to) != 1:
-            raise ValueError(f"to = {self.to} should be one column and its target value, such as {{ squared_grad_norm = 1e-4 }}")
-        return Target.of(*next(iter(self.to.items())))
+        return goal(self.to)
 
     @property
     def column(self) -> str:
@@ -233,6 +228,8 @@ def for_the_question(run: Mapping[str, Any], figure: Any, grid: Mapping[str, Any
         settled |= _target_of_figure(figure, tune)
     elif tune["to"] == "stop":
         settled["to"] = _target_of_stop(run.get("stop"))
+    elif isinstance(tune["to"], str):
+        raise UserError(f"tune.to: {tune['to']!r} was given; write to = {{ test_accuracy = 0.9 }}, \"figure\" or \"stop\"")
     if "seed" not in tune and "seeds" not in tune and isinstance(seeds := grid.get("seed"), list):
         settled["seeds"] = seeds
     return {**run, "tune": settled}
@@ -251,7 +248,8 @@ def _target_of_figure(figure: Any, tune: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _target_of_stop(stop: Any) -> dict[str, Any]:
-    levels = {key: stop[key] for key in LEVELS if key in stop} if isinstance(stop, Mapping) else {}
+    given = stop.items() if isinstance(stop, Mapping) else ()
+    levels = {key: v for key, v in given if not (key in ("rounds", "diverged") or grows(key) or isinstance(v, Mapping))}
     if len(levels) != 1:
         raise UserError(f'tune.to = "stop": [stop] has {len(levels)} targets, one is required, such as squared_grad_norm = 1e-4')
     return levels

@@ -23,7 +23,7 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.reader import Run, Runs
-from mpi_compress.results.targets import Columns
+from mpi_compress.results.rows import Columns
 
 
 @dataclass(frozen=True, eq=False)

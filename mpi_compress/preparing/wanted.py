@@ -24,11 +24,11 @@ class Wanted:
     def by(cls, spec: RunSpec) -> "Wanted":
         names, stop = spec.algorithm.names(), spec.stop
         names |= names_of_theorem(spec.algorithm) if spec.log.theory else set()
-        optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or stop.relative_distance is not None
+        optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or not stop.columns.isdisjoint(OF_OPTIMUM)
         own = not all(map(is_ours, (spec.algorithm, *spec.metrics)))  # they may look at x*, if it is known
         named = not spec.asked.isdisjoint((*OF_OPTIMUM, "suboptimality"))
         asked = own or named or spec.log.theory or spec.objective.f_star == "solve"
-        return cls(not names.isdisjoint(OF_WORKERS), "L_row" in names, optimum, stop.suboptimality is not None, asked)
+        return cls(not names.isdisjoint(OF_WORKERS), "L_row" in names, optimum, "suboptimality" in stop.columns, asked)
 
 
 def without_optimum(spec: RunSpec) -> RunSpec:

@@ -17,13 +17,19 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 
 
-class Result(Protocol):
+class Columned(Protocol):
+    """Rows by column, with what is known of their run."""
+
+    @property
+    def attrs(self) -> Mapping[str, Any]: ...
+    def column(self, name: str) -> NDArray: ...
+
+
+class Result(Columned, Protocol):
     """A result that was read, as `reader.Run`, for modules that the reader itself needs."""
 
     @property
     def file(self) -> Path: ...
-    @property
-    def attrs(self) -> Mapping[str, Any]: ...
     @property
     def label(self) -> str: ...
     @property
@@ -40,7 +46,9 @@ class Result(Protocol):
     def written(self) -> dict[str, Any]: ...
     @property
     def theory(self) -> Mapping[str, NDArray]: ...
-    def column(self, name: str) -> NDArray: ...
+    @property
+    def rising(self) -> Collection[str]: ...
+    def has(self, name: str) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -62,82 +70,78 @@ class Column:
     table: Literal["trace", "workers", "timing", "theory", ""] = "trace"  # the group of the file that holds it; "": none
     workers: bool = False  # True if /workers has it too, one number a worker
     falls: bool = False  # to zero: its axis is logarithmic unless a figure says otherwise
+    grows: bool = False  # in every run, as what is spent does: a budget; True of counts and clocks
+    rises: bool = False  # to a level, as an accuracy does; what neither grows nor rises comes down to one
     short: str = ""  # its name beside a panel's curves; "": `name`
-    derive: Callable[[Result], NDArray] | None = None
+    derive: Callable[[Columned], NDArray] | None = None
     common: bool = False  # True: it is one curve for all runs on a problem, which figures draw once, in grey
 
-
-def _each_message(way: str) -> Callable[[Result], NDArray]:
-    def derive(run: Result) -> NDArray:
-        each = np.diff(run.trace[f"wire_bits_{way}"]) / np.diff(run.trace["round"])
-        return np.concatenate([[np.nan], each / (run.attrs["n_workers"] * run.attrs["dim"])])
-
-    return derive
+    @property
+    def counted(self) -> bool:
+        """True if it grows, and is known in every round, also where no point is evaluated."""
+        return self.grows and (self.since in ("counter", "convention", "model", "result") or self.name == "seconds")
 
 
-def _density(name: str, bits: int) -> Callable[[Result], NDArray]:
-    def derive(run: Result) -> NDArray:
-        sent = run.column(name) / (bits * np.maximum(run.trace["round"], 1) * run.attrs["n_workers"] * run.attrs["dim"])
-        return np.where(run.trace["round"] > 0, sent, np.nan)
-
-    return derive
+Derivation = Callable[..., NDArray]
+"""Takes a result and the names of its columns, or attributes, from which it follows."""
 
 
-def _both(name: str) -> Callable[[Result], NDArray]:
-    return lambda run: run.column(f"{name}_up") + run.column(f"{name}_down")
+def _each_message(run: Columned, bits: str) -> NDArray:
+    each = np.diff(run.column(bits)) / np.diff(run.column("round"))
+    return np.concatenate([[np.nan], each / (run.attrs["n_workers"] * run.attrs["dim"])])
 
 
-def _squared(name: str) -> Callable[[Result], NDArray]:
-    def derive(run: Result) -> NDArray:
-        with np.errstate(over="ignore"):  # a run may diverge
-            return np.square(run.column(name))
-
-    return derive
+def _density(run: Columned, name: str, bits: int) -> NDArray:
+    rounds = run.column("round")
+    sent = run.column(name) / (bits * np.maximum(rounds, 1) * run.attrs["n_workers"] * run.attrs["dim"])
+    return np.where(rounds > 0, sent, np.nan)
 
 
-def _floor(bits: str, directions: int) -> Callable[[Result], NDArray]:
+def _sum(run: Columned, one: str, other: str) -> NDArray:
+    return run.column(one) + run.column(other)
+
+
+def _square(run: Columned, name: str) -> NDArray:
+    with np.errstate(over="ignore"):  # a run may diverge
+        return np.square(run.column(name))
+
+
+def _floor(run: Columned, bits: str, directions: int) -> NDArray:
     """(f(x0) − f*) 4^(−bits/(n d directions)): with R bits a coordinate and direction in a round no method of gradient type has
     ‖x − x*‖ fall by more than 2^−R for all functions (Lin, Kostina, Hassibi, arXiv 2002.02508), and f − f* falls as its square."""
-
-    def derive(run: Result) -> NDArray:
-        each = run.column(bits) / (directions * run.attrs["n_workers"] * run.attrs["dim"])
-        return run.column("suboptimality")[0] * np.exp2(-2.0 * each)
-
-    return derive
+    each = run.column(bits) / (directions * run.attrs["n_workers"] * run.attrs["dim"])
+    return run.column("suboptimality")[0] * np.exp2(-2.0 * each)
 
 
-def _constant(name: str) -> Callable[[Result], NDArray]:
-    return lambda run: np.full(len(run.trace["round"]), float(run.attrs.get(name, np.nan)))
+def _constant(run: Columned, name: str) -> NDArray:
+    return np.full(len(run.column("round")), float(run.attrs.get(name, np.nan)))
 
 
-def _relative(name: str) -> Callable[[Result], NDArray]:
-    return lambda run: run.column(name) / (run.column(name)[0] or 1.0)
+def _relative(run: Columned, name: str) -> NDArray:
+    return run.column(name) / (run.column(name)[0] or 1.0)
 
 
-def _ratio(above: str, below: str) -> Callable[[Result], NDArray]:
-    return lambda run: np.full(len(run.trace["round"]), run.attrs[above] / run.attrs[below] if run.attrs[below] > 0 else np.inf)
+def _ratio(run: Columned, above: str, below: str) -> NDArray:
+    return np.full(len(run.column("round")), run.attrs[above] / run.attrs[below] if run.attrs[below] > 0 else np.inf)
 
 
-def _each_worker(name: str) -> Callable[[Result], NDArray]:
-    return lambda run: run.column(name) / run.attrs["n_workers"]
+def _each_worker(run: Columned, name: str) -> NDArray:
+    return run.column(name) / run.attrs["n_workers"]
 
 
-_DERIVATIONS = {
-    f.__name__[1:]: f
-    for f in (_each_message, _density, _both, _squared, _floor, _constant, _relative, _ratio, _each_worker)
-}  # fmt: skip
+_DERIVATIONS: Mapping[str, Derivation] = {
+    f.__name__[1:]: f for f in (_each_message, _density, _sum, _square, _floor, _constant, _relative, _ratio, _each_worker)
+}
 
 
-def _read(derive: Sequence[Any] = (), **row: Any) -> Column:
-    name, *arguments = derive or ("",)
-    return Column(**row, derive=_DERIVATIONS[name](*arguments) if derive else None)
+def _read(since: str, derive: Sequence[Any] = (), grows: bool = False, **row: Any) -> Column:
+    name, *of = derive or ("",)
+    grows = grows or since in ("counter", "convention", "model", "clock")
+    return Column(**row, since=since, grows=grows, derive=(lambda run: _DERIVATIONS[name](run, *of)) if derive else None)
 
 
 COLUMNS = tuple(_read(**row) for row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["column"])
 """Where two tables have a column of one name, the first is the one that figures draw."""
-
-LEVELS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_distance")
-"""The columns that [stop] has a key for: a level at which a run is complete."""
 
 LEFT_OUT = "left out"
 """The attribute f_star_source of a result whose f* can be computed and was not, since that takes long and nothing asked for it."""

@@ -23,7 +23,8 @@ from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, column_of, name
 from mpi_compress.results.files import refuse_archive
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
-from mpi_compress.results.targets import Columns, ResultRow, Target
+from mpi_compress.results.rows import Columns, ResultRow
+from mpi_compress.results.targets import Target, rises
 
 FORMAT = "mpi-compress/1"
 _TRIES = 5
@@ -65,6 +66,11 @@ class Run:
         """What [tune] found: `parameter`, the `value` that won, `merit`, and `tried`, pairs of a value and its merit. Where trials
         came down to a level of [stop], `rounds` has what each value took to it, None for one that did not."""
         return json.loads(self.attrs["tuned"]) if "tuned" in self.attrs else None
+
+    @property
+    def rising(self) -> list[str]:
+        """The metrics that rise, as an accuracy does; earlier versions did not say it of their own."""
+        return list(json.loads(self.attrs.get("rising", '["accuracy", "hit_rate"]')))
 
     @property
     def status(self) -> str:
@@ -132,15 +138,16 @@ class Run:
             return False
 
     def to(self, column: str, level: float, rising: bool | None = None) -> ResultRow | None:
-        """The first row at which a column is at or below a level; None if there is none. `run.to("loss", 0.4)["wire_bits_up"]`
+        """The first row at which a column has come down to a level, or risen to it; None if there is none.
+        `run.to("loss", 0.4)["wire_bits_up"]`
 
         Args:
-            rising: true: the first row at or above it; left out: so for an accuracy alone.
+            rising: true: the first row at or above it; left out: as the column says, such as an accuracy, or what is spent.
 
         Raises:
-            UserError: there is no such column, or it counts what grows in every run, such as bits.
+            UserError: there is no such column.
         """
-        number = Target.of(column, level, rising).row_of(self)
+        number = Target(column, level, rises(column, self.rising) if rising is None else rising).row_of(self)
         return None if number is None else ResultRow(self, number)
 
     def to_csv(self) -> Iterator[str]:

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mpi_compress.core import tables
-from mpi_compress.results.columns import LEVELS, Result
+from mpi_compress.core.expressions import seconds
+from mpi_compress.results.columns import Result
+from mpi_compress.results.targets import Target
 
 _SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "cost_up")
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
@@ -23,18 +25,13 @@ def why_ended(run: Result) -> str:
     if run.attrs.get("status") != "complete" or not run.rows:
         return ""
     stop = run.written.get("stop", {})
-    last = {name: float(values[-1]) for name, values in run.trace.items()}
-    last["relative_distance"] = last.get("distance", 1.0) / (float(run.trace["distance"][0]) or 1.0) if "distance" in last else 1.0
-    last["squared_grad_norm"] = last["grad_norm"] * last["grad_norm"] if "grad_norm" in last else 1.0
-    for name in LEVELS:
-        if name in stop and last.get(name, 1.0) <= stop[name]:
-            return f"{name} ≤ {stop[name]:g}"
-    if stop.get("rounds") == last["round"]:
-        return f"{last['round']:,.0f} rounds"
-    for name in ("wire_bits_up", "cost_up"):
-        if name in stop and last[name] >= stop[name]:
-            return f"{name} ≥ {stop[name]:g}"
-    return f"{stop['seconds']:g} s" if isinstance(stop.get("seconds"), int | float) else str(stop.get("seconds", ""))
+    given = {key: level for key, level in stop.items() if run.has(key) and key != "seconds"}
+    levels = {key: seconds(level) if isinstance(level, str) else level for key, level in given.items()}
+    met = [str(target) for key, level in levels.items() if (target := Target.of(key, level, run.rising)).is_met(run)]
+    if stop.get("rounds") == run.trace["round"][-1]:
+        met.append(f"{stop['rounds']:,} rounds")
+    limit = stop.get("seconds", "")
+    return met[0] if met else limit if isinstance(limit, str) else f"{limit:g} s"
 
 
 def html(run: Result) -> str:

@@ -1,32 +1,35 @@
-"""Targets: levels that a column of a result should reach, and the first row that does."""
+"""Targets and budgets, `column = value`: when a row is there, and the first row that is."""
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.columns import COLUMNS, Result, column_of
+from mpi_compress.results.columns import Columned, Result, column_of
 
-_GROWING = frozenset(c.name for c in COLUMNS if c.since in ("counter", "convention", "model", "clock")) | {
-    "round", "epoch", "wire_bits", "paper_bits", "wire_bits_up_n", "bits_32_n", "bits_64_n",
-}  # fmt: skip
-_RISING = frozenset(("test_accuracy", "hit_rate"))
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def grows(column: str) -> bool:
     """True if a column grows in every run, as what is spent does."""
-    return column in _GROWING
+    return column_of(column).grows
 
 
-def rises(column: str) -> bool:
-    """True if a column rises to a level, as an accuracy does and what is spent; False if it comes down to it."""
-    return column in _RISING or grows(column)
+def rises(column: str, rising: Collection[str] = ()) -> bool:
+    """True if a column rises to a level, as an accuracy does and what is spent; False if it comes down to it. The metrics of a
+    result that rise are its `Run.rising`."""
+    return column in rising or column_of(column).rises or grows(column)
+
+
+def rising(runs: Iterable[Result]) -> set[str]:
+    """The metrics that rise in any of these results."""
+    return {metric for run in runs for metric in run.rising}
 
 
 def first_rows(values: NDArray, levels: Sequence[float] | NDArray, rising: bool = False) -> NDArray[np.intp]:
@@ -50,20 +53,18 @@ def entry_at(column: NDArray, other: NDArray, level: float, rising: bool = False
 
 @dataclass(frozen=True)
 class Target:
-    """A level that a column should come down to, or rise to."""
+    """`column = level`: a budget if the column grows in every run, else a level that it should come down to, or rise to."""
 
     column: str
     level: float
-    rising: bool
+    rising: bool = False
 
     @classmethod
-    def of(cls, column: str, level: float, rising: bool | None = None) -> Self:
-        """A target in the direction of its column, if no other is given."""
-        return cls(column, level, column in _RISING if rising is None else rising)
+    def of(cls, column: str, level: float, rising: Collection[str] = ()) -> Self:
+        """A target in the direction of its column; `rising` has metrics that rise."""
+        return cls(column, level, rises(column, rising))
 
     def __post_init__(self) -> None:
-        if self.column in _GROWING:
-            raise UserError(f"{self}: {self.column} grows in every run; a target is a value of loss, suboptimality or the like")
         if not math.isfinite(self.level):
             raise UserError(f"{self}: the target should be a finite number")
 
@@ -80,8 +81,12 @@ class Target:
         level = f"{self.level:g}" if self.level == 0 or -3 < int(power) < 5 else short
         return f"{signs[0] if signs else label} {'≥' if self.rising else '≤'} {level}"
 
+    def is_met(self, run: Columned) -> bool:
+        """True if the last row of a run is there; UserError if it has no such column."""
+        return first_row(run.column(self.column)[-1:], self.level, self.rising) is not None
+
     def row_of(self, run: Result) -> int | None:
-        """The number of the first row that reaches the target, None if no row does; UserError if the run has no such column."""
+        """The number of the first row that is there, None if no row is; UserError if the run has no such column."""
         return first_row(run.column(self.column), self.level, self.rising)
 
     def took(self, run: Result, column: str) -> float:
@@ -93,42 +98,23 @@ class Target:
         return bool(np.all(np.isnan(run.column(self.column))))
 
 
-_ALSO = {"gap": "suboptimality"}  # what tables head a column with
+def goal(to: Mapping[str, float], rising: Collection[str] = ()) -> Target:
+    """The target of a table such as `to = { suboptimality = 1e-9 }`; ValueError if it is not one, or is a budget."""
+    if len(to) != 1:
+        raise ValueError(f"to = {dict(to)} should be one column and its target value, such as {{ suboptimality = 1e-9 }}")
+    ((column, level),) = to.items()
+    if grows(column):
+        raise ValueError(f"to = {dict(to)}: {column} grows in every run; a target is a value of loss, suboptimality or the like")
+    return Target.of(column, level, rising)
 
 
-def target_of(text: str, where: str = "--to ") -> Target:
-    """A target as it is typed, "loss=0.4", "loss<=0.4", "test_accuracy>=0.9", or "test_accuracy=0.9"; UserError if it is none."""
-    found = re.fullmatch(r"\s*(\w+)\s*(<=|>=|=)\s*(\S+)\s*", text)
-    try:
-        if found:
-            return Target.of(_ALSO.get(found[1], found[1]), float(found[3]), {"<=": False, ">=": True}.get(found[2]))
-    except UserError as error:
-        raise UserError(f"{where}{error}") from None
-    except ValueError:
-        pass
-    raise UserError(
-        f"{where}{text}: COLUMN=LEVEL is required, such as loss=0.4 or suboptimality=1e-3; test_accuracy>=0.9 for what rises"
-    )
-
-
-class ResultRow(dict[str, Any]):
-    """One row of a result by column: `label`, the columns of the trace, `seconds`; and derived ones, as row["wire_bits"]."""
-
-    def __init__(self, run: Result, number: int):
-        columns = {**run.trace, "seconds": run.timing["seconds"]}
-        super().__init__({"label": run.label, **{name: values[number].item() for name, values in columns.items()}})
-        self._run, self._number = run, number
-
-    def __missing__(self, name: str) -> Any:
-        try:
-            return self._run.column(name)[self._number].item()
-        except UserError as error:
-            raise KeyError(str(error)) from None
-
-
-class Columns(dict[str, NDArray]):
-    """The columns of a group of a result's file; for one that is derived from them, the error says where it is."""
-
-    def __missing__(self, name: str) -> NDArray:
-        hint = f"run.column({name!r}) gives it" if column_of(name).derive else "run.column(…) gives derived ones"
-        raise KeyError(f"no column {name!r} in the file; {hint}; there are: {', '.join(self)}")
+def typed(text: str, where: str = "--to ") -> tuple[str, float]:
+    """The column and the value of a target as it is typed, "loss=0.4"; UserError if it is none."""
+    if found := re.fullmatch(r"\s*(\w+)\s*([<>]?)=\s*(\S+)\s*", text):
+        column, sign, level = found.groups()
+        if sign:
+            raise UserError(f"{where}{text}: write {column}={level}; whether a column falls or rises, it says itself")
+        with suppress(ValueError):
+            if math.isfinite(float(level)):
+                return column, float(level)
+    raise UserError(f"{where}{text}: COLUMN=LEVEL is required, such as loss=0.4 or test_accuracy=0.9")

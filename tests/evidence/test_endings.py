@@ -37,8 +37,8 @@ def test_a_column_that_does_not_fall_to_zero_is_judged_by_what_is_left_to_the_le
     assert falls(loss, Target.of("loss", 0.3)) == 1.0
     assert falls(loss, Target.of("loss", 0.2)) == 0.0
     accuracy = 0.8 - 0.5 * 0.95**K
-    assert falls(accuracy, Target.of("test_accuracy", 0.8, rising=True)) == 1.0
-    assert falls(accuracy, Target.of("test_accuracy", 0.9, rising=True)) == 0.0
+    assert falls(accuracy, Target("test_accuracy", 0.8, True)) == 1.0
+    assert falls(accuracy, Target("test_accuracy", 0.9, True)) == 0.0
 
 
 def test_several_seeds_are_judged_by_most_of_them_and_a_rise_or_few_rows_by_nothing(tmp_path):
@@ -62,7 +62,7 @@ def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_div
     assert compare(runs[:1], [target], "round").cells[0][1] == "not reached in 40 rounds (0.1285, still falling)"
     assert compare(runs[:1], [target], "seconds").cells[0][1] == "not reached in 80 s (0.1285, still falling)"
     rising = written(tmp_path, "up", list(1 - 0.95**k))
-    assert compare([rising], [Target.of("loss", 1.0, rising=True)]).cells[0][1] == "not reached in 40 kbit (0.8715, still rising)"
+    assert compare([rising], [Target("loss", 1.0, True)]).cells[0][1] == "not reached in 40 kbit (0.8715, still rising)"
 
 
 def test_a_run_that_goes_on_leaves_all_of_its_method_open(tmp_path):

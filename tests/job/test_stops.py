@@ -1,4 +1,4 @@
-"""Stops that plugins register: they end a run in the same row on any layout, and where it went on from a checkpoint."""
+"""Targets and budgets of [stop], and stops that plugins register: they end a run in the same row on any layout, and where it went on from a checkpoint."""
 
 import pytest
 from helpers.layouts import Layout, Plan, assert_equal, play_all, results
@@ -7,6 +7,9 @@ from helpers.refusals import naming
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
+from mpi_compress.results.columns import column_of
+from mpi_compress.results.summary import why_ended
+from mpi_compress.results.targets import Target
 
 SOURCE = """
 from dataclasses import dataclass
@@ -128,3 +131,52 @@ def test_a_run_needs_a_level_or_a_budget_beside_it(job):
     file.write_text(file.read_text().replace("rounds = 400, ", ""))
     with pytest.raises(UserError, match="stop: rounds = … is needed"):
         mc.load_job(file)
+
+
+PLAIN = """
+data = {{ generator = "gspar", samples = 60, dim = 12 }}
+objective = {{ mu = 0.1 }}
+workers = {{ count = 4 }}
+algorithm = {{ name = "ef", step = "0.5/L" }}
+up = {{ compressor = {{ name = "top-k", k = 2 }} }}
+{more}
+stop = {{ {stop} }}
+"""
+LINKS = 'cost = { model = "trace", rows = [["0 s", "1 ms", "1 Mbit/s"]] }'
+ENDS = [  # [stop], what the job has beside, and the column of its key
+    ("wire_bits = 6000", "log.every = 10", "wire_bits"), ("paper_bits_up = 3000", "log.every = 10", "paper_bits_up"),
+    ("bits_cat = 3000", 'log = { every = 10, count = ["cat"] }', "bits_cat"), ("epoch = 5", "", "epoch"),
+    ("accuracy = 0.7", 'log.metrics = ["accuracy"]', "accuracy"), ("distance = 0.5", "", "distance"),
+    ("nonzeros = 12", 'log.metrics = ["nonzeros"]', "nonzeros"), ("error_norm = 0.05", "", "error_norm"),
+    ("squared_error = 2e-3", "", "squared_error"), ("relative_distance = 0.5", "", "relative_distance"), ("bits_up = 20", "", "bits_up"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stop", "more", "column"), ENDS, ids=[column for *_, column in ENDS])
+def test_any_column_that_a_run_logs_ends_it_as_its_result_says(stop, more, column, tmp_path):
+    (tmp_path / "any.toml").write_text(PLAIN.format(stop=f"rounds = 200, {stop}", more=more))
+    (run,) = mc.run(mc.load_job(tmp_path / "any.toml"), out=tmp_path)
+    target = Target.of(column, float(stop.split(" = ")[1]), run.rising)
+    ended = run.trace["round"][-1]
+    assert run.trace["round"][target.row_of(run)] == ended < 200
+    assert why_ended(run) == str(target)
+    if column_of(column).counted:
+        assert ended % 10, "it is judged every round"
+
+
+def test_the_clock_of_the_links_is_a_budget(tmp_path):
+    (tmp_path / "links.toml").write_text(PLAIN.format(stop='rounds = 200, model_seconds = "20 ms"', more=f"{LINKS}\nlog.every = 50"))
+    (run,) = mc.run(mc.load_job(tmp_path / "links.toml"), out=tmp_path)
+    assert run.trace["model_seconds"][-1] >= 0.02 > run.trace["model_seconds"][-1] * (1 - 1 / run.trace["round"][-1]) - 1e-3
+
+
+@pytest.mark.parametrize(("stop", "complaint"), [
+    ("los = 1", "stop los loss"), ("round = 3", "stop round rounds"), ("kappa = 3", "stop kappa"), ("worst_case = 1", "stop worst_case"),
+    ("test_accuracy = 0.9", "stop.test_accuracy: not test set: [data] test ="), ("model_seconds = 3", "stop.model_seconds: not clock [cost]"),
+    ("bits_cat = 3", "stop.bits_cat: not [log] count"), ("lyapunov = 1", "stop.lyapunov: not [log] theory"), ("hit_rate = 0.5", "stop hit_rate"),
+    ("budget = 3", "stop budget logs"), ("loss = '1'", "stop.loss: '1' number"), ("diverged = 3", "stop: rounds = … is needed"),
+])  # fmt: skip
+def test_a_column_that_the_run_does_not_log_is_refused_in_one_line(stop, complaint, tmp_path):
+    (tmp_path / "no.toml").write_text(PLAIN.format(stop=stop, more=""))
+    with pytest.raises(UserError, match=naming(complaint)):
+        mc.run(mc.load_job(tmp_path / "no.toml"), out=tmp_path)

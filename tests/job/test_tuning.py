@@ -209,7 +209,7 @@ def test_a_value_that_the_search_does_not_end_at_is_called_not_settled_everywher
 @pytest.mark.parametrize(("changed", "says"), [
     ({"objective.f_star": "skip"}, 'no trial has a suboptimality with objective.f_star = "skip"'),
     ({"log.evaluate": 4}, "log.evaluate 4"),
-    ({"tune.to": "test_accuracy>=0.9"}, "test_accuracy"), ({"tune.by": "bits_32_n"}, "'bits_32_n'"),
+    ({"tune.to": {"test_accuracy": 0.9}}, "test_accuracy"), ({"tune.by": "bits_32_n"}, "'bits_32_n'"),
     ({"tune.by": "model_seconds"}, "model_seconds"), ({"objective.mu": 0.0, "objective.penalty": "ratio"}, "f*"),
 ])  # fmt: skip
 def test_what_can_never_be_tuned_is_refused_before_the_first_trial(changed, says, tmp_path):
@@ -236,7 +236,7 @@ WRONG = [
     (RACE.replace('values = "2^-9..2^-3 theory"', "values = [1]"), "two or more"),
     (aimed('"figure"', "stop.rounds = 5"), "has no target"), (aimed('"stop"', "stop.rounds = 5"), "0 targets"),
     (aimed('"stop"', "stop = { loss = 1, grad_norm = 1 }"), "2 targets"), (aimed("{ loss = 1, grad_norm = 1 }", "stop.rounds = 5"), "one column"),
-    (aimed('"round=5"', "stop.rounds = 5"), "round"), (aimed('"what"', "stop.rounds = 5"), "COLUMN=LEVEL"),
+    (aimed("{ round = 5 }", "stop.rounds = 5"), "round"), (aimed('"loss<=0.4"', "stop.rounds = 5"), "write to = { test_accuracy = 0.9 }"),
 ]  # fmt: skip
 
 
@@ -252,7 +252,7 @@ def test_a_level_of_stop_is_the_target_where_the_tuning_names_it(tmp_path):
     (tmp_path / "job.toml").write_text(text)
     spec = mc.load_job(tmp_path / "job.toml").runs[0]
     assert str(spec.tune.target) == "squared_grad_norm ≤ 0.001"
-    assert (trials(spec)[0].stop.wire_bits_up, trials(spec)[0].stop.squared_grad_norm) == (2000, 1e-3)
+    assert {target.column: target.level for target in trials(spec)[0].stop.targets} == {"wire_bits_up": 2000, "squared_grad_norm": 1e-3}
 
 
 TWO = """
@@ -268,7 +268,7 @@ grid = { "tune.by" = ["wire_bits_up", "round"] }
 label = "GD"
 algorithm.name = "gd"
 tune = { parameter = "algorithm.step", values = ["1/L", "2/L"], to = "stop", beside = "theory" }
-grid = { seed = [0, 1], "tune.to" = ["suboptimality<=1e-2", "stop"] }
+grid = { seed = [0, 1], "tune.to" = [{ suboptimality = 1e-2 }, "stop"] }
 [[run]]
 label = "plain"
 algorithm.name = "gd"
@@ -285,7 +285,7 @@ def test_a_grid_over_what_is_tuned_for_tunes_a_run_for_each_and_tables_say_for_w
     up, rounds = job.runs[:2]
     assert [spec.label for spec in (up, rounds)] == ["EF21, by = wire_bits_up", "EF21, by = round"]
     of_gd = [(spec.label, spec.seed, str(spec.tune.target), spec.tune.seeds) for spec in job.runs[2:] if spec.tune]
-    levels = {"suboptimality<=1e-2": "suboptimality ≤ 0.01", "stop": "suboptimality ≤ 0.001"}
+    levels = {"suboptimality = 0.01": "suboptimality ≤ 0.01", "stop": "suboptimality ≤ 0.001"}
     assert of_gd == [(f"GD, to = {to}", seed, levels[to], [0, 1]) for seed in (0, 1) for to in levels]
     assert [(spec.label, spec.seed) for spec in job.runs[2:] if not spec.tune] == [("GD, step = theory", 0), ("GD, step = theory", 1), ("plain", 0)]
     runs = mc.run(job.only("EF21*"), out=tmp_path, quiet=True)

@@ -46,7 +46,7 @@ def test_methods_that_reach_a_rising_target_come_first_and_of_the_others_the_nea
         run("far", test_accuracy=[0.1, 0.2, 0.3], wire_bits_up=bits), run("near", test_accuracy=[0.1, 0.5, 0.8], wire_bits_up=bits),
         run("late", test_accuracy=[0.1, 0.5, 0.9], wire_bits_up=bits), run("soon", test_accuracy=[0.1, 0.95, 0.9], wire_bits_up=bits),
     ]  # fmt: skip
-    assert order(runs, Target.of("test_accuracy", 0.9, rising=True)) == ["soon", "late", "near", "far"]
+    assert order(runs, Target("test_accuracy", 0.9, True)) == ["soon", "late", "near", "far"]
     falling = [run(r.label, test_loss=1 - r.trace["test_accuracy"], wire_bits_up=bits) for r in runs]
     assert order(falling, Target.of("test_loss", 0.101)) == ["soon", "late", "near", "far"]
 

@@ -10,7 +10,7 @@ from mpi_compress import report as pages
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.job.loading import load_job
 from mpi_compress.results.columns import column_of
-from mpi_compress.results.targets import target_of
+from mpi_compress.results.targets import Target, typed
 
 playwright = pytest.importorskip("playwright.sync_api", reason='needs pip install "mpi-compress[browser]"')
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason='needs pip install "mpi-compress[browser]"')
@@ -234,7 +234,7 @@ def test_the_slider_is_reached_and_moved_by_the_keyboard_and_has_the_numbers_of_
         seen.add(level.text_content())
         assert opened.evaluate("document.activeElement.getAttribute('aria-valuetext')") == level.text_content()
         heads, rows = texts(opened, "#figure-job .reach")
-        targets = [target_of(head.replace("≤", "<=").replace(" ", "")) for head in heads[1:]]
+        targets = [Target.of(*typed(head.replace("≤", "=").replace(" ", ""))) for head in heads[1:]]
         assert level.text_content() == heads[1]
         wanted = compare(found[0].runs, targets, "round")
         assert {name: cells for name, *cells in wanted.cells} == rows
@@ -252,7 +252,7 @@ def test_the_targets_column_and_what_is_counted_are_chosen(visit, found):
         place.get_by_label("Counted in").select_option(label)
         assert place.locator(".caption").text_content().startswith(label)
         heads, rows = texts(opened, "#figure-job .reach")
-        targets = [target_of(head.replace("≤", "<=").replace(" ", "")) for head in heads[1:]]
+        targets = [Target.of(*typed(head.replace("≤", "=").replace(" ", ""))) for head in heads[1:]]
         assert {name: cells for name, *cells in compare(found[0].runs, targets, by).cells} == rows
 
 

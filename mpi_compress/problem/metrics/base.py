@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,6 +93,8 @@ class ProblemView:
 @dataclass(frozen=True)
 class Metric(Part, ABC):
     """A number of a point. It becomes a column of the trace in logged rounds, and takes no time on the clock."""
+
+    rises: ClassVar[bool] = False  # True: it should rise, as an accuracy; False: it should fall
 
     @property
     def column(self) -> str:

@@ -21,6 +21,8 @@ class Nonzeros(Metric):
 class Accuracy(Metric):
     """The share of training samples whose label is the class that x predicts, as `test_accuracy` has it on a test set."""
 
+    rises = True
+
     def value(self, x: Vector, problem: ProblemView) -> float:
         found = HeldOut(problem.rows, problem.loss).columns(x)
         if "test_accuracy" not in found:
