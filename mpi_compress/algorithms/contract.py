@@ -57,7 +57,6 @@ class Setting:
     participants: int | None = None  # r of the n workers that take part in each round; None: all
     whole: Callable[[Rows], Objective] | None = None  # f of all samples, where samples say all of it: a loss of a margin, no model
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
-    clips_rows: bool = False  # True: workers' gradients are those of clipped samples, perhaps with noise
     f_star: float = math.nan  # where it is known
 
     @property

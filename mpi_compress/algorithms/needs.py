@@ -65,10 +65,6 @@ LINEAR = Need(
     lambda m: m.setting.whole is not None,
     "{name} sends the samples of a linear model: name a loss of a margin, such as logistic, and no model",
 )
-NOTHING_CLIPPED = Need(
-    lambda m: not m.setting.clips_rows,
-    "{name} uses more of the samples than their gradients, and clip_rows clips these alone: leave it out of [objective]",
-)
 ONE_STEP_SIZE = Need(lambda m: isinstance(m.step, float), "{name} takes one step size for all rounds")
 HEARS_MEAN = Need(
     lambda m: m.by.everyone_remembers, 'the workers of {name} use the mean that they hear: leave by out of [down], or say "mean"'

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.algorithms.needs import NOTHING_CLIPPED, WHOLE_GRADIENTS, Need
+from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part
 from mpi_compress.messages.codecs import Codec, codecs
@@ -36,7 +36,7 @@ class SendsHessians(Part, Method):
     C(∇f_i − h_i), and h_i takes that in, as EF21 has it; by an exact one gradients themselves, and all h_i stay 0."""
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
-    needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS, NOTHING_CLIPPED)
+    needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
 
     def __post_init__(self) -> None:
         super().__post_init__()

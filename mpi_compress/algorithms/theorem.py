@@ -70,10 +70,10 @@ F_STAR = Need(lambda m: m.setting.f_star == m.setting.f_star, "V of {name} needs
 WITHIN = Need(
     lambda m: float(m.step) <= evaluate(m.theory, quantities(m)) * (1 + _ROUNDING), "V of {name} covers no step beyond `theory`"
 )
-_OTHERS = ("participants", "penalty_apart", "clips_rows")
+_OTHERS = ("participants", "penalty_apart")
 _USUAL = Need(
     lambda m: not any(getattr(m.setting, key) for key in _OTHERS),
-    "V of {name} is that of f without penalty and clipping, and of the mean of all workers",
+    "V of {name} is that of f without penalty, and of the mean of all workers",
 )
 
 

@@ -31,7 +31,6 @@ from mpi_compress.job.stops import stops
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
-from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.formats import formats
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
@@ -120,14 +119,12 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     others = {"jobs": f"{len(shipped_jobs())}, of papers' figures and comparisons", "columns": "those that results can have"}
     others["stops"] = "keys of [stop] that plugins register"
     others["claims"] = "functions that the value of a claim can call"
-    shown = {kind: members for kind, members in parts.items() if kind != "clipping"}  # the last line names it
-    for kind, members in {**shown, **{name: {} for name in others if name not in shown}}.items():
+    for kind, members in {**parts, **{name: {} for name in others if name not in parts}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]
         say(f"{kind + ':':14s}{text}", fits=True)
     say(
-        "`mpi-compress list KIND` describes parts, `list KIND/NAME` one, `list JOB.toml` its plugins'; "
-        "`list clip_rows`: how samples' gradients are clipped",
+        "`mpi-compress list KIND` describes parts, `list KIND/NAME` one, `list JOB.toml` its plugins'",
         fits=True,
     )
 
@@ -156,7 +153,6 @@ def _parts() -> dict[str, Mapping[str, Any]]:
         "algorithms": algorithms, "servers": servers, "downlinks": downlinks,
         "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
         "models": models, "partitions": partitions, "metrics": metrics, "stops": stops, "costs": costs,
-        "clipping": {"clip_rows": RowClipping},
         "formats": formats, "datasets": {**generators, **KNOWN, **PUBLISHED},
     }  # fmt: skip
 

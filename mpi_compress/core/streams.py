@@ -23,7 +23,6 @@ class Role(IntEnum):
     MODEL = 4  # a worker's model: dropout, noise
     START = 5  # x0
     PARTICIPATION = 6  # which workers take part in a round
-    NOISE = 7  # a worker's noise on gradients whose rows are clipped
     ALIKE = 16  # compressors of all workers, or of the master: they draw the same
 
 
@@ -117,11 +116,6 @@ class Round:
     def model_draw(self) -> Generator:
         """The stream of this worker's model in this round, from its start each time. Valid until the next one."""
         return self._streams.at(Role.MODEL, self.who, self.k)
-
-    @property
-    def noise(self) -> Generator:
-        """The stream of the noise on this worker's gradients in this round: each gradient has the next numbers of it."""
-        return self._of(Role.NOISE, self.who)
 
     @property
     def shared(self) -> Generator:

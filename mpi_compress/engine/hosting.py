@@ -67,4 +67,4 @@ def objective_of(p: Prepared, rows: Rows, weight: float) -> Objective:
     setting, penalty = p.algorithm.setting, p.problem.penalty
     of_workers = penalty if penalty is not None and setting.penalty_apart is None else None
     mu = 0.0 if setting.mu_apart else p.problem.mu
-    return (Objective if is_ours(p.algorithm) else GuardedObjective)(rows, p.problem.loss, weight, mu, of_workers, p.spec.clipping)
+    return (Objective if is_ours(p.algorithm) else GuardedObjective)(rows, p.problem.loss, weight, mu, of_workers)

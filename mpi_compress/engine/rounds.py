@@ -111,6 +111,7 @@ def _hear(algorithm: Any, s: States, downs: Sequence[Compressed] | None, t: Roun
     if getattr(algorithm.worker_hears, "__func__", None) is not Method.worker_hears:  # they have memories of it
         for (i, worker), down in zip(s.workers.items(), downs if each else repeat(downs[0]), strict=False):
             algorithm.worker_hears(s.node, worker, down, t.to(i))
-    point = exchange.agree(algorithm.point(s.master) if exchange.has_master else None) if each else None
+    if each:
+        point: Any = exchange.agree(algorithm.point(s.master) if exchange.has_master else None)
     algorithm.all_hear(s.node, Dense(point) if each else downs[0], t)
     return True

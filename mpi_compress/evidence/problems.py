@@ -60,8 +60,7 @@ def _problem(run: Run) -> dict[str, Any]:
     """What decides the problem: data, objective, workers and x0."""
     tables = run.written
     workers = {key: value for key, value in tables.get("workers", {}).items() if key not in _OF_METHODS}
-    objective = {key: value for key, value in tables.get("objective", {}).items() if key != "clip_rows"}  # f stays as it is
-    return {"workers": workers, "objective": objective, **{key: tables.get(key, {}) for key in ("data", "start")}}
+    return {"workers": workers, **{key: tables.get(key, {}) for key in ("data", "objective", "start")}}
 
 
 def name_in(part: Any) -> str:

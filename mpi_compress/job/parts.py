@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from mpi_compress.algorithms import Estimator, Method, algorithms
@@ -12,7 +11,6 @@ from mpi_compress.core.registry import checked
 from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, WorkersTable
 from mpi_compress.messages.coders import parts_of
-from mpi_compress.problem.clipping import RowClipping, refuse_rows_together
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import Loss, losses
 from mpi_compress.problem.metrics import Metric, metrics
@@ -90,15 +88,6 @@ def loss_of(objective: ObjectiveTable, data: DataTable, at: str) -> Loss | Model
     if isinstance(loss, str) and loss in models and loss not in losses:
         raise UserError(f'{at}objective.loss: {loss} is a model; write model = "{loss}"')
     return losses.build(loss, f"{at}objective.loss")
-
-
-def clipping_of(objective: ObjectiveTable, loss: Loss | Model, where: str) -> RowClipping | None:
-    """How the gradients of rows are clipped, None: they are not; refused where rows have none of their own."""
-    if objective.clip_rows is None:
-        return None
-    clipping = checked(RowClipping, objective.clip_rows, where)
-    checked_at(where, partial(refuse_rows_together, loss))
-    return clipping
 
 
 def metrics_of(log: LogTable, where: str) -> list[Metric]:

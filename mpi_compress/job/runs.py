@@ -21,7 +21,6 @@ from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, Object
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.cache import digest
 from mpi_compress.problem.datasets.formats import formats
@@ -51,7 +50,6 @@ class RunSpec:
     objective: ObjectiveTable
     loss: Loss | Model
     penalty: Penalty | None
-    clipping: RowClipping | None  # of the gradients of rows
     workers: WorkersTable
     partition: Partition
     algorithm: Method
@@ -234,9 +232,8 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         seed=_seed(written, at),
         data=data,
         objective=objective,
-        loss=(loss := parts.loss_of(objective, data, at)),
+        loss=parts.loss_of(objective, data, at),
         penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
-        clipping=parts.clipping_of(objective, loss, f"{at}objective.clip_rows"),
         workers=workers,
         partition=parts.partition_of(workers, f"{at}workers.partition"),
         algorithm=algorithm,

@@ -83,7 +83,6 @@ class ObjectiveTable:
     mu: Expression | None = None  # (µ/2)‖x‖²; in a formula L is the smoothness of the data part
     lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
     regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
-    clip_rows: dict[str, Any] | None = None  # { norm = 1.0, noise = 0.5 }: methods get gradients of clipped samples, with noise
     smoothness: float | Literal["estimate"] | None = None  # L, or the largest that trial rounds see; None: what is stated
     f_star: float | Literal["lowest seen", "skip", "solve"] | None = None  # None: solved, where it is asked for or soon done
 

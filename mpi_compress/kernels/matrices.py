@@ -6,7 +6,6 @@ And products of two rows of factors: predictions of matrix factorisation, and th
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.rows import share_kept
 from mpi_compress.kernels.vectors import refuse_unequal
 
 _ROOT = np.sqrt(2.0)
@@ -68,18 +67,11 @@ def predictions(pairs, scales, factors, biases, out):
 
 
 @kernel
-def add_gradient(pairs, scales, slopes, factors, of_factors, of_biases, longest=None):
-    """Adds Σ_r slopes_r ∇(prediction of pair r) to of_factors (features, rank) and of_biases (features,) or (0,). With `longest`
-    each term of the sum is clipped to that norm."""
+def add_gradient(pairs, scales, slopes, factors, of_factors, of_biases):
+    """Adds Σ_r slopes_r ∇(prediction of pair r) to of_factors (features, rank) and of_biases (features,) or (0,)."""
     for r in range(np.uint64(slopes.size)):
         i, j = pairs[r, 0], pairs[r, 1]
         slope = slopes[r]
-        if longest is not None:
-            square = 0.0
-            for c in range(factors.shape[1]):
-                square += factors[i, c] * factors[i, c] + factors[j, c] * factors[j, c]
-            square = scales[r] * scales[r] * square + (2.0 if of_biases.size else 0.0)
-            slope *= share_kept(abs(slope) * np.sqrt(square), longest)
         scale = slope * scales[r]
         for c in range(factors.shape[1]):
             u, v = factors[i, c], factors[j, c]

@@ -6,7 +6,7 @@ kernels are written once, over `row_dot` and `row_add`; values may be float32 or
 
 import numpy as np
 
-from mpi_compress.kernels import REASSOCIATING, inlined_kernel, kernel, overload
+from mpi_compress.kernels import REASSOCIATING, kernel, overload
 from mpi_compress.kernels.losses import fma, loss_and_slope
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
@@ -118,19 +118,6 @@ def row_square(matrix, i):
     return sparse if len(matrix) == 3 else dense
 
 
-@inlined_kernel
-def share_kept(length, longest):
-    """The factor that makes a vector of this length no longer than `longest`."""
-    return longest / length if length > longest else 1.0
-
-
-@kernel
-def clip_slopes(matrix, slopes, longest):
-    """Scale slopes (N,) so that no slopes_i a_i is longer than `longest`."""
-    for i in range(np.uint64(slopes.size)):
-        slopes[i] *= share_kept(abs(slopes[i]) * np.sqrt(row_square(matrix, i)), longest)
-
-
 @kernel
 def margins(matrix, x, out):
     """out (N,): a_i · x."""
@@ -173,14 +160,12 @@ def squared_norms(matrix, out):
 
 
 @kernel
-def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out, longest=None):
-    """out (d,) += weight · Σ_{i ∈ rows} ∂ℓ(y_i, a_i·x) a_i + µ x, x = scale · z (d,), each ∂ℓ a_i clipped to `longest`."""
+def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out):
+    """out (d,) += weight · Σ_{i ∈ rows} ∂ℓ(y_i, a_i·x) a_i + µ x, x = scale · z (d,)."""
     c = mu * scale
     for r in range(rows.size):
         i = rows[r]
         _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
-        if longest is not None:
-            slope *= share_kept(abs(slope) * np.sqrt(row_square(matrix, i)), longest)
         if slope == 0.0:
             continue
         if c == 0.0:
@@ -194,7 +179,7 @@ def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out, longest=
 
 
 @kernel
-def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out, longest=None):
+def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out):
     """`add_gradient` of sparse rows, µ = 0.  Returns the coordinates, those of each row increasing, and what ‖out‖² grew by."""
     n = np.uint64(0)
     for r in range(rows.size):
@@ -206,8 +191,6 @@ def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, 
     for r in range(rows.size):
         i = rows[r]
         _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
-        if longest is not None:
-            slope *= share_kept(abs(slope) * np.sqrt(row_square(matrix, i)), longest)
         c = weight * slope
         for p in range(indptr[i], indptr[i + np.uint64(1)]):
             j = indices[p]

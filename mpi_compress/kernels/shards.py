@@ -12,7 +12,7 @@ import numpy as np
 
 from mpi_compress.kernels import cgutils, intrinsic, ir, kernel, types
 from mpi_compress.kernels.losses import fma, losses_and_slopes
-from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, row_square, share_kept, sparse_add, sparse_dot
+from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, sparse_add, sparse_dot
 from mpi_compress.kernels.vectors import sum_of_squares
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
@@ -173,7 +173,7 @@ def add_block(matrix, i, scales, out):
 
 
 @kernel
-def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient, longest):
+def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient):
     """gradient (d,) += Σ weight·∂ℓ a_j over rows start … stop − 1; returns Σ ℓ(y_j, a_j·x). The losses are summed with compensation
     (Neumaier), so that the value is right to a few ulp for any number of rows."""
     most = min(rows_of_a_block(matrix, x.size), max(stop - start, _ONE))
@@ -187,8 +187,6 @@ def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient, longest):
             sum_ = total + of_rows[r]
             lost += (total - sum_) + of_rows[r] if total >= of_rows[r] else (of_rows[r] - sum_) + total
             total = sum_
-            if longest is not None:
-                slopes[r] *= share_kept(abs(slopes[r]) * np.sqrt(row_square(matrix, i + r)), longest)
             slopes[r] *= weight
         add_block(matrix, i, slopes[:n], gradient)
     if abs(total) < np.inf:  # or infinity would become NaN
@@ -197,15 +195,14 @@ def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient, longest):
 
 
 @kernel
-def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients, longest=None):
+def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
     """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d). The
-    i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once. With `longest` each ∂ℓ a_j is clipped to that
-    norm, as the row is read; the values (nnz,) of sparse rows must be all there."""
+    i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once."""
     squares = sum_of_squares(x) if mu != 0.0 else 0.0
     for shard in range(values.size):
         gradient = gradients[shard]
         gradient[:] = 0.0
-        total = _add_rows(matrix, labels, cuts[shard], cuts[shard + 1], loss, weight, x, gradient, longest)
+        total = _add_rows(matrix, labels, cuts[shard], cuts[shard + 1], loss, weight, x, gradient)
         if mu != 0.0:
             for j in range(x.size):
                 gradient[j] += mu * x[j]

@@ -6,7 +6,6 @@ A row's scores and its part of the gradient run over classes in the inner loop, 
 import numpy as np
 
 from mpi_compress.kernels import kernel, overload
-from mpi_compress.kernels.rows import row_square, share_kept
 
 _ONE = np.uint64(1)
 
@@ -72,9 +71,8 @@ def _softmax(scores):
 
 
 @kernel
-def loss_and_gradient(matrix, labels, X, bias, gradient, of_bias, longest=None):
-    """Σ_i −log softmax(a_i X + bias)[y_i]; its gradient is added to gradient (d, c) and of_bias (c,). A bias of (0,) is none. With
-    `longest` the gradient of each row, a_i ⊗ (p − e_y), is clipped to that norm."""
+def loss_and_gradient(matrix, labels, X, bias, gradient, of_bias):
+    """Σ_i −log softmax(a_i X + bias)[y_i]; its gradient is added to gradient (d, c) and of_bias (c,). A bias of (0,) is none."""
     p = np.empty(X.shape[1])
     total = lost = 0.0
     for i in range(np.uint64(labels.size)):
@@ -88,9 +86,6 @@ def loss_and_gradient(matrix, labels, X, bias, gradient, of_bias, longest=None):
         lost += (total - summed) + value if total >= value else (value - summed) + total
         total = summed
         p[y] -= 1.0
-        if longest is not None:
-            square = row_square(matrix, i) + (1.0 if bias.size else 0.0)
-            p *= share_kept(np.sqrt(square * np.sum(p * p)), longest)
         _add_outer(matrix, i, p, gradient)
         for c in range(bias.size):
             of_bias[c] += p[c]

@@ -108,7 +108,7 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True, resident:
 def _few(spec: RunSpec, shape: Shape, dim: int) -> float | None:
     """Bytes that a worker keeps of its gradient, where its rows hold few of d coordinates; None: it keeps a vector (d,)."""
     held = shape.nonzeros / spec.workers.count
-    whole = spec.algorithm.batch is None and spec.clipping is None and spec.penalty is None
+    whole = spec.algorithm.batch is None and spec.penalty is None
     fused = not isinstance(spec.loss, Model) and spec.loss.kernel is not None
     return _HELD * held if whole and fused and are_few(held, dim) else None
 

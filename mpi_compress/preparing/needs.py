@@ -54,8 +54,6 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
             yield f"cost.model = {spec.cost.name}: {name} shares memory and sends no messages; leave it out"
         if spec.log.count:
             yield f"log.count: {name} shares memory and sends no messages; leave it out"
-    if spec.log.theory and spec.clipping is not None:
-        yield "log.theory: CAT's improvements are those of gradients that are not clipped; leave it out, or objective.clip_rows"
     if "lyapunov" in spec.asked and spec.log.theory and (why := unproved(method)):
         yield f"log.theory: the job asks for lyapunov, and {why}"
     if workers.participants is not None and not method.partial_mean:
@@ -152,7 +150,7 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     whole = None if isinstance(problem.loss, Model) else partial(problem.objective, n=1, mu=problem.mu)
     n, participants = spec.workers.count, spec.workers.participants
     numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
-    given = numbers, problem.x_star, applied, participants, whole, shapes, spec.clipping is not None, problem.f_star
+    given = numbers, problem.x_star, applied, participants, whole, shapes, problem.f_star
     return Setting(n, problem.dim, up, down, spec.cost, apart, *given)
 
 

@@ -141,8 +141,6 @@ def _remarks(spec: RunSpec, problem: Problem) -> Iterator[str]:
 def condition_not_met(spec: RunSpec, problem: Problem) -> str:
     """What the theorem of the run's step takes for granted and the problem does not state; "" if there is no such thing."""
     method = spec.algorithm
-    if spec.clipping is not None and method.takes_theorem_step:
-        return f"its step follows {method.name}'s theorem, which is about gradients whose samples are not clipped"
     if problem.is_convex or not (method.theory_is_convex and method.takes_theorem_step):
         return ""
     return f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"

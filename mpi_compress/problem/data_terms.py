@@ -1,9 +1,8 @@
 """The part of f_i that the rows of a shard give: fused passes of a loss with a kernel, a loss in NumPy, or a model."""
 
-import copy
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -27,13 +26,6 @@ class DataTerm(ABC):
     def __init__(self, rows: Rows, loss: Any, weight: float, mu: float):
         self.rows, self.loss, self.weight, self.mu = rows, loss, weight, mu
         self.whole = weight * len(rows)  # the weight of a minibatch's mean
-        self.longest: float | None = None  # the norm to which the gradient of each ℓ_j is clipped; None: it is left as it is
-
-    def clipped(self, longest: float) -> Self:
-        """The same term, its gradients of rows clipped to the norm `longest`; its values stay."""
-        found = copy.copy(self)
-        found.longest = longest
-        return found
 
     @property
     def dim(self) -> int:
@@ -76,7 +68,7 @@ class FusedMargins(DataTerm):
 
     @property
     def holds_few(self) -> bool:
-        return len(self.rows.matrix) == 3 and are_few(self.rows.nonzeros, self.dim) and self.longest is None
+        return len(self.rows.matrix) == 3 and are_few(self.rows.nonzeros, self.dim)
 
     @property
     def held(self) -> Indices:
@@ -90,13 +82,12 @@ class FusedMargins(DataTerm):
 
     @cached_property
     def _shard(self) -> tuple[tuple[NDArray, ...], Vector, NDArray[np.uint64]]:
-        matrix = self.rows.compact() if self.longest is None else self.rows.matrix
-        return matrix, self.rows.labels, np.array([0, len(self.rows)], dtype=np.uint64)
+        return self.rows.compact(), self.rows.labels, np.array([0, len(self.rows)], dtype=np.uint64)
 
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
         value = np.zeros(1)
         out = value, gradient.reshape(1, -1)
-        shards.losses_and_gradients(*self._shard, self.loss.kernel, self.weight, self.mu, x, *out, self.longest)
+        shards.losses_and_gradients(*self._shard, self.loss.kernel, self.weight, self.mu, x, *out)
         return float(value[0])
 
     def evaluate_few(self, point: Point, values: Vector) -> float:
@@ -107,12 +98,12 @@ class FusedMargins(DataTerm):
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
         weight = self.whole / rows.size
         shard = self.rows.matrix, self.rows.labels
-        kernels.add_gradient(*shard, rows, self.loss.kernel, weight, self.mu, *_parts(x), out, self.longest)
+        kernels.add_gradient(*shard, rows, self.loss.kernel, weight, self.mu, *_parts(x), out)
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         weight = self.whole / rows.size
         shard = *self.rows.matrix, self.rows.labels
-        held, growth = kernels.add_touching(*shard, rows, self.loss.kernel, weight, *_parts(x), out, self.longest)
+        held, growth = kernels.add_touching(*shard, rows, self.loss.kernel, weight, *_parts(x), out)
         return (held if rows.size == 1 else np.unique(held)), growth
 
 
@@ -150,11 +141,7 @@ class Margins(DataTerm):
     def _values_and_slopes(self, rows: Rows, x: Vector | ScaledVector) -> tuple[Vector, Vector]:
         z, scale = _parts(x)
         m = rows.margins(z)
-        values, slopes = self.loss.value_and_slope(rows.labels, m if scale == 1.0 else scale * m)
-        if self.longest is not None:
-            slopes = slopes.copy()  # a loss may keep its own
-            kernels.clip_slopes(rows.matrix, slopes, self.longest)
-        return values, slopes
+        return self.loss.value_and_slope(rows.labels, m if scale == 1.0 else scale * m)
 
 
 class ModelRows(DataTerm):
@@ -167,22 +154,16 @@ class ModelRows(DataTerm):
         return self.loss.dim
 
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
-        value, of_rows = self._of(x, self.rows, draw)
+        value, of_rows = self.loss.loss_and_gradient(x, self.rows, draw)
         share = self.weight * len(self.rows)
         np.multiply(share, of_rows, out=gradient)
         return share * value + _add_ridge(self.mu, x, gradient)
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
         dense = x.dense() if isinstance(x, ScaledVector) else x
-        out += self.whole * self._of(dense, self.rows.take(rows), draw)[1]
+        out += self.whole * self.loss.loss_and_gradient(dense, self.rows.take(rows), draw)[1]
         if self.mu:
             out += self.mu * dense
-
-    def _of(self, x: Vector, rows: Rows, draw: Generator | None) -> tuple[float, Vector]:
-        """The mean loss of rows, and its gradient (d,)."""
-        if self.longest is None:
-            return self.loss.loss_and_gradient(x, rows, draw)
-        return self.loss.clipped_loss_and_gradient(x, rows, self.longest)
 
 
 def data_term(rows: Rows, loss: Loss | Model, weight: float, mu: float) -> DataTerm:

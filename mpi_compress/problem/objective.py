@@ -11,7 +11,6 @@ from mpi_compress.core.clock import now
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
-from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.gradient_room import LastGradient
 from mpi_compress.problem.losses import Loss
@@ -50,21 +49,13 @@ class Objective:
     is kept with a copy of its point, and is found again by any equal point: a round that is logged needs f and ∇f at x, and does
     not pay twice. What the algorithm asks for again, where x stands still, is computed again. `samples` and `seconds` count what
     the algorithm asked for, kept gradients included; `borrowed` is the part of `seconds` that an evaluation spent.
-
-    Args:
-        clipping: gradients that a method asks for are those of clipped rows, with noise; values and evaluations are of f_i itself.
     """
 
-    def __init__(
-        self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None,
-        clipping: RowClipping | None = None,
-    ):  # fmt: skip
+    def __init__(self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None):
         self.rows, self.weight, self.mu = rows, float(weight), float(mu)
         self.loss: Any = loss
         self.penalty = checked_penalty(penalty) if penalty is not None else None
         self.term = data_term(rows, loss, self.weight, self.mu)
-        self.clipping = clipping
-        self.asked = self.term if clipping is None else self.term.clipped(clipping.norm)  # what a method asks
         self.neighbours: Neighbours | None = None
         self.standing = Standing()  # what does not change while a worker sends; one object for all workers of a process
         self.round: Round | None = None  # the worker's, whose draws a random model uses
@@ -103,7 +94,7 @@ class Objective:
         return value, gradient
 
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
-        """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard; as `clipping` says."""
+        """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard."""
         if rows is None:
             return self._full_gradient(self.standing.point(x.dense() if isinstance(x, ScaledVector) else x))
         self.drop()
@@ -113,13 +104,13 @@ class Objective:
 
     def _full_gradient(self, point: Point) -> Vector:
         draw, kept = self._draw(), None
-        if draw is None and self.clipping is None:
+        if draw is None:
             kept = self._found(point)
             if kept is None or kept.taken:
                 kept = self._evaluated_by_neighbours(Point.at(point.x), charged=True) if self.neighbours is not None else None
         if kept is None:
             start = now()
-            self._compute(point, draw, self.clipping)
+            self._compute(point, draw)
             last = self.last.vector
             self.charge(now() - start)
             return last
@@ -136,9 +127,7 @@ class Objective:
             return
         _refuse_other_lengths(self.dim, out, x)
         start = now()
-        self.asked.add_gradient(out, x, rows, self._draw())
-        if self.clipping is not None and self.clipping.noise:
-            out += self._noise(self.clipping, rows.size)
+        self.term.add_gradient(out, x, rows, self._draw())
         if self.penalty is not None:
             out += self.penalty.gradient(x.dense() if isinstance(x, ScaledVector) else x)
         self.charge(now() - start, rows.size)
@@ -146,13 +135,13 @@ class Objective:
     @property
     def gradients_are_sparse(self) -> bool:
         """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
-        return self.term.is_sparse and self.penalty is None and (self.clipping is None or not self.clipping.noise)
+        return self.term.is_sparse and self.penalty is None
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
         _refuse_other_lengths(self.dim, out, x)
         start = now()
-        held, growth = self.asked.add_sparse_gradient(out, x, rows)
+        held, growth = self.term.add_sparse_gradient(out, x, rows)
         self.charge(now() - start, rows.size)
         return held, growth
 
@@ -202,21 +191,15 @@ class Objective:
         """The random numbers of a model that draws, the same in all gradients of a round; None for any other function."""
         return self.round.model_draw() if self.loss.random and self.round is not None else None
 
-    def _noise(self, clipping: RowClipping, m: int) -> Vector:
-        """The noise (d,) on the gradient of m rows, weighted as they are."""
-        return self.term.whole * clipping.noise_on_mean(m, self.dim, self.round)
-
-    def _compute(self, point: Point, draw: Generator | None = None, clipping: RowClipping | None = None) -> float:
-        """f_i at a point; ∇f_i, or that of clipped rows, goes to the gradient's buffer."""
+    def _compute(self, point: Point, draw: Generator | None = None) -> float:
+        """f_i at a point; ∇f_i goes to the gradient's buffer."""
         self._kept, x, g = None, point.x, self.last.buffer
         _refuse_other_lengths(self.dim, x)
-        self.last.is_few = self._holds_few and clipping is None
+        self.last.is_few = self._holds_few
         if self.last.is_few:
             self.last.few.point = point
             return self.term.evaluate_few(point, self.last.few.values)
-        value = (self.term if clipping is None else self.asked).evaluate(x, g, draw)
-        if clipping is not None and clipping.noise:
-            g += self._noise(clipping, self._n)
+        value = self.term.evaluate(x, g, draw)
         if self.penalty is not None:
             value += self.penalty.value(x)
             g += self.penalty.gradient(x)

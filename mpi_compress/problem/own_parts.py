@@ -28,8 +28,7 @@ def checked_loss(loss: Loss) -> Loss:
 
 def checked_model(model: Model) -> Model:
     """The model; a user's, with every loss, gradient and result for solvers checked."""
-    pair = _loss_and_gradient
-    return _watching(model, loss_and_gradient=pair, clipped_loss_and_gradient=pair, hessian_product=_of_x, minimise=_minimiser)
+    return _watching(model, loss_and_gradient=_loss_and_gradient, hessian_product=_of_x, minimise=_minimiser)
 
 
 def checked_penalty(penalty: Penalty) -> Penalty:

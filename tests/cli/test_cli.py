@@ -23,7 +23,6 @@ from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import import_plugin
 from mpi_compress.core.registry import is_ours, parameters, registries
-from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.datasets import cache
 from mpi_compress.results import checksums
 
@@ -264,15 +263,6 @@ def test_every_parameter_of_every_part_has_a_meaning():
     parts = {f"{registry.kind} {name}": part for registry in registries for name, part in registry.items() if is_ours(part)}
     assert {"algorithm gd", "compressor top-k", "codec auto", "loss huber", "model softmax", "penalty ratio"} <= set(parts)
     assert [f"{which}: {key}" for which, part in parts.items() for key in parameters(part) if key not in meanings(part)] == []
-
-
-def test_list_says_how_rows_are_clipped(capsys):
-    assert main(["list", "clip_rows"]) == 0
-    said = capsys.readouterr().out
-    assert "[objective] clip_rows = { norm = 1.0, noise = 0.5 } clips the gradient of every row to this norm" in said
-    for key, meaning in meanings(RowClipping).items():
-        assert f"{key} = 0.0" in said or f"  {key}  " in said
-        assert meaning in said
 
 
 def test_list_finds_a_part_by_its_name_and_prints_no_other(capsys):

@@ -35,7 +35,6 @@ def problem(
     generator="gspar",
     scale=1.0,
     sparse=False,
-    clipping=None,
     **parameters,
 ):
     """Shards of generated data and their constants; `sparse`: in CSR form, most entries left out."""
@@ -52,7 +51,7 @@ def problem(
     numbers = {
         "L": L, "L_max": each.max(), "L_rms": np.sqrt(np.mean(each**2)), "L_row": row, "mu": mu, "n": count, "d": dim, "N": samples,
     }  # fmt: skip
-    fs = {i: Objective(r, losses[loss](), count / samples, 0.0 if apart else mu, None, clipping) for i, r in enumerate(rows)}
+    fs = {i: Objective(r, losses[loss](), count / samples, 0.0 if apart else mu) for i, r in enumerate(rows)}
     return SimpleNamespace(
         A=A, labels=labels, loss=loss, mu=mu, apart=mu if apart else 0.0, count=count, dim=dim, N=samples, fs=fs,
         numbers={**numbers, "kappa": L / mu if mu else np.inf},

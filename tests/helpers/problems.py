@@ -71,13 +71,6 @@ _PROXIMAL = {
     "nesterov": {"algorithm": {"name": "nesterov", "step": 0.1}},
     "sgd": {"algorithm": {"name": "sgd", "step": 0.1, "batch": 2}},
 }
-_CLIPPED = {
-    **_METHODS,
-    "ef, hard": {"algorithm": {"name": "ef", "step": 0.1, "batch": 1}, "up": {"compressor": {"name": "hard-threshold", "threshold": 0.1}}},
-    "local-sgd": {"algorithm": {"name": "local-sgd", "step": 0.1, "local_steps": 3, "batch": 2}},  # three gradients in a round
-    "svrg": {"algorithm": {"name": "svrg", "step": 0.1, "batch": 2, "epoch": 2}},  # the difference of two
-    "some workers": {**_GD, "workers": {"count": 3, "participate": 2}},
-}
 _CLASSES, _SIGNS = {"path": "classes.svm"}, {"generator": "gspar", "samples": 24, "dim": 8}
 _NUMBERS = {"generator": "least-squares", "samples": 24, "dim": 8}
 _PROBLEMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
@@ -89,10 +82,6 @@ _PROBLEMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"gd": _GD, "ef": {**_FEEDBACK, "algorithm": {"name": "ef", "step": 0.1, "batch": 1}}, "ef21": _EF21},
     ),
     "dropped out": (_CLASSES, {"model": {"name": "dropped-out", "hidden": 3}}, _METHODS),
-    "clipped": (_SIGNS, {"mu": 0.01, "clip_rows": {"norm": 0.2, "noise": 0.5}}, _CLIPPED),
-    "clipped, master": (_SIGNS, {"mu": 0.01, "regularizer": "master", "clip_rows": {"norm": 0.2}}, _PROXIMAL),
-    "clipped softmax": (_CLASSES, {"model": "softmax", "clip_rows": {"norm": 0.5, "noise": 0.1}}, {"ef": _FEEDBACK}),
-    "clipped cauchy": (_NUMBERS, {"loss": "cauchy", "clip_rows": {"norm": 0.5, "noise": 0.1}}, {"ef": _FEEDBACK}),
     "cauchy": (_NUMBERS, {"loss": "cauchy", "mu": 0.1}, _METHODS),
     "huber": (_NUMBERS, {"loss": {"name": "huber", "delta": 0.1}}, _METHODS),
     "smooth hinge": (_SIGNS, {"loss": "smooth-hinge", "smoothness": "estimate"}, _METHODS),

@@ -6,7 +6,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
-from mpi_compress.algorithms.needs import NOTHING_CLIPPED, OPTIMUM, WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import OPTIMUM, WHOLE_GRADIENTS
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Round
@@ -37,7 +37,7 @@ class EFGDStar(ErrorFeedback):
     needs_optimum = True
     scaled = True
     log = ERRORS
-    needs = (WHOLE_GRADIENTS, OPTIMUM, NOTHING_CLIPPED)
+    needs = (WHOLE_GRADIENTS, OPTIMUM)
     batch: int | None = None  # must be left out: gradients are full
     feedback: bool = True  # false: the error e is dropped after every round
     reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import LINEAR, NOTHING_CLIPPED, exact_up
+from mpi_compress.algorithms.needs import LINEAR, exact_up
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector
 from mpi_compress.core.errors import AllSent
 from mpi_compress.messages.link import SILENT
@@ -37,7 +37,7 @@ class ShipData(Algorithm):
     x comes rounded, and in two more rounds its error, rounded again: with bf16 24 digits in 48 bits.
     """
 
-    needs = (LINEAR, NOTHING_CLIPPED, exact_up("ship-data sends samples: leave up.compressor out"))
+    needs = (LINEAR, exact_up("ship-data sends samples: leave up.compressor out"))
     proximal = True
 
     def uplink(self, node: Node, k: int) -> Link:

@@ -56,10 +56,10 @@ class GradientsTogether:
 
     @classmethod
     def of(cls, objectives: Iterable[Objective]) -> "GradientsTogether | None":
-        """None where their shards do not lie one after the other, where rows are clipped, or where one call would not pay."""
+        """None where their shards do not lie one after the other, or where one call would not pay."""
         fs = list(objectives)
         whole = fs[0].rows.whole if len(fs) > 1 and isinstance(fs[0].term, FusedMargins) else None
-        if whole is None or fs[0].clipping is not None or not pays(len(fs), whole.dim):
+        if whole is None or not pays(len(fs), whole.dim):
             return None
         together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
         return cls(fs, whole) if together else None

@@ -11,8 +11,6 @@ from numpy.random import Generator
 
 from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
-from mpi_compress.core.sums import added
-from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.rows import Rows
 
@@ -38,7 +36,6 @@ class Model(Part, ABC):
     convex: ClassVar[bool] = False  # True: the loss of any samples is convex in x
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # True if it draws from `draw`, such as for dropout or noise
-    rows_apart: ClassVar[bool] = True  # False: it looks at samples together, or slowly at one alone, so that they cannot be clipped
     provenance: ClassVar[Mapping[str, str]] = {}  # attributes of a run: what else decides its bits, such as a framework's version
     outline: Outline  # set by `within`
 
@@ -82,17 +79,6 @@ class Model(Part, ABC):
         Args:
             draw: random numbers of this worker and round, equal in all calls of the round; None where f itself is wanted.
         """
-
-    def clipped_loss_and_gradient(self, x: Vector, rows: Rows, longest: float) -> tuple[float, Vector]:
-        """The mean loss of rows at x (d,), and the mean (d,) of their gradients, each clipped to the norm `longest`. Row by row; a
-        model that can do it in one pass says so here."""
-        losses, gradient = [], np.zeros(x.size)
-        for j in range(len(rows)):
-            value, g = self.loss_and_gradient(x, rows.cut(j, j + 1), None)
-            length = norm(g)
-            gradient += g * (longest / length) if length > longest else g
-            losses.append(value)
-        return added(losses) / len(rows), gradient / len(rows)
 
     def mean_loss(self, x: Vector, rows: Rows) -> float:
         """The mean loss of rows at x (d,), of a test set for example; a model that can leave out the gradient says so here."""

@@ -36,17 +36,10 @@ class MatrixFactorisation(Model):
         return x
 
     def loss_and_gradient(self, x: Vector, rows: Rows, draw: Generator | None) -> tuple[float, Vector]:
-        return self._pass(x, rows)
-
-    def clipped_loss_and_gradient(self, x: Vector, rows: Rows, longest: float) -> tuple[float, Vector]:
-        return self._pass(x, rows, longest / len(rows))
-
-    def _pass(self, x: Vector, rows: Rows, longest: float | None = None) -> tuple[float, Vector]:
-        """The mean loss, and its gradient, each row's part of which is clipped to `longest`."""
         pairs, scales = rows.pairs(self.name)
         blocks, gradient = self.split(x), np.zeros(x.size)
         errors = _predictions(pairs, scales, blocks) - rows.labels
-        kernels.add_gradient(pairs, scales, errors / len(rows), blocks["F"], *self.split(gradient).values(), longest)
+        kernels.add_gradient(pairs, scales, errors / len(rows), blocks["F"], *self.split(gradient).values())
         return 0.5 * float(np.mean(np.square(errors))), gradient
 
     def scores(self, x: Vector, rows: Rows) -> Vector:

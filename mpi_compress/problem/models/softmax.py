@@ -30,15 +30,9 @@ class Softmax(Model):
         return {"X": (features, classes), "b": (classes if self.bias else 0,)}
 
     def loss_and_gradient(self, x: Vector, rows: Rows, draw: Generator | None) -> tuple[float, Vector]:
-        return self._pass(x, rows)
-
-    def clipped_loss_and_gradient(self, x: Vector, rows: Rows, longest: float) -> tuple[float, Vector]:
-        return self._pass(x, rows, longest)
-
-    def _pass(self, x: Vector, rows: Rows, longest: float | None = None) -> tuple[float, Vector]:
         gradient = np.zeros(x.size)
         blocks = (*self.split(x).values(), *self.split(gradient).values())
-        total = kernels.loss_and_gradient(rows.matrix, rows.labels, *blocks, longest)
+        total = kernels.loss_and_gradient(rows.matrix, rows.labels, *blocks)
         gradient /= len(rows)
         return total / len(rows), gradient
 

@@ -19,7 +19,6 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import SparseRows
 from mpi_compress.messages.link import REFUSED, Link, Message, attempt
-from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 
@@ -103,21 +102,13 @@ WAYS = {
     "momentum of updates, hard threshold": ({"name": "ef", "momentum": 0.5, "form": "update", "step": "0.2/L"}, HARD),
     "accordion": ({"name": "ef", "batch": 2}, {"name": "accordion", "k_min": 1, "k_max": 5, "every": 2}),
     "random": ({"name": "ef"}, {"name": "random-k", "k": 3}),
-    "clipped rows": ({"name": "ef"}, HARD, {"clipping": RowClipping(0.2)}),
-    "clipped rows, noise": ({"name": "ef"}, TOP, {"clipping": RowClipping(0.2, 0.5)}),
-    "clipped rows, noise, momentum of updates": (
-        {"name": "ef", "batch": 2, "momentum": 0.5, "form": "update", "step": "0.2/L"},
-        HARD,
-        {"clipping": RowClipping(0.2, 0.5)},
-    ),
-    "sparse minibatches of clipped rows": ({"name": "ef", "batch": 2}, HARD, {"sparse": True, "apart": True, "clipping": RowClipping(0.2)}),
 }
 
 
 def hosted(p, algorithm, up, **settings):
     """The workers of a run that begins, its method and its node."""
     method = bound(p, algorithm, up, x_star=np.linspace(-1, 1, p.dim), **settings)
-    fs = {i: Objective(f.rows, f.loss, f.weight, f.mu, None, f.clipping) for i, f in p.fs.items()}
+    fs = {i: Objective(f.rows, f.loss, f.weight, f.mu) for i, f in p.fs.items()}
     node = method.start(np.full(p.dim, 0.1))
     return method, node, HostedWorkers(method, fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))
 
@@ -153,7 +144,7 @@ def test_hosted_workers_send_and_remember_what_they_would_one_by_one(way, togeth
         assert remembered(fast.workers) == remembered(slow.workers)
         assert [f.samples for f in fast.objectives.values()] == [f.samples for f in slow.objectives.values()]
         shares = {f.seconds for f in fast.objectives.values()}
-        assert (len(shares) == 1) == (together and "batch" not in algorithm and "clipped" not in way)  # of the one call that computed all gradients
+        assert (len(shares) == 1) == (together and "batch" not in algorithm)  # of the one call that computed all gradients
         for each, knows in ((method, node), (alone, its_node)):
             down = each.master_answers(knows, None, [each.up.unpack(m) for m in sent], Round(k, Streams(3), Role.MASTER))
             each.all_hear(knows, each.down.unpack(down), Round(k, Streams(3), Role.MASTER))
@@ -170,7 +161,7 @@ def neighbours(p):
         starts = np.cumsum([0, *(int(r.matrix[0][-1]) for r in parts)])
         indptr = np.concatenate([[0], *(r.matrix[0][1:] + s for r, s in zip(parts, starts[:-1].astype(np.uint64), strict=True))])
         whole = Rows((indptr.astype(np.uint64), *(np.concatenate([r.matrix[j] for r in parts]) for j in (1, 2))), labels, p.dim)
-    return {i: Objective(whole.cut(*ends[i : i + 2]), f.loss, f.weight, f.mu, None, f.clipping) for i, f in p.fs.items()}
+    return {i: Objective(whole.cut(*ends[i : i + 2]), f.loss, f.weight, f.mu) for i, f in p.fs.items()}
 
 
 def test_every_way_is_played_here():

@@ -46,7 +46,6 @@ class Network(Model):
     the last chunk is padded, so one compiled function serves any number of rows. Sums over chunks are float64.
     """
 
-    rows_apart = False
     chunk: AtLeastOne = 64  # samples that are evaluated at once; best the size of a minibatch
 
     def require(self) -> None:
