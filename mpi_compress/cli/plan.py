@@ -67,9 +67,8 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
         if line := memory_needs.from_disk(spec, shapes.of(spec), options.ranks or 1, range(options.ranks or 1)):
             say(line)
     if first := trial_files(replace(job, runs=left), Path(options.out)):
-        stages = any(spec.tune and spec.tune.target for spec in left)
         done = sum(file.exists() for file in first)
-        print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
+        print(f"before them: {len(first)} trials of [tune] in the first stage, {done} of them done")
     if asked := suggestion(replace(job, runs=left), Path(options.out), which("sbatch") is not None):
         say(asked)
     _warn_of_what_is_missing(left)

@@ -167,31 +167,21 @@ def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     if settled := run.settled:
         yield "settled", ", ".join(f"{k} = {v:.9g}" for k, v in settled.items())
     if run.tuned:
-        yield "tuned", _tuned(run, run.tuned)
+        yield "tuned", _tuned(run.tuned)
     further = set(last).difference(named("counter", "evaluation", "model", "theory"))
     for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
         yield f"{name:8s} ", f"{last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 
 
-def _tuned(run: Run, tuned: Mapping[str, Any]) -> str:
+def _tuned(tuned: Mapping[str, Any]) -> str:
     """The value that [tune] found, by what, and what was tried."""
     note = caveat(tuned)
     several = isinstance(tuned["value"], Mapping)
     won = (in_words(tuned["value"]) if several else f"{tuned['parameter']} = {tuned['value']}") + f" ({note})" * bool(note)
-    if "to" in tuned:
-        return f"{won}, by {tuned['by']} to {tuned['to']}: {', '.join(_trials(tuned))}; seeds {', '.join(map(str, tuned['seeds']))}"
-    merit, tried = tuned["merit"], ", ".join(f"{in_words(value)}: {merit:.4g}" for value, merit in tuned["tried"])
-    if rounds := tuned.get("rounds"):
-        took = (
-            f"{in_words(value)}: {'–' if k is None else f'{k:g}'}" for (value, _), k in zip(tuned["tried"], rounds, strict=True)
-        )
-        merit, tried = "rounds to a target of [stop]", ", ".join(took)
-    stated = run.written["tune"]
-    budgets = {key.replace("_", " "): stated[key] for key in ("rounds", "wire_bits_up") if key in stated}
-    budget = "".join(f"; after {value:,.0f} {what}" for what, value in budgets.items())
-    seeds = f", seeds {', '.join(map(str, stated['seeds']))}" if "seeds" in stated else ""
-    return f"{won}, by {merit}: {tried}{budget}{seeds}"
+    if "to" not in tuned:  # as earlier versions tuned
+        return f"{won}, by {tuned['merit']}: {', '.join(f'{in_words(value)}: {merit:.4g}' for value, merit in tuned['tried'])}"
+    return f"{won}, by {tuned['by']} to {tuned['to']}: {', '.join(_trials(tuned))}; seeds {', '.join(map(str, tuned['seeds']))}"
 
 
 def _trials(tuned: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,11 @@ from collections.abc import Iterable
 from mpi_compress.core.errors import UserError, nearest
 
 REMOVED: dict[str, str] = {
+    "tune.merit": "name a target, to = { squared_grad_norm = 1e-4 }: if no value reaches it, the one that comes nearest wins",
+    "tune.rounds": "trials are as long as the run, and most end earlier; [stop] says how long it is",
+    "tune.wire_bits_up": "trials are as long as the run, and most end earlier; [stop] says how long it is",
+    "tune.seed": "seeds = [0] has trials of one seed, which runs of other seeds share",
+    "tune.descent": "a trial that ends above the loss that it starts with never wins",
     "emulate": '`python -m benchmarks.links JOB --link "5 ms, 1 Gbit/s"` does that in a checkout',
     "reproduce": "`mpi-compress report JOB… --run` runs first what is not done",
     "--publish": "the zip and its CITATION.cff are what a repository such as Zenodo takes",

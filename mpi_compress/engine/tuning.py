@@ -18,7 +18,6 @@ from mpi_compress.engine.request import Request
 from mpi_compress.job import trials
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.tables import Stop
 from mpi_compress.job.trials import Rank, tune_of
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import Clocked
@@ -39,8 +38,7 @@ def tune(job: Job, specs: dict[int, RunSpec], request: Request, play: Play) -> W
     """Run the trials of the runs that have a [tune], and put the best values into `specs`."""
     trying = _Trying(job, replace(request, shared=True, on_row=None), play)
     tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
-    racing = {i: spec for i, spec in tuned.items() if tune_of(spec).target is not None}
-    wins = _by_merit({i: spec for i, spec in tuned.items() if i not in racing}, trying) | _by_target(racing, trying)
+    wins = _found(tuned, trying)
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
     if request.tells:
         for line in dict.fromkeys(_found_in_words(spec.label, trying.counts[i], wins[i]) for i, spec in tuned.items()):
@@ -85,12 +83,12 @@ def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
     there = _columns_of(p)
     for spec in askers.get(p.spec.toml(), ()):
         tune = tune_of(spec)
-        for key, column in (("merit", tune.merit),) if tune.target is None else (("to", tune.target.column), ("by", tune.by)):
+        for key, column in (("to", tune.target.column), ("by", tune.by)):
             if column not in there and column not in named("theory", "curves", "bounds", "setting"):
                 raise UserError(f"{spec.where}tune.{key}: trials have no such column: {nearest(column, there, 'column')}")
             if column == "suboptimality" and math.isnan(p.problem.f_star):
-                would_do = 'merit = "squared_grad_norm" or "loss"' if key == "merit" else "to = { squared_grad_norm = 1e-4 }"
-                raise UserError(f"{spec.where}tune.{key}: f* is not known, and no trial has a suboptimality; {would_do} would do")
+                would_do = "to = { squared_grad_norm = 1e-4 } would do"
+                raise UserError(f"{spec.where}tune.{key}: f* is not known, and no trial has a suboptimality; {would_do}")
 
 
 def _columns_of(p: Prepared) -> Sequence[str]:
@@ -116,7 +114,7 @@ def _with_derived(further: Sequence[str]) -> Sequence[str]:
     return found
 
 
-def _by_target(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
+def _found(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
     """Find for each run the value that reaches its target with the least, in stages."""
     ranks, problems = trying.request.ranks, dict[str, Problem]()
     searches = {i: _Search(spec) for i, spec in specs.items()}
@@ -176,9 +174,8 @@ class _Search:
 
     def _outcome(self, run: Run) -> tuple[float, float]:
         """What a trial paid to the target, infinite if it was missed; and how near it came, infinite if it ended badly."""
-        target = self.table.target
-        assert target is not None
-        if not _ended_well(run, self.table.descends):
+        target, loss = self.table.target, run.trace.get("loss", np.empty(0))
+        if run.status != "complete" or loss[-1] > loss[0]:
             return math.inf, math.inf
         row, values = target.row_of(run), run.column(target.column)
         if np.all(np.isnan(values)):
@@ -190,9 +187,9 @@ class _Search:
         """The value that won, what was tried, and whether a better one may lie beyond."""
         table, target = self.table, self.table.target
         won = trials.answer(self.count, self.is_ordered, self.ran)
-        if won is None or target is None:
-            below = ", and no higher than it starts" if table.descends else ""
-            raise UserError(f"{self.spec.where}tune: no value of {table.known_as} gives a run that ends at a finite loss{below}")
+        if won is None:
+            below = "at a finite loss, and no higher than it starts"
+            raise UserError(f"{self.spec.where}tune: no value of {table.known_as} gives a run that ends {below}")
         longest = {place: max(share for own, share in self.ran if own == place) for place, _ in sorted(self.ran)}
         tried = {place: self.ran[place, share] for place, share in longest.items() if table.beyond(place) is not None}
         sign = -1.0 if target.rising else 1.0
@@ -202,54 +199,3 @@ class _Search:
             "to": str(target), "by": table.by, "took": [None if rank.missed else rank.took for rank in tried.values()],
             "share": [longest[place] for place in tried], "seeds": table.seeds or [self.spec.seed],
         }  # fmt: skip
-
-
-def _ended_well(run: Run, descends: bool) -> bool:
-    """True for a complete run; with `descends`, one that ends no higher than it starts."""
-    loss = run.trace.get("loss", np.empty(0))
-    return run.status == "complete" and not (descends and loss[-1] > loss[0])
-
-
-def _by_merit(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
-    """Find for each run the value with the least merit after the trials' own budget."""
-    if not specs:
-        return {}
-    found, ranks = trying.results({i: trials.trials(spec) for i, spec in specs.items()}, specs), trying.request.ranks
-    return {i: ranks.on_root(partial(_best, spec, trials.trials(spec), found.get(i, []))) for i, spec in specs.items()}
-
-
-def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapping[str, Any]:
-    """The best value of a parameter, with the merit of every value; that of a run that diverged is infinite. At rank 0 only. Runs
-    that reached a level of [stop] are better than others; the best of them took the fewest rounds."""
-    tune = tune_of(spec)
-    each = [_merit_of(spec, trial, run) for trial, run in zip(tried, found, strict=True)]
-    seeds = len(each) // len(tune.grid)
-    of_values = [each[i : i + seeds] for i in range(0, len(each), seeds)]
-    merits = [float(np.median([merit for merit, _ in of_value])) for of_value in of_values]
-    took = [float(np.median([rounds for _, rounds in of_value])) for of_value in of_values]
-    reached = [all(math.isfinite(rounds) for _, rounds in of_value) for of_value in of_values]
-    ranked = [(-math.inf, took[i], i) if reached[i] else (merits[i], 0.0, i) for i in range(len(of_values))]
-    best = min(ranked)[-1]
-    if merits[best] == math.inf:
-        below = ", and no higher than it starts" if tune.descends else ""
-        raise UserError(f"{spec.where}tune: no value of {tune.known_as} gives a run that ends at a finite {tune.merit}{below}")
-    by_rounds = {"rounds": [rounds if own else None for rounds, own in zip(took, reached, strict=True)]} if any(reached) else {}
-    return {"parameter": tune.known_as, "value": tune.grid[best], "merit": tune.merit,
-            "tried": [[value, merit] for value, merit in zip(tune.grid, merits, strict=True)], **by_rounds}  # fmt: skip
-
-
-def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
-    """The last merit of a trial, infinite if it did not end well; and its rounds if it came down to a level, else infinity."""
-    tune = tune_of(spec)
-    if not run.rows:  # it failed before its first row
-        return math.inf, math.inf
-    if not run.has(tune.merit):
-        raise UserError(f"{spec.where}tune.merit: {nearest(tune.merit, [*run.trace, *run.timing], 'column')}")
-    merit, ended_well = float(run.column(tune.merit)[-1]), _ended_well(run, tune.descends)
-    merit = merit if ended_well and math.isfinite(merit) else math.inf
-    return merit, float(run.trace["round"][-1]) if ended_well and _came_down(run, trial.stop) else math.inf
-
-
-def _came_down(run: Run, stop: Stop) -> bool:
-    """True if a run ended at a level of its [stop]."""
-    return run.status == "complete" and any(level.is_met(run) for level in stop.levels)

@@ -127,14 +127,10 @@ def tune_of(spec: RunSpec) -> TuneTable:
 
 
 def trials(spec: RunSpec) -> list[RunSpec]:
-    """The runs that tune the parameter, for each value one, or one for each of its seeds; with a target the first stage's."""
+    """The trials of the first stage."""
     tune = tune_of(spec)
-    if tune.target is not None:
-        share = stages_of(len(tune.grid))[0].share
-        return [trial for place in range(len(tune.grid)) for trial in trials_of(spec, tune.beyond(place), share)]
-    values = [value for value in tune.grid for _ in range(len(tune.trials) // len(tune.grid))]
-    each = zip(values, tune.trials, strict=True)
-    return [spec.changed(trial, f"{spec.label}, {tune.text(value)}", without="tune") for value, trial in each]
+    share = stages_of(len(tune.grid))[0].share
+    return [trial for place in range(len(tune.grid)) for trial in trials_of(spec, tune.beyond(place), share)]
 
 
 def trials_of(spec: RunSpec, value: Any, share: float) -> list[RunSpec]:
@@ -173,7 +169,6 @@ def _as_trials_have_it(spec: RunSpec) -> str:
 def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None) -> list[RunSpec]:
     """`trials_of`, with the first so many of the seeds."""
     tune = tune_of(spec)
-    assert tune.target is not None
     seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds[:most]]
     found, run = [], spec.label.replace(f", by = {tune.by}", "")  # of a grid over tune.by, whose runs share trials
     for setting in tune.settings:
@@ -204,10 +199,8 @@ def _shortened(stop: Mapping[str, Any], share: float, target: Target) -> dict[st
 
 
 def possible(spec: RunSpec) -> list[RunSpec]:
-    """All runs that may tune a run: with a target those of all stages, and of all values beyond the grid."""
+    """All runs that may tune a run: those of all stages, and of all values beyond the grid."""
     tune = tune_of(spec)
-    if tune.target is None:
-        return trials(spec)
     count, found = len(tune.grid), list[RunSpec]()
     for place in range(-FURTHEST, count + FURTHEST):
         value = tune.beyond(place)
@@ -224,11 +217,10 @@ def possible(spec: RunSpec) -> list[RunSpec]:
 def check_trials(spec: RunSpec) -> None:
     """Refuse a value that cannot be tried before any is tried, and a suboptimality without a known f*."""
     tune = tune_of(spec)
-    key, column = "merit" if tune.target is None else "to", tune.column
-    if column == "suboptimality" and (spec.objective.f_star == "skip" or spec.log.evaluate is not None):
+    if tune.target.column == "suboptimality" and (spec.objective.f_star == "skip" or spec.log.evaluate is not None):
         why = f"log.evaluate = {spec.log.evaluate}" if spec.log.evaluate is not None else 'objective.f_star = "skip"'
-        would_do = 'merit = "loss" or "squared_grad_norm"' if key == "merit" else "to = { squared_grad_norm = 1e-4 }"
-        raise UserError(f"{spec.where}tune.{key}: no trial has a suboptimality with {why}; {would_do} would do")
+        would_do = "to = { squared_grad_norm = 1e-4 } would do"
+        raise UserError(f"{spec.where}tune.to: no trial has a suboptimality with {why}; {would_do}")
     with placed(f"{spec.where}tune: "):
         if tune.on is None:
             trials(spec)

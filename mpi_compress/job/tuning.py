@@ -1,13 +1,12 @@
 """[tune]: a parameter, or several at once, get the best of some values, by trial runs of each.
 
-With `to` the best value reaches a target with the least of `by`: trials are as long as the run, and run in stages. Without it,
-the best value has the least `merit` after a budget of the trials' own.
+The best value reaches a target with the least of `by`: trials are as long as the run, and run in stages.
 """
 
 import itertools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.job.dotted import leaves, plain
 from mpi_compress.job.tables import OF_A_RUN
-from mpi_compress.results.targets import Target, goal, grows, rises
+from mpi_compress.results.targets import Target, goal, grows
 from mpi_compress.results.tuning import in_words, sizes
 
 _MOST = 64  # values of a range of powers
@@ -66,20 +65,15 @@ class TuneTable:
     values: list[Any] | str = ""  # or a range of powers, "2^-6..2^10 theory"
     candidates: Settings | None = None  # in place of both: values of several parameters at once
     draw: int | None = None  # so many of the candidates, drawn without replacement, alike in all runs; None: all of them
-    to: dict[str, float] | None = None  # { squared_grad_norm = 1e-4 }: the target
+    to: dict[str, float] = field(default_factory=dict)  # the target, such as { squared_grad_norm = 1e-4 }
     by: str = "wire_bits_up"  # the column in which `to` is paid
-    merit: str = "suboptimality"  # without `to`: the column that should be smallest at the end of a trial
-    rounds: int | None = None  # of each trial; None: what [stop] says
-    wire_bits_up: float | None = None  # in place of `rounds`: bits that all workers may send up in a trial
-    seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
-    seeds: list[int] | None = None  # each value is tried with each of these, and the median counts
+    seeds: list[int] | None = None  # each value is tried with each of these, and the median counts; None: the run's own
     on: Settings | None = None  # the problems: what trials set in place of the run's own, such as other data; None: the run's
-    descent: bool | None = None  # True: a trial that ends above the loss that it starts with counts as none; None: with `to` alone
     beside: float | str | None = None  # a value, such as "theory", that a further run has without tuning; None: no such run
 
     def __post_init__(self) -> None:
         several, head = self.candidates is not None, self.parameter.partition(".")[0]
-        seeds, several_budgets = self.seeds, self.rounds is not None and self.wire_bits_up is not None
+        given, seeds = "values" if self.candidates is None else "candidates", self.seeds
         are_wrong = seeds is not None and (not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds))
         for wrong, why in (
             (several == bool(self.parameter or self.values), "parameter and values, or candidates in place of both, are required"),
@@ -88,19 +82,14 @@ class TuneTable:
             (not several and head not in OF_A_RUN, nearest(head, OF_A_RUN, "table")),
             (several and self.beside is not None, "beside goes with one parameter; write a run of its own"),
             (not several and self.draw is not None, "draw goes with candidates"),
-            (self.on is not None and self.to is None, "on needs a target: to = { suboptimality = 1e-9 } would do"),
-            (not self.grid, f"{'candidates' if several else 'values'} = [] must name at least one"),
+            (len(self.grid) < 2, f"{given} = {self.grid} should be two or more"),
             (self.on is not None and not all(self.settings or [{}]), "on names nothing that trials set"),
-            (rises(self.merit), f"merit = {self.merit!r} rises, and the least value wins; use to = {{ {self.merit} = 0.9 }}"),
-            (several_budgets, "rounds and wire_bits_up were given; a trial has one budget"),
-            *((given < 1, f"{key} = {given} must be at least 1") for key, given in self.budget.items()),
-            (self.seed is not None and seeds is not None, "seed and seeds were given; give one of them"),
             (are_wrong, f"seeds = {seeds} should be different whole numbers from 0 on"),
+            (not grows(self.by), f"by = {self.by!r} should be a column that grows in every run, such as wire_bits_up or seconds"),
         ):
             if wrong:
                 raise ValueError(why)
-        if self.to is not None:
-            self._check_target()
+        self.target  # noqa: B018 - refuses what is none
 
     @cached_property
     def grid(self) -> list[Any]:
@@ -127,35 +116,10 @@ class TuneTable:
         """A value as labels have it: "algorithm.step = 2 theory"."""
         return in_words(value) if self.candidates is not None else f"{self.parameter} = {plain(value)}"
 
-    def _check_target(self) -> None:
-        for key in ("rounds", "wire_bits_up", "seed"):
-            if getattr(self, key) is not None:
-                would_do = "write seeds = [0]" if key == "seed" else "[stop] says how long the run is"
-                raise ValueError(f"{key} = {getattr(self, key)}: trials for a target, `to`, are those of the run; {would_do}")
-        if self.merit != "suboptimality":
-            raise ValueError(f"merit = {self.merit!r}: trials for a target, `to`, are compared by its column; leave merit out")
-        if not grows(self.by):
-            raise ValueError(f"by = {self.by!r} should be a column that grows in every run, such as wire_bits_up, seconds, round")
-        if len(self.grid) < 2:
-            raise ValueError(f"{'values' if self.candidates is None else 'candidates'} = {self.grid} should be two or more")
-        self.target  # noqa: B018 - refuses what is none
-
     @property
-    def target(self) -> Target | None:
-        """What trials should reach; None: the least merit wins."""
-        if self.to is None:
-            return None
+    def target(self) -> Target:
+        """What trials should reach."""
         return goal(self.to)
-
-    @property
-    def column(self) -> str:
-        """The column by which trials are compared."""
-        return self.merit if self.target is None else self.target.column
-
-    @property
-    def descends(self) -> bool:
-        """True if a trial that ends above the loss that it starts with counts as none."""
-        return self.to is not None if self.descent is None else self.descent
 
     def beyond(self, place: int) -> Any:
         """The value at a place of the grid from the least to the largest, also before 0 and after its last one. Those go on by the
@@ -182,19 +146,6 @@ class TuneTable:
         """The parameter, or the candidates' keys."""
         return self.parameter or ", ".join(dict.fromkeys(key for each in self.grid for key in each))
 
-    @property
-    def budget(self) -> dict[str, Any]:
-        """The [stop] of trials; empty: that of the run."""
-        given = {"rounds": self.rounds, "wire_bits_up": self.wire_bits_up}
-        return {key: value for key, value in given.items() if value is not None}
-
-    @property
-    def trials(self) -> list[dict[str, Any]]:
-        """What each trial sets where there is no target, by dotted key: a value, the budget, and a seed; by value."""
-        fixed: dict[str, Any] = {"stop": self.budget} if self.budget else {}
-        seeds = self.seeds if self.seeds is not None else [self.seed]
-        return [{**self.put(value), **fixed, **({} if seed is None else {"seed": seed})} for value in self.grid for seed in seeds]
-
 
 _PRODUCT = re.compile(r"(?:(\d+)(?:/(\d+))? )?(\(.*\)|[A-Za-z_]\w*)")
 
@@ -219,18 +170,18 @@ def scaled(value: Any, factor: float) -> Any:
 
 
 def for_the_question(run: Mapping[str, Any], figure: Any, grid: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's tables; a [tune] with `to` gets the target of [figure] or [stop] in place of their name, and all seeds of [grid]."""
+    """A run's tables; its [tune] gets the target of [figure] or [stop] in place of their name, and all seeds of [grid]."""
     tune = run.get("tune")
-    if not isinstance(tune, Mapping) or "to" not in tune:
+    if not isinstance(tune, Mapping):
         return dict(run)
     settled = dict(tune)
-    if tune["to"] == "figure":
+    if (to := tune.get("to", "stop")) == "figure":
         settled |= _target_of_figure(figure, tune)
-    elif tune["to"] == "stop":
+    elif to == "stop":
         settled["to"] = _target_of_stop(run.get("stop"))
-    elif isinstance(tune["to"], str):
-        raise UserError(f"tune.to: {tune['to']!r} was given; write to = {{ test_accuracy = 0.9 }}, \"figure\" or \"stop\"")
-    if "seed" not in tune and "seeds" not in tune and isinstance(seeds := grid.get("seed"), list):
+    elif isinstance(to, str):
+        raise UserError(f"tune.to: {to!r} was given; write to = {{ test_accuracy = 0.9 }}, \"figure\" or \"stop\"")
+    if "seeds" not in tune and isinstance(seeds := grid.get("seed"), list):
         settled["seeds"] = seeds
     return {**run, "tune": settled}
 
@@ -251,5 +202,6 @@ def _target_of_stop(stop: Any) -> dict[str, Any]:
     given = stop.items() if isinstance(stop, Mapping) else ()
     levels = {key: v for key, v in given if not (key in ("rounds", "diverged") or grows(key) or isinstance(v, Mapping))}
     if len(levels) != 1:
-        raise UserError(f'tune.to = "stop": [stop] has {len(levels)} targets, one is required, such as squared_grad_norm = 1e-4')
+        would_do = "to = { squared_grad_norm = 1e-4 } would do"
+        raise UserError(f"tune.to is left out, and [stop] has {len(levels)} targets, where one is required; {would_do}")
     return levels

@@ -10,10 +10,8 @@ BEYOND = "a better one may lie beyond"
 
 
 def caveat(tuned: Mapping[str, Any]) -> str:
-    """What speaks against the value that won, by `reader.Run.tuned`: "not settled", "the end of the grid", or ""."""
-    if "settled" in tuned:
-        return "" if tuned["settled"] else "not settled"
-    return "the end of the grid" if at_end(tuned) else ""
+    """What speaks against the value that won, by `reader.Run.tuned`: "not settled", or ""."""
+    return "" if tuned.get("settled", True) else "not settled"
 
 
 def in_words(value: Any) -> str:
@@ -36,13 +34,6 @@ def _of_part(value: Any) -> str:
 def put_by(tuned: Mapping[str, Any]) -> Mapping[str, Any]:
     """The value that won, by dotted key: one, or those of several parameters."""
     return tuned["value"] if isinstance(tuned["value"], Mapping) else {tuned["parameter"]: tuned["value"]}
-
-
-def at_end(tuned: Mapping[str, Any]) -> bool:
-    """True if the value that won is the least or the largest of three or more; False where they are no numbers of one unit."""
-    values = [value for value, _ in tuned["tried"]]
-    found = sizes(values)
-    return len(set(found)) > 2 and found[values.index(tuned["value"])] in (min(found), max(found))
 
 
 def sizes(values: Sequence[Any]) -> list[float]:

@@ -158,7 +158,7 @@ def test_plot_of_a_job(done, suffix, tmp_path, capsys):
 
 def test_while_trials_alone_are_there_a_table_says_so(small_job, tmp_path, capfd):
     tuned = tmp_path / "tuned.toml"
-    tuned.write_text('tune = { parameter = "algorithm.step", values = ["theory", "2 theory"], rounds = 2 }\n' + small_job.read_text())
+    tuned.write_text('tune = { parameter = "algorithm.step", values = ["theory", "2 theory"], to = { loss = 0.1 } }\n' + small_job.read_text())
     line = [str(tuned), "--only", "GD", "--out", str(tmp_path / "out")]
     assert main(["run", *line, "--quiet"]) == 0
     (result,) = (tmp_path / "out" / "tuned").glob("*.h5")

@@ -136,7 +136,7 @@ def test_rows_that_are_read_in_the_middle_of_a_flush_are_those_of_before(job, tm
 
 def test_a_trial_of_tune_says_which_of_them_it_is(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    tuned = JOB + 'tune = { parameter = "algorithm.step", values = ["1/L", "2/L"], merit = "loss" }\n'
+    tuned = JOB + 'tune = { parameter = "algorithm.step", values = ["1/L", "2/L"], to = { loss = 1e-3 } }\n'
     (tmp_path / "job.toml").write_text(tuned)
     with pytest.raises(Stopped):
         mc.run(mc.load_job("job.toml", only="later"), interrupts=After(2))

@@ -75,7 +75,7 @@ def test_runs_of_one_problem_are_compared_across_jobs(found):
 
 def test_a_run_tuned_to_its_theorems_step_stands_once_beside_the_run_of_that_step(tmp_path):
     file = tmp_path / "tuned.toml"
-    tune = '[run.tune]\nparameter = "algorithm.step"\nvalues = ["theory", "0.01 theory"]\nmerit = "loss"\nrounds = 5\nbeside = "theory"\n'
+    tune = '[run.tune]\nparameter = "algorithm.step"\nvalues = ["theory", "0.01 theory"]\nto = { loss = 1e-9 }\nbeside = "theory"\n'
     file.write_text(JOB.split("[[run]]")[0] + '[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n' + tune)
     assert len(mc.run(mc.load_job(file), out=tmp_path)) == 2
     (row,) = up(outcomes([file], tmp_path))

@@ -26,12 +26,12 @@ def test_a_line_is_named_by_its_label_what_was_overridden_and_what_was_tuned():
     plain, changed = run("GD", loss=[1.0]), run("GD", loss=[1.0])
     changed.attrs["overridden"] = json.dumps({"algorithm.step": 0.5, "seed": 3})
     changed.attrs["tuned"] = json.dumps(
-        {"parameter": "algorithm.a", "value": 4, "merit": "loss", "tried": [[1, 3.0], [2, 2.0], [4, 1.0]]}
+        {"parameter": "algorithm.a", "value": 4, "merit": "loss", "tried": [[1, 3.0], [2, 2.0], [4, 1.0]], "settled": False}
     )
     assert made.name_of(plain) == made.name_in_paper(plain) == "GD"
-    assert made.name_of(changed) == "GD, step = 0.5, tuned a = 4 (the end of the grid)"
-    assert made.name_in_paper(changed) == "GD, step = 0.5 (the end of the grid)"
-    changed.attrs["tuned"] = json.dumps({"parameter": "algorithm.a", "value": 2, "merit": "loss", "tried": [[1, 3.0], [2, 1.0], [4, 2.0]]})
+    assert made.name_of(changed) == "GD, step = 0.5, tuned a = 4 (not settled)"
+    assert made.name_in_paper(changed) == "GD, step = 0.5 (not settled)"
+    changed.attrs["tuned"] = json.dumps({"parameter": "algorithm.a", "value": 2, "merit": "loss", "tried": [[1, 3.0], [2, 1.0], [4, 2.0]], "settled": True})
     assert made.name_of(changed) == "GD, step = 0.5, tuned a = 2"
     assert made.name_in_paper(changed) == "GD, step = 0.5"
     plain.attrs["tuned"] = json.dumps({"parameter": "algorithm.step", "value": "2 (1/(L + mu))", "merit": "loss", "tried": [], "settled": True})

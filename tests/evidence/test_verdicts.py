@@ -152,7 +152,7 @@ def test_a_column_without_a_number_and_a_tuned_zero(tmp_path, recwarn):
         "title": "zero", "data": {"generator": "gspar", "samples": 60, "dim": 8}, "workers": {"count": 3}, "stop": {"rounds": 200},
         "objective": {"mu": 0.01},
         "run": [{"label": "x", "algorithm": {"name": "ef", "step": 3.0}, "up": {"compressor": {"name": "top-k", "k": 4}},
-                 "tune": {"parameter": "algorithm.momentum", "values": [0.0, 0.3, 0.6], "merit": "loss"}},
+                 "tune": {"parameter": "algorithm.momentum", "values": [0.0, 0.3, 0.6], "to": {"loss": 1e-9}}},
                 {"label": "y", "algorithm": {"name": "gd"}, "stop": {"rounds": 0}}],
         "claim": [{"id": "a", "says": "s", "value": "tuned('x')", "holds": "<= 0.1"},
                   {"id": "b", "says": "s", "value": "largest('bits_up', 'y')", "holds": "<= 0.1"}],
