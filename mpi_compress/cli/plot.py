@@ -1,5 +1,6 @@
 """`mpi-compress plot JOB|RESULT.h5…`"""
 
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,18 +8,28 @@ from typing import Any
 
 from mpi_compress.cli.parsing import ask_for_folder, load_one
 from mpi_compress.cli.results_of import axes_of, found, warn_of_mixtures
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.tables import shown
+from mpi_compress.core.terminal import say
+from mpi_compress.evidence.outcomes import job_files
+from mpi_compress.evidence.profile import profile
 from mpi_compress.figures import plotting as figures
+from mpi_compress.figures.of_run import draw_profiles
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
-from mpi_compress.results.targets import Target, rising
+from mpi_compress.results.targets import Target, rising, typed
 
 _OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "rows", "at")
 
 
 def act(options: Namespace) -> int:
+    if options.profile:
+        return _profile(options)
+    if options.to or options.by:
+        raise UserError("--to and --by go with --profile; `mpi-compress table --to` compares methods at a target")
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
     changed: dict[str, Any] = axes_of(options)
@@ -33,6 +44,21 @@ def act(options: Namespace) -> int:
     figures.save(figures.draw(runs, figure.changed(**changed), options.style, width), target)
     for r in runs:
         print(f"{r.file}  {r.label}: {status_of_run(r).state}")
+    print(target)
+    return 0
+
+
+def _profile(options: Namespace) -> int:
+    """Print and draw the share of targets that each method reaches within a factor of what the best one took."""
+    asked = [typed(text) for text in options.to or (f"suboptimality={level}" for level in ("1e-3", "1e-6", "1e-9", "1e-12"))]
+    options.what = [str(file) for file in job_files(options.what)]
+    runs = found(options, [column for column, _ in asked])
+    targets = [Target.of(column, level, rising(runs)) for column, level in asked]
+    profiles = [profile(runs, targets, by) for by in options.by or ("wire_bits", "wire_bits_up")]
+    for each in profiles:
+        say(f"{each.caption}:", *shown(sys.stdout, each.heads, each.cells))
+    target = Path(options.figure or Path(options.out) / "profile.png")
+    figures.save(draw_profiles(profiles, options.style), target)
     print(target)
     return 0
 

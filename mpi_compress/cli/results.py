@@ -14,7 +14,7 @@ from mpi_compress.core.progress import bits_text, count_text, print_line
 from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import room, say
 from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
-from mpi_compress.results.files import CHECKED, TRIALS, job_name
+from mpi_compress.results.files import TRIALS, job_name
 from mpi_compress.results.tidy import settings_of, varying
 
 
@@ -68,7 +68,7 @@ def act_gc(options: Namespace) -> int:
     if not found:
         print("nothing to remove: the jobs name every result")
         return 0
-    names = [name for file in files if (own := job_name(file)) for name in (own, f"{own}/{TRIALS}", f"{CHECKED}/{own}")]
+    names = [name for file in files if (own := job_name(file)) for name in (own, f"{own}/{TRIALS}")]
     others = Counter(entry.job for entry in found if options.what and entry.job not in names)
     goes = f"removes what no named job has: {', '.join(f'{n} of {job}' for job, n in others.items())}"
     if others and options.yes and not options.all_others:

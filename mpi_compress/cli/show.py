@@ -2,9 +2,12 @@
 
 import json
 import math
+import os
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +24,22 @@ from mpi_compress.evidence.lines import by_seed
 from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, theorem
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, named
+from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import split, why_ended
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tidy import difference, settings_of, varying
+from mpi_compress.results.tidy import BIT_FOR_BIT, difference, settings_of, varying
 from mpi_compress.results.tuning import caveat, in_words
 
 
 def act(options: Namespace) -> int:
+    if any(map(os.path.isdir, options.results)):
+        if len(options.results) != 2 or not all(map(os.path.isdir, options.results)):
+            raise UserError(f"show {shlex.join(options.results)}: takes results, or two folders of them")
+        found = [*_of_folders(*map(Path, options.results))]
+        say(*(f"{name}: {text}" for name, text in found))
+        return 0 if all(text.startswith(BIT_FOR_BIT) for _, text in found) else 1
     runs = [read(file) for file in options.results]
     if len(runs) > 1 and (options.csv or options.split or options.bounds):
         option = "--csv" if options.csv else "--split" if options.split else "--bounds"
@@ -42,6 +52,25 @@ def act(options: Namespace) -> int:
         first = filter(None, dict.fromkeys(map(line_of, runs)))
         say(*first, *(summary(runs[0]) if len(runs) == 1 else _compared(runs)))
     return 0
+
+
+def _of_folders(one: Path, other: Path) -> Iterator[tuple[str, str]]:
+    """For each run in two folders of results its job, label and seed, and whether the two are equal, or where they part."""
+    found: dict[str, dict[Path, list[Run]]] = {}
+    for folder in (one, other):
+        for file in results_below(folder):
+            if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS:
+                job, run = file.parent.relative_to(folder), read(file)
+                name = f"{f'{job}: ' * (job != Path())}{run.label}, seed {run.written.get('seed', 0)}"
+                found.setdefault(name, {}).setdefault(folder, []).append(run)
+    if not found:
+        raise UserError(f"show {one} {other}: there is no result in them")
+    for name, runs in found.items():
+        for pair in zip_longest(runs.get(one, ()), runs.get(other, ())):
+            if None in pair:
+                yield name, f"is in {other if pair[0] is None else one} only"
+            else:
+                yield name, " ".join(line.strip() for line in difference(*pair))
 
 
 def _compared(runs: Sequence[Run]) -> Iterator[str]:

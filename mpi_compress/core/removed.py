@@ -12,6 +12,7 @@ REMOVED: dict[str, str] = {
     "tune.descent": "a trial that ends above the loss that it starts with never wins",
     "emulate": '`python -m benchmarks.links JOB --link "5 ms, 1 Gbit/s"` does that in a checkout',
     "reproduce": "`mpi-compress report JOB… --run` runs first what is not done",
+    "records": "`mpi-compress check JOB` checks records, and `mpi-compress plot --profile JOB…` draws profiles",
     "--publish": "the zip and its CITATION.cff are what a repository such as Zenodo takes",
     "mc.run.until": "register a stop, mc.stops, and name it in [stop]",
     "mc.run.metrics": "register a metric, mc.metrics, and name it in [log] metrics",

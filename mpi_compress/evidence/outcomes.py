@@ -19,7 +19,7 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.problem.datasets.said import differs
 from mpi_compress.results.catalogue import Entry, entries
-from mpi_compress.results.files import CHECKED, JOBS, job_name, part_of, result_file
+from mpi_compress.results.files import JOBS, job_name, part_of, result_file
 from mpi_compress.results.reader import Run, read, result_of_run
 from mpi_compress.results.status import State, status_of_run
 
@@ -279,5 +279,4 @@ def _named(job: Job, out: Path) -> set[Path]:
         (folder_of_trials(job.name, job.runs), trial) for spec in job.runs if spec.tune is not None for trial in possible(spec)
     ]
     runs = [(job.name, spec) for spec in job.runs] + trials
-    folders = (out, out / CHECKED)
-    return {result_file(name, spec.label, spec.run_id, folder).resolve() for name, spec in runs for folder in folders}
+    return {result_file(name, spec.label, spec.run_id, out).resolve() for name, spec in runs}

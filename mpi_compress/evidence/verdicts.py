@@ -1,4 +1,4 @@
-"""Verdicts: a job's claims compared with its results, and its records with what their runs took when they were run again."""
+"""Verdicts: a job's claims compared with its results, and its records with what their runs took."""
 
 import math
 from collections import Counter
@@ -251,17 +251,19 @@ def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
     return found
 
 
-def check_records(job: Job, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
-    """For each number of each record of these runs whether they need no more, and a line that says so. Of several seeds the median
-    counts; it is infinite where half of them do not reach the record's target."""
+def check_records(job: Job, runs: Sequence[Run]) -> Iterator[tuple[bool | None, str]]:
+    """For each number of each record whether these runs need no more, None without a result, and a line that says so. Of several
+    seeds the median counts; it is infinite where half of them do not reach the record's target."""
     for record in job.records:
         those = [run for run in runs if run.label == record.run]
-        for column, claimed in record.claimed.items() if those else ():
-            target = goal(record.to, rising(those))
-            played = float(np.median([target.took(run, column) for run in those]))
+        target = goal(record.to, rising(those))
+        for column, claimed in record.claimed.items():
             said = f"{record.run}, {target}: {claimed:,} {column} claimed"
-            if played == math.inf:
+            played = float(np.median([target.took(run, column) for run in those])) if those else math.nan
+            if math.isnan(played):
+                yield None, f"{said}; not run"
+            elif played == math.inf:
                 yield False, f"{said}; not reached: does not hold"
             else:
                 verdict = "equal" if played == claimed else "fewer" if played < claimed else "more: does not hold"
-                yield played <= claimed, f"{said}, {played:,.0f} found: {verdict}"
+                yield played <= claimed, f"{said}, {played:,.10g} found: {verdict}"

@@ -62,7 +62,7 @@ def draw_bounds(run: Run) -> Figure:
     return figure
 
 
-def draw(profiles: Sequence[Profile], style: str = "screen") -> Figure:
+def draw_profiles(profiles: Sequence[Profile], style: str = "screen") -> Figure:
     """The share of targets that each method reaches within τ times the least, over τ from 1 to 100."""
     names = list(dict.fromkeys(method for profile in profiles for method in profile.methods))
     with mpl.rc_context(style_of(style).settings):

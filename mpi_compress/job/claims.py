@@ -19,7 +19,9 @@ from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.expressions import DomainError, calculate, names_in, parsed
 from mpi_compress.core.registry import checked
 from mpi_compress.job.claim_functions import FUNCTIONS, Question, Window
+from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.tables import Claim
+from mpi_compress.results.columns import COLUMNS
 from mpi_compress.results.targets import goal
 
 _COMPARISONS: dict[str, Callable[..., bool]] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -149,29 +151,28 @@ def _runs(node: ast.expr, labels: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Record:
-    """What a run is said to need up to a level: bits on the wire over all workers."""
+    """What a run is said to need up to a level, over all workers."""
 
     run: str  # its label
     to: dict[str, float]  # { suboptimality = 1e-9 }
-    wire_bits: int | None = None  # up and down; a message down counts once a worker
-    wire_bits_up: int | None = None
+    claimed: dict[str, Any]  # by column: wire_bits = 3e6, up and down, or another budget
 
     def __post_init__(self) -> None:
         goal(self.to)
         if not self.claimed:
-            raise ValueError("wire_bits or wire_bits_up is required, the number that is claimed")
-
-    @property
-    def claimed(self) -> dict[str, int]:
-        """The bits that are claimed, by column."""
-        bits = {"wire_bits": self.wire_bits, "wire_bits_up": self.wire_bits_up}
-        return {column: number for column, number in bits.items() if number is not None}
+            raise ValueError("wire_bits or another budget is required, the number that is claimed")
+        if wrong := [column for column, number in self.claimed.items() if not isinstance(number, int | float)]:
+            raise ValueError(f"{wrong[0]} = {self.claimed[wrong[0]]!r} should be the number that is claimed")
 
 
 def records_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Record]:
     """The records of a job's [[record]] tables, each of which names a run by its label; UserError where one is wrong."""
-    records = [checked(Record, table, f"record {i + 1}") for i, table in enumerate(tables)]
-    for i, record in enumerate(records):
+    records = []
+    for i, table in enumerate(tables, 1):
+        claimed = {key: value for key, value in table.items() if key not in ("run", "to")}
+        refuse_unknown(claimed, ["run", "to", *(c.name for c in COLUMNS if c.grows)], f"record {i}")
+        given = {key: value for key, value in table.items() if key not in claimed}
+        records.append(record := checked(Record, {**given, "claimed": claimed}, f"record {i}"))
         if record.run not in labels:
-            raise UserError(f"record {i + 1}.run: {nearest(record.run, labels, 'run')}")
+            raise UserError(f"record {i}.run: {nearest(record.run, labels, 'run')}")
     return records

@@ -9,7 +9,6 @@ from mpi_compress.core.errors import UserError
 JOBS = "jobs"
 ASIDE = ".old"  # of a result whose run is rerun
 TRIALS = "tuning"  # the folder of trials, in that of their job
-CHECKED = "checked"  # the folder, among results, of what `records check` ran
 
 
 def job_name(file: str | Path) -> str:

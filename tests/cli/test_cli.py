@@ -593,3 +593,21 @@ def test_a_run_that_cannot_be_played_says_how_the_others_are(tmp_path, capfd):
     for each in (["--only", "CAT"], ["--only", "CAT", "--set", "cost.model=payload"]):
         status = main([*line, *each])
         assert status == 0 or "`run --fresh`" in capfd.readouterr().err
+
+
+def test_show_of_two_folders_pairs_runs_by_label_and_says_which_differ_and_where(tmp_path):
+    tables = 'data = { generator = "gspar", samples = 60, dim = 12 }\nobjective = { mu = "1e-2 L" }\nstop = { rounds = 4 }\ngrid = { seed = [0, 1] }\n'
+    runs = '[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n[[run]]\nlabel = "SGD"\nalgorithm = { name = "sgd", batch = 4, step = "%s" }\n'
+    for folder, step in (("once", "0.5/L"), ("again", "0.25/L")):
+        (tmp_path / "job.toml").write_text(tables + runs % step)
+        mc.run(mc.load_job(tmp_path / "job.toml"), out=tmp_path / folder)
+    once, again = tmp_path / "once", tmp_path / "again"
+    assert command("show", once, once).returncode == 0
+    next((again / "job").glob("GD-*")).unlink()
+    done = command("show", once, again)
+    assert done.returncode == 1, done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith("job: ")]
+    assert sum("equal, bit for bit: 5 records" in line for line in said) == 1
+    assert sum(f"is in {once} only" in line for line in said) == 1
+    assert [line.partition(": ")[2].partition(":")[0] for line in said if "they part in record 1 (round 1)" in line] == ["SGD, seed 0", "SGD, seed 1"]
+    assert command("show", once, next((once / "job").glob("SGD-*"))).returncode == 2

@@ -66,7 +66,7 @@ def test_the_command_prints_both_tables_and_draws_both_panels(tmp_path):
     """
     (tmp_path / "job.toml").write_text(job)
     mc.run(mc.load_job(tmp_path / "job.toml"), out=tmp_path, quiet=True)
-    done = command("records", "profile", tmp_path / "job.toml", "--to", "suboptimality=1e-2", "--out", tmp_path, "-o", tmp_path / "p.svg")
+    done = command("plot", "--profile", tmp_path / "job.toml", "--to", "suboptimality=1e-2", "--out", tmp_path, "-o", tmp_path / "p.svg")
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith(("bf16 ", "GD "))]
     assert rows[0] == ["bf16", *["1.00"] * 6]
