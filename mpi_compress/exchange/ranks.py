@@ -16,7 +16,6 @@ from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.host import end_with_the_launcher, refuse_little_shared_memory
-from mpi_compress.kernels import compiled_elsewhere
 from mpi_compress.messages.link import Message
 
 T = TypeVar("T")
@@ -116,12 +115,11 @@ class MPIRanks(Ranks):
         return result
 
     def compiling_once(self, work: Callable[[], None]) -> None:
-        if self._host.rank == 0:
-            work()
+        if self._host.rank > 0:
             self._host.barrier()
-            return
-        with compiled_elsewhere(self._host.barrier):
-            work()
+        work()
+        if self._host.rank == 0:
+            self._host.barrier()
 
     def that_see(self, file: Path) -> Sequence[int]:
         def identity() -> tuple[int, int] | None:

@@ -7,183 +7,124 @@ other recomputes. NaN and infinity still propagate. It is always inlined: otherw
 would exist, and which one runs would depend on what was compiled in this process and what was cached.
 `inlined_kernel` is for a few lines that kernels share in their inner loops.
 
-A compiled kernel holds those that it calls, also those of other files. Numba's cache looks only at the kernel's own file; here a
-kernel is compiled again when any file of this folder has changed.
-
-To import Numba takes longer than many commands take. It is imported when a kernel is first called. Until then a `Deferred` stands
-for each kernel, and for what their files use of Numba; they import it from here: `types`, `cgutils`, `ir`, `intrinsic`, `overload`.
+To import Numba takes longer than many commands take. It is imported when a kernel is first called, and within functions
+alone.
 """
 
 import gc
 import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial, update_wrapper
-from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
+import platformdirs
+
 
 class Deferred:
-    """Stands for an object of Numba's, such as a compiled kernel, until it is first called, and is made.
-
-    The object then takes its place in its own file, and in the file that calls it: later calls take no detour. If a kernel has to
-    be compiled, all of them are made, and take their places in all files of this folder: the compiler looks at what a file calls.
-
-    Args:
-        make: makes the object.
-        function: what it is made of, if it is a function.
-    """
+    """Stands for a function that Numba makes: a compiled kernel, or an instruction that kernels call. It is made when it is first
+    called, or when a kernel that calls it is compiled."""
 
     _object: Any = None
 
-    def __init__(self, make: Callable[[], Any], function: Callable | None = None):
-        self._make, self._file = make, getattr(function, "__globals__", {})
-        if function is not None:
-            update_wrapper(self, function)
-        _waiting.append(self)
+    def __init__(self, make: Callable[[], Any], function: Callable):
+        self._make = make
+        update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
-        made, caller = self._made(), sys._getframe(1).f_globals
-        if caller.get(self.__name__) is self:
-            caller[self.__name__] = made
-        return made(*arguments)
+        return (self._object or self.made())(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._made(), name)
+        return getattr(self.made(), name)
 
-    def _made(self) -> Any:
-        if self._object is None:
-            with _making, _fewer_searches():
+    def made(self) -> Any:
+        with _making:
+            if self._object is None:
+                get_ready()
+                while _known:
+                    _known.pop()()
                 self._object = self._make()
-                if self._file.get(self.__name__) is self:
-                    self._file[self.__name__] = self._object
         return self._object
 
+    @property
+    def _numba_type_(self) -> Any:
+        """The type by which Numba knows what is called."""
+        from numba.core.registry import cpu_target
 
-_waiting: list[Deferred] = []
-_registrations: list[Callable[[], Any]] = []  # which make code known to Numba that kernels call
+        made = self.made()
+        cpu_target.typing_context.refresh()
+        return cpu_target.typing_context.resolve_value_type(made)
+
+
 _making = RLock()
-_to_wait: list[Callable[[], None]] = []  # calls that wait until another process has compiled what this one would compile
+_known: list[Callable[[], Any]] = []  # each makes functions known to Numba that kernels call
 
 
+@cache
 def get_ready() -> None:
     """Import Numba now, so that the first kernel needs not wait for it."""
-    with _making, _fewer_searches():
-        import_module("numba.core.runtime").rtsys.initialize(import_module("numba.core.registry").cpu_target.target_context)
-
-
-def _make_all() -> None:
-    """Make everything ready that compiling needs: Numba's functions, all that waits for it, and what kernels call."""
-    with _making, _fewer_searches():
-        _import_arraymath()
-        for file in {id(deferred._file): deferred._file for deferred in _waiting}.values():
-            file.update({name: value._made() for name, value in file.items() if type(value) is Deferred})
-        while _registrations:
-            _registrations.pop()()
-        _waiting.clear()
-
-
-@contextmanager
-def _fewer_searches() -> Iterator[None]:
-    """Leave out what takes a quarter of Numba's start: the search for cycles among its objects, which stay, and coverage's import.
-    Numba reports to coverage what it compiles, where that measures."""
-    collects, unused = gc.isenabled(), "coverage" not in sys.modules
-    gc.disable()
-    if unused:
-        sys.modules["coverage"] = None  # type: ignore[assignment]
+    collects = gc.isenabled()
+    gc.disable()  # Numba's objects stay: to search them for cycles takes half of its start
     try:
-        yield
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()
     finally:
-        if unused:
-            del sys.modules["coverage"]
         if collects:
             gc.enable()
 
 
-def _import_arraymath() -> None:
-    """Import Numba's functions on arrays without scipy.linalg. They import it only to see whether it is there, which it is, and
-    that takes as long as half of Numba. Code that calls BLAS imports it when it is compiled."""
-    linalg: Any = import_module("numba.np.linalg")
-    check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-    try:
-        import_module("numba.np.arraymath")
-    finally:
-        linalg.ensure_blas = check
-
-
-def _later(make: Callable[[], Any], function: Callable | None = None) -> Any:
-    return make() if "numba" in sys.modules and not _waiting else Deferred(make, function)
-
-
 @cache
-def _sources() -> bytes:
-    """A hash of the files of this folder."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).digest()
-
-
-def _decorator(**options: Any) -> Callable:
-    return lambda function: _later(partial(_compiled, function, options), function)
+def _kept_in() -> str:
+    """The folder of compiled kernels; "" if none can be written. A compiled kernel holds those that it calls, also those of other
+    files: the folder's name is a hash of all of them."""
+    sources = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
+    given = (os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).with_name("__pycache__"), os.environ.get("MPI_COMPRESS_CACHE"))
+    for place in filter(None, (*given, platformdirs.user_cache_path("mpi_compress"))):
+        folder = Path(place, f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError:
+            continue
+        return str(folder)
+    return ""
 
 
 def _compiled(function: Callable, options: dict[str, Any]) -> Any:
     from numba import config, njit
-    from numba.core.dispatcher import Dispatcher
 
-    options = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, **options}  # no kernel is a C callback
+    before, config.CACHE_DIR = config.CACHE_DIR, _kept_in()  # type: ignore[attr-defined]
     try:
-        made = njit(**options)(function)
-    except RuntimeError:  # Numba can write neither to this folder nor to the user's cache: to ours, or nothing is kept
-        given = os.environ.get("MPI_COMPRESS_CACHE")
-        config.CACHE_DIR = os.path.join(given, "kernels") if given else ""  # type: ignore[attr-defined]
-        made = njit(**{**options, "cache": bool(given)})(function)
-    cache: Any = getattr(made, "_cache", None)
-    if isinstance(made, Dispatcher) and hasattr(cache, "_cache_file"):  # with NUMBA_DISABLE_JIT it is the function
-        cache._cache_file._source_stamp, cache.load_overload = _sources(), partial(_loaded, cache)
-    return made
-
-
-def _loaded(cache: Any, signature: Any, context: Any) -> Any:
-    """A kernel from Numba's cache; if it is not there, None, and all that compiling it needs is ready. Numba makes its types and
-    functions ready first, which takes longer than to load a kernel, and which compiling alone needs."""
-    from numba.core.runtime import rtsys
-
-    rtsys.initialize(context)
-    with cache._guard_against_spurious_io_errors():
-        found = cache._load_overload(signature, context)
-        if found is None and _to_wait:
-            _to_wait.pop()()
-            found = cache._load_overload(signature, context)
-    if found is None:
-        _make_all()
-    return found
-
-
-@contextmanager
-def compiled_elsewhere(wait: Callable[[], None]) -> Iterator[None]:
-    """Within this block another process compiles the same kernels. Before the first one that is not in the cache, or else at the
-    end, `wait` is called once: it returns when the other process is done."""
-    _to_wait.append(wait)
-    try:
-        yield
+        return njit(**{"cache": bool(_kept_in()), "nogil": True, "no_cfunc_wrapper": True, **options})(function)
     finally:
-        if _to_wait:
-            _to_wait.pop()()
+        config.CACHE_DIR = before  # type: ignore[attr-defined]
+
+
+def _decorator(**options: Any) -> Callable:
+    return lambda function: Deferred(partial(_compiled, function, options), function)
 
 
 kernel = _decorator(error_model="numpy", fastmath=False)
 inlined_kernel = _decorator(error_model="numpy", inline="always")
 REASSOCIATING: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
 reassociating_kernel = _decorator(**REASSOCIATING)
-types, cgutils, ir = (_later(partial(import_module, name)) for name in ("numba.types", "numba.core.cgutils", "llvmlite.ir"))
 
 
 def intrinsic(function: Callable) -> Any:
-    """`numba.extending.intrinsic`, whose declared type does not fit its calls in kernels."""
-    return _later(lambda: import_module("numba.extending").intrinsic(function), function)
+    """`numba.extending.intrinsic`: the decorated function returns an instruction's types and what writes it."""
+
+    def make() -> Any:
+        from numba.extending import intrinsic
+
+        return intrinsic(function)
+
+    return Deferred(make, function)
 
 
 def overload(called: Callable, **options: Any) -> Callable:
@@ -191,12 +132,11 @@ def overload(called: Callable, **options: Any) -> Callable:
 
     def put(choose: Callable) -> Callable:
         def register() -> None:
-            import_module("numba.extending").overload(called, **options)(choose)
+            from numba.extending import overload
 
-        if _waiting:
-            _registrations.append(register)
-        else:
-            register()
+            overload(called, **options)(choose)
+
+        _known.append(register)
         return choose
 
     return put
@@ -209,9 +149,9 @@ def compilations(begun: Callable[[str], None], ended: Callable[[], None]) -> Ite
     listening: list[tuple[Any, Any]] = []
 
     def listen() -> None:
-        events: Any = import_module("numba.core.event")
+        from numba.core import event
 
-        class Listener(events.Listener):
+        class Listener(event.Listener):
             def on_start(self, event: Any) -> None:
                 function = event.data["dispatcher"].py_func
                 begun(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
@@ -219,29 +159,17 @@ def compilations(begun: Callable[[str], None], ended: Callable[[], None]) -> Ite
             def on_end(self, event: Any) -> None:
                 ended()
 
-        listening.append((events, Listener()))
-        events.register("numba:compile", listening[0][1])
+        listening.append((event, Listener()))
+        event.register("numba:compile", listening[0][1])
 
     if "numba" in sys.modules:
         listen()
     else:
-        _registrations.append(listen)
+        _known.append(listen)
     try:
         yield
     finally:
-        for events, listener in listening:
-            events.unregister("numba:compile", listener)
+        for event, listener in listening:
+            event.unregister("numba:compile", listener)
         if not listening:
-            _registrations.remove(listen)
-
-
-def side_by_side(v: Any) -> None:
-    """Check, while a kernel is typed, that v is a contiguous vector of float64: code that reads blocks of it ignores strides.
-
-    Raises:
-        TypingError: it is another array.
-    """
-    from numba.core.errors import TypingError
-
-    if not (isinstance(v, types.Array) and (v.ndim, v.layout, v.dtype) == (1, "C", types.float64)):
-        raise TypingError(f"a contiguous array of float64 (d,) is needed, not {v}")
+            _known.remove(listen)

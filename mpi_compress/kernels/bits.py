@@ -6,22 +6,11 @@ place of the next byte. They are passed and returned, so that a compiled loop ke
 
 import numpy as np
 
-from mpi_compress.kernels import cgutils, intrinsic, kernel, types
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.instructions import leading_zeros, trailing_zeros
 from mpi_compress.kernels.vectors import refuse_beyond
 
 u = np.uint64
-
-
-@intrinsic
-def leading_zeros(typing, n):
-    """Zeros above the highest 1 of n, uint64; 64 for 0."""
-    return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctlz(args[0], cgutils.false_bit)
-
-
-@intrinsic
-def trailing_zeros(typing, n):
-    """Zeros below the lowest 1 of n, uint64; 64 for 0."""
-    return types.uint64(types.uint64), lambda context, builder, signature, args: builder.cttz(args[0], cgutils.false_bit)
 
 
 @kernel

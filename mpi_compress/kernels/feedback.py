@@ -6,61 +6,35 @@ however wide a processor's registers are: 32 sums of every 32nd square, folded h
 
 import numpy as np
 
-from mpi_compress.kernels import intrinsic, ir, kernel, side_by_side, types
-from mpi_compress.kernels.threshold import magnitudes, repeated
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.threshold import reaches
 
-_LANES = 32
-
-
-@intrinsic
-def squares_in_lanes(typing_context, v, threshold):
-    """The sum of squares of as much of v as fills all lanes, and whether any |v_j| there reaches the threshold, NaN included."""
-    side_by_side(v)
-
-    def generate(context, builder, signature, arguments):
-        number, count, index = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
-        numbers, flags = ir.VectorType(number, _LANES), ir.VectorType(ir.IntType(1), _LANES)
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        level = repeated(builder, arguments[1], numbers)
-        stop = builder.and_(array.nitems, ir.Constant(count, -_LANES))
-        before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-        builder.cbranch(builder.icmp_unsigned("!=", stop, ir.Constant(count, 0)), loop, after)
-        builder.position_at_end(loop)
-        at, sums, reached = builder.phi(count), builder.phi(numbers), builder.phi(flags)
-        x = builder.load(builder.bitcast(builder.gep(array.data, [at]), numbers.as_pointer()))
-        x.align = 8
-        grown = builder.fadd(sums, builder.fmul(x, x))
-        found = builder.or_(reached, builder.fcmp_unordered(">=", magnitudes(builder, x), level))
-        next_ = builder.add(at, ir.Constant(count, _LANES))
-        builder.cbranch(builder.icmp_unsigned("<", next_, stop), loop, after)
-        builder.position_at_end(after)
-        total, any_ = builder.phi(numbers), builder.phi(flags)
-        for phi, first, later in ((at, 0, next_), (sums, None, grown), (reached, None, found)):
-            phi.add_incoming(ir.Constant(phi.type, first), before)
-            phi.add_incoming(later, loop)
-        for phi, later in ((total, grown), (any_, found)):
-            phi.add_incoming(ir.Constant(phi.type, None), before)
-            phi.add_incoming(later, loop)
-        width = _LANES
-        while width > 1:
-            width //= 2
-            halves = (
-                builder.shuffle_vector(total, total, ir.Constant(ir.VectorType(index, width), list(range(start, start + width))))
-                for start in (0, width)
-            )
-            total = builder.fadd(*halves)
-        total = builder.extract_element(total, ir.Constant(index, 0))
-        any_ = builder.icmp_unsigned("!=", builder.bitcast(any_, index), ir.Constant(index, 0))
-        return context.make_tuple(builder, signature.return_type, (total, any_))
-
-    return types.Tuple((types.float64, types.boolean))(v, types.float64), generate
+_ONE, _LANES = np.uint64(1), np.uint64(32)
+_TWO, _THREE, _FOUR = 2 * _LANES, 3 * _LANES, 4 * _LANES
 
 
 @kernel
 def squares(v):
     """Σ v_j²."""
-    total, _ = squares_in_lanes(v, np.inf)
-    for j in range(v.size - v.size % _LANES, v.size):
+    sums, size = np.zeros(_LANES), np.uint64(v.size)
+    fours, whole = size - size % _FOUR, size - size % _LANES
+    for start in range(np.uint64(0), fours, _FOUR):  # four squares a lane, so that its sum is read and written once for them
+        for lane in range(_LANES):
+            j = start + lane
+            total = sums[lane] + v[j] * v[j]
+            total += v[j + _LANES] * v[j + _LANES]
+            total += v[j + _TWO] * v[j + _TWO]
+            sums[lane] = total + v[j + _THREE] * v[j + _THREE]
+    for start in range(fours, whole, _LANES):
+        for lane in range(_LANES):
+            sums[lane] += v[start + lane] * v[start + lane]
+    width = _LANES >> _ONE
+    while width:
+        for lane in range(width):
+            sums[lane] += sums[lane + width]
+        width >>= _ONE
+    total = sums[0]
+    for j in range(whole, size):
         total += v[j] * v[j]
     return total
 
@@ -68,11 +42,7 @@ def squares(v):
 @kernel
 def squares_below(v, threshold):
     """‖v‖² if all |v_j| < threshold, otherwise −1."""
-    total, reached = squares_in_lanes(v, threshold)
-    for j in range(v.size - v.size % _LANES, v.size):
-        total += v[j] * v[j]
-        reached |= not abs(v[j]) < threshold
-    return -1.0 if reached else total
+    return -1.0 if reaches(v, threshold) else squares(v)
 
 
 @kernel

@@ -7,36 +7,13 @@ from float64 to the nearest float, ties to the even one.
 
 import numpy as np
 
-from mpi_compress.kernels import intrinsic, ir, kernel, types
+from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import pack_fields, read_fields
+from mpi_compress.kernels.instructions import bits_of, bits_of_short, float_of, short_of
 from mpi_compress.kernels.vectors import refuse_unequal
 
 u = np.uint64
 INFINITE = 0x7FF0000000000000  # the bits of an infinite float64
-
-
-@intrinsic
-def bits_of(typing, value):
-    """The bits of a float64, as uint64."""
-    return types.uint64(types.float64), lambda context, builder, signature, args: builder.bitcast(args[0], ir.IntType(64))
-
-
-@intrinsic
-def float_of(typing, bits):
-    """The float64 of some bits, uint64."""
-    return types.float64(types.uint64), lambda context, builder, signature, args: builder.bitcast(args[0], ir.DoubleType())
-
-
-@intrinsic
-def bits_of_short(typing, value):
-    """The bits of a float32, as uint32."""
-    return types.uint32(types.float32), lambda context, builder, signature, args: builder.bitcast(args[0], ir.IntType(32))
-
-
-@intrinsic
-def short_of(typing, bits):
-    """The float32 of some bits, uint32."""
-    return types.float32(types.uint32), lambda context, builder, signature, args: builder.bitcast(args[0], ir.FloatType())
 
 
 @kernel

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from mpi_compress.kernels import cgutils, inlined_kernel, intrinsic, ir, kernel, overload, types
-from mpi_compress.kernels.floats import bits_of, float_of
+from mpi_compress.kernels import inlined_kernel, kernel, overload
+from mpi_compress.kernels.instructions import bits_of, float_of, fma
 
 LIMIT = 512.0  # of the exponents that `exponential` takes
 
@@ -46,17 +46,6 @@ def _powers_of_two():
 
 
 _POWERS, _LOST = _powers_of_two()
-
-
-@intrinsic
-def fma(typing, a, b, c):
-    """a·b + c, rounded once."""
-
-    def generate(context, builder, signature, arguments):
-        kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType()] * 3)
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.f64"), arguments)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
 
 
 @inlined_kernel

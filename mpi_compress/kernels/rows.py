@@ -7,7 +7,8 @@ kernels are written once, over `row_dot` and `row_add`; values may be float32 or
 import numpy as np
 
 from mpi_compress.kernels import REASSOCIATING, kernel, overload
-from mpi_compress.kernels.losses import fma, loss_and_slope
+from mpi_compress.kernels.instructions import fma
+from mpi_compress.kernels.losses import loss_and_slope
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.bits import bit_length, trailing_zeros
+from mpi_compress.kernels.bits import bit_length
 from mpi_compress.kernels.hits import MAGNITUDE, Indices, take
+from mpi_compress.kernels.instructions import trailing_zeros
 from mpi_compress.kernels.threshold import reaching
 
 _BELOW_ALL = np.int64(-1)

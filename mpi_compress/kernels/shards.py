@@ -10,8 +10,9 @@ at once. A product of a sparse row is not rounded before it is added.
 
 import numpy as np
 
-from mpi_compress.kernels import cgutils, intrinsic, ir, kernel, types
-from mpi_compress.kernels.losses import fma, losses_and_slopes
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.instructions import fetch, fma
+from mpi_compress.kernels.losses import losses_and_slopes
 from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, sparse_add, sparse_dot
 from mpi_compress.kernels.vectors import sum_of_squares
 
@@ -20,21 +21,6 @@ _FAR = 2**16  # coordinates: from there on x and the gradient are not cached tog
 _AHEAD = np.uint64(192)  # nonzeros: what they touch is fetched that early
 _BLOCK, _FAR_BLOCK = 512, 64  # rows
 _CACHED = 2**14  # numbers in a block of dense rows
-
-
-@intrinsic
-def fetch(typing, v, j):
-    """Ask for the cache line of v_j, which will be read soon."""
-
-    def generate(context, builder, signature, arguments):
-        at = builder.gep(context.make_array(signature.args[0])(context, builder, arguments[0]).data, [arguments[1]])
-        index, byte = ir.IntType(32), ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, index, index, index])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(prefetch, [builder.bitcast(at, byte), index(0), index(3), index(1)])
-        return context.get_dummy_value()
-
-    return types.void(v, types.uint64), generate
 
 
 @kernel

@@ -1,94 +1,42 @@
-"""The coordinates that reach a threshold, found in one pass at the speed of reading the vector."""
+"""The coordinates that reach a threshold, found in one pass."""
 
 import numpy as np
 
-from mpi_compress.kernels import cgutils, intrinsic, ir, kernel, side_by_side, types
+from mpi_compress.kernels import inlined_kernel, kernel
 
-_BLOCK = 32  # coordinates compared at once
-_CACHED = 2048  # coordinates whose values are read again while they lie in the first cache
-_PLACES = np.array([sorted(range(8), key=lambda j: ~byte >> j & 1) for byte in range(256)], dtype=np.uint8)
-"""(256, 8): where the bits of a byte are set, lowest first; the entries after them have no meaning."""
+_BLOCK = np.uint64(32)  # coordinates that are compared before any of them is looked at alone
 
 
-@intrinsic
-def reaching_of_block(typing_context, v, start, threshold):
-    """Bits for the block of v from `start`, the lowest for its first coordinate: 1 if |v_j| reaches the threshold or is NaN."""
-    side_by_side(v)
-
-    def generate(context, builder, signature, arguments):
-        _, start, level = arguments
-        numbers, index = ir.VectorType(ir.DoubleType(), _BLOCK), ir.IntType(32)
-        x = builder.load(builder.bitcast(_pointer(context, builder, signature, arguments, 0, start), numbers.as_pointer()))
-        x.align = 8
-        kept = builder.fcmp_unordered(">=", magnitudes(builder, x), repeated(builder, level, numbers))
-        return builder.bitcast(kept, index)
-
-    return types.uint32(v, types.uint64, types.float64), generate
+@inlined_kernel
+def _reaches_within(v, start, stop, threshold):
+    found = False
+    for j in range(start, stop):
+        found |= not abs(v[j]) < threshold
+    return found
 
 
-@intrinsic
-def put_places(typing_context, byte, start, indices, n, places):
-    """Write start + j for every set bit j of `byte` to `indices` from the n-th entry on; 8 entries change. Returns the new n.
-    AVX-512 has an instruction for this, which takes some processors tens of cycles; a table is nearly as fast, on all of them."""
-
-    def generate(context, builder, signature, arguments):
-        byte, start, _, n, _ = arguments
-        index = ir.IntType(32)
-        eight = ir.VectorType(index, 8)
-        at = _pointer(context, builder, signature, arguments, 4, builder.mul(byte, byte.type(8)))
-        row = builder.load(builder.bitcast(at, ir.VectorType(ir.IntType(8), 8).as_pointer()))
-        row.align = 1
-        js = builder.add(builder.zext(row, eight), repeated(builder, builder.trunc(start, index), eight))
-        store = builder.store(js, builder.bitcast(_pointer(context, builder, signature, arguments, 2, n), eight.as_pointer()))
-        store.align = 4
-        return builder.add(n, builder.ctpop(byte))
-
-    return types.uint64(types.uint64, types.uint64, indices, types.uint64, places), generate
-
-
-def _pointer(context, builder, signature, arguments, k, at):
-    """A pointer to the at-th number of the k-th argument, an array."""
-    return builder.gep(context.make_array(signature.args[k])(context, builder, arguments[k]).data, [at])
-
-
-def magnitudes(builder, x):
-    """|x| of a vector of float64."""
-    name = f"llvm.fabs.v{x.type.count}f64"
-    return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
-
-
-def repeated(builder, scalar, kind):
-    """A vector of type `kind` that repeats one number."""
-    index = ir.IntType(32)
-    first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(index, 0))
-    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, kind.count), [0] * kind.count))
+@kernel
+def reaches(v, threshold):
+    """True if any |v_j| ≥ threshold, NaN included."""
+    size = np.uint64(v.size)
+    for start in range(np.uint64(0), size, _BLOCK):
+        if _reaches_within(v, start, min(start + _BLOCK, size), threshold):
+            return True
+    return False
 
 
 @kernel
 def reaching(v, threshold, indices, values):
     """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there, written to the front of two arrays (d,).
-    Returns their number. Blocks with such coordinates are listed first, without a branch that processors could mispredict."""
-    u = np.uint64
-    n = u(0)
-    in_blocks = u(v.size) - u(v.size) % u(_BLOCK)
-    listed = np.empty(_CACHED // _BLOCK, dtype=np.uint64)  # blocks with hits: 32 bits for the start, 32 bits for the hits
-    for first in range(u(0), in_blocks, u(_CACHED)):
-        m = u(0)
-        for start in range(first, min(first + u(_CACHED), in_blocks), u(_BLOCK)):
-            held = u(reaching_of_block(v, start, threshold))
-            listed[m] = start << u(32) | held
-            m += u(held != u(0))
-        before = n
-        for i in range(m):
-            start = listed[i] >> u(32)
-            for j in range(u(0), u(_BLOCK), u(8)):
-                n = put_places(listed[i] >> j & u(255), start + j, indices, n, _PLACES)
-        for p in range(before, n):
-            values[p] = v[indices[p]]
-    for j in range(in_blocks, u(v.size)):
-        indices[n] = j
-        values[n] = v[j]
-        n += u(not abs(v[j]) < threshold)
+    Returns their number."""
+    n, size = np.uint64(0), np.uint64(v.size)
+    for start in range(np.uint64(0), size, _BLOCK):
+        stop = min(start + _BLOCK, size)
+        if _reaches_within(v, start, stop, threshold):
+            for j in range(start, stop):  # without a branch that processors could mispredict
+                indices[n] = j
+                values[n] = v[j]
+                n += np.uint64(not abs(v[j]) < threshold)
     return n
 
 

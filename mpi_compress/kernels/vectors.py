@@ -1,7 +1,6 @@
 """Small operations on vectors; additions have a fixed order, so that results are the same on any layout.
 
-What writes to an array compares lengths first, and raises ValueError where they do not fit: users' algorithms call it, too. Of a
-vector that several processes share a coordinate may have a lock: 1 while a process holds it, else 0.
+What writes to an array compares lengths first, and raises ValueError where they do not fit: users' algorithms call it, too.
 """
 
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import cgutils, inlined_kernel, intrinsic, ir, kernel, types
+from mpi_compress.kernels import inlined_kernel, kernel
 from mpi_compress.kernels.hits import take
 
 
@@ -191,76 +190,3 @@ def take_and_clear(indices, divisor, total, seen, values):
         values[j] = total[i] / divisor
         total[i] = 0.0
         seen[i] = False
-
-
-@intrinsic
-def replace(typing_context, array, index, expected, new):
-    """Set array[index] to `new` if it holds `expected`, bit for bit. Returns whether it did."""
-
-    def generate(context, builder, signature, arguments):
-        kind = signature.args[0]
-        view = context.make_array(kind)(context, builder, arguments[0])
-        place = cgutils.get_item_pointer(context, builder, kind, view, [arguments[1]], wraparound=False)
-        word = ir.IntType(64)
-        place = builder.bitcast(place, word.as_pointer())
-        old, to = (builder.bitcast(value, word) for value in arguments[2:])
-        done = builder.extract_value(builder.cmpxchg(place, old, to, "seq_cst", "seq_cst"), 1)
-        return builder.zext(done, context.get_value_type(types.boolean))
-
-    return types.boolean(array, types.uintp, types.float64, types.float64), generate
-
-
-@kernel
-def add_shared(indices, values, scale, out):
-    """out[indices] += scale · values in memory that several processes share, each coordinate atomically: no addition is lost.
-    Returns how often another process changed a coordinate first."""
-    retries = 0
-    for j in range(indices.size):
-        i = np.uint64(indices[j])
-        change = scale * values[j]
-        while True:
-            before = out[i]
-            if replace(out, i, before, before + change):
-                break
-            retries += 1
-    return retries
-
-
-@kernel
-def lock(locks, i, tries):
-    """Take lock i in at most `tries` tries. Returns how many failed; `tries` if it was not taken."""
-    failed = 0
-    while failed < tries and not replace(locks, i, 0.0, 1.0):
-        failed += 1
-    return failed
-
-
-@kernel
-def read_locked(locks, shared, at, tries, out):
-    """out[j] ← shared[j] from j = at on, each under its lock, up to the first lock that `tries` tries do not take. Returns that j,
-    shared.size after the last one, and how many tries failed."""
-    failed = 0
-    for j in range(at, shared.size):
-        i = np.uint64(j)
-        now = lock(locks, i, tries)
-        failed += now
-        if now == tries:
-            return j, failed
-        out[i] = shared[i]
-        replace(locks, i, 1.0, 0.0)
-    return shared.size, failed
-
-
-@kernel
-def add_locked(locks, indices, values, scale, at, tries, shared):
-    """shared[indices[j]] += scale · values[j] from j = at on, each under its lock; it returns as `read_locked` does."""
-    failed = 0
-    for j in range(at, indices.size):
-        i = np.uint64(indices[j])
-        now = lock(locks, i, tries)
-        failed += now
-        if now == tries:
-            return j, failed
-        shared[i] += scale * values[j]
-        replace(locks, i, 1.0, 0.0)
-    return indices.size, failed

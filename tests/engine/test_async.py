@@ -14,7 +14,7 @@ from helpers.running import BIN, PATIENT, After, command, gone_on, wait_for
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Stopped
-from mpi_compress.kernels.vectors import add_locked, add_shared, read_locked
+from mpi_compress.kernels.locks import add_locked, add_shared, read_locked
 
 JOB = """
 data = {{ generator = "gspar-svm", samples = 2000, dim = 32 }}
@@ -36,8 +36,8 @@ import numpy as np
 from mpi4py import MPI
 from mpi_compress.algorithms.papers.async_sgd import _persist
 from mpi_compress.exchange.mpi import PointToPoint
-from mpi_compress.kernels.vectors import add_locked
-from mpi_compress.kernels.vectors import add_shared
+from mpi_compress.kernels.locks import add_locked
+from mpi_compress.kernels.locks import add_shared
 
 exchange = PointToPoint(MPI.COMM_WORLD, MPI.COMM_WORLD.size, True)
 memory = exchange.memory(48)

@@ -5,7 +5,6 @@ import pytest
 from helpers.vectors import hard
 from hypothesis import given
 from hypothesis import strategies as st
-from numba.core.errors import TypingError
 
 from mpi_compress.kernels import feedback as kernels
 
@@ -43,14 +42,6 @@ def test_squares_and_whether_all_are_below(v, data):
     for threshold in (largest, np.nextafter(largest, np.inf), 2 * largest, 0.5 * largest, 1e-300):
         below = bool(np.all(np.abs(v) < threshold))
         np.testing.assert_equal(kernels.squares_below(v, threshold), total if below else -1.0)
-
-
-@pytest.mark.parametrize(
-    "v", [np.arange(128.0)[::2], np.arange(128, dtype=np.float32), np.ones((4, 32))], ids=["strided", "float32", "matrix"]
-)
-def test_squares_are_those_of_vectors_side_by_side(v):
-    with pytest.raises(TypingError, match=r"contiguous array of float64 .* is needed, not array\("):
-        kernels.squares(v)
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")

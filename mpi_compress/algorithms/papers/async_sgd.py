@@ -9,7 +9,7 @@ from mpi_compress.algorithms.contract import Average, SharedMemoryMethod, algori
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Log
 from mpi_compress.algorithms.vocabulary import Objective, Round, Sampling, Step, Vector
 from mpi_compress.exchange.host import rest
-from mpi_compress.kernels.vectors import add_locked, add_shared, read_locked
+from mpi_compress.kernels.locks import add_locked, add_shared, read_locked
 
 _TRIES = 1000  # to take a lock before a worker sleeps a moment: who holds it may have no core meanwhile
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
-from mpi_compress.kernels.matrices import add_pairs, square, triangle
+from mpi_compress.kernels.triangles import add_pairs, square, triangle
 from mpi_compress.kernels.vectors import all_finite, dense_add
 from mpi_compress.messages.fields import Reader, float_bytes, seed_bytes
 from mpi_compress.messages.formats import FloatFormat

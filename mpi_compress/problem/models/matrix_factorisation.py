@@ -6,7 +6,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne
-from mpi_compress.kernels import matrices as kernels
+from mpi_compress.kernels import factors as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, models
 from mpi_compress.problem.rows import Rows
