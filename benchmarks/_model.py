@@ -15,6 +15,7 @@ from benchmarks._parts import LinkCosts, PartCosts, PartTimer
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.messages.costs.base import files_of
 
 Way = Literal["star", "allgather"]
 WAYS: tuple[Way, ...] = ("star", "allgather")
@@ -64,7 +65,7 @@ class Scale:
     @classmethod
     def of(cls, spec: RunSpec, timer: PartTimer, link: str | None, ranks: int | None, shard: int | None) -> "Scale":
         """The model of a run, whose parts are timed; its link is that of a file, else of [cost], else takes no time."""
-        file = link or (spec.cost.files[0] if spec.cost.name == "table" else None)
+        file = link or (files_of(spec.cost)[0] if spec.cost.name == "table" else None)
         costs = LinkCosts() if file is None else LinkCosts.of(Path(file))
         return cls(timer.of(spec), costs, ranks, _HOSTS[spec.workers.master], shard)
 

@@ -1,20 +1,17 @@
 """Counts the bits, coordinates and costs of a run's messages, and its seconds."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from operator import add
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core.clock import stood_still
 from mpi_compress.core.sums import added
-from mpi_compress.exchange import Exchange
 from mpi_compress.messages.conventions import CONVENTIONS
-from mpi_compress.messages.costs import Clocked, CostModel
+from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
 from mpi_compress.results.columns import COLUMNS, named
 
 _COUNTED = [(c, *c.name.rpartition("_")[::2]) for c in COLUMNS if c.since == "counter"]  # with its field of `Counts`, and the way
@@ -135,78 +132,24 @@ class Counters:
     def add_up(self, counts: Counts, cost: CostModel) -> None:
         """Count every worker's message of a round, in worker order."""
         self.up.add(counts)
-        before, clocked = None, cost if isinstance(cost, Clocked) else None
+        before, clock = None, cost.clock
         for i, bits in enumerate(zip(counts.wire_bits, counts.paper_bits, strict=True)):
-            if clocked:
-                each = clocked.at(self.model_seconds, i).of(*bits)
+            if clock:
+                each = clock.at(self.model_seconds, i).of(*bits)
             elif bits != before:
                 each, before = cost.of(*bits), bits
             self.cost_up += each
 
     def add_down(self, downlink: Link, downs: Sequence[Message], cost: CostModel) -> None:
         """Count the master's messages, one for each worker in worker order; or the one message to all of them, once for each."""
-        n, counts = len(self.up.wire_bits), Counts.of(downs, downlink)
+        n, counts, clock = len(self.up.wire_bits), Counts.of(downs, downlink), cost.clock
         to_each = n // len(downs)
         for total, column in zip(vars(self.down).values(), vars(counts).values(), strict=True):
             for each in column:
                 total[0] += to_each * each
         for i, bits in enumerate(zip(counts.wire_bits, counts.paper_bits, strict=True)):
-            if isinstance(cost, Clocked):
+            if clock:
                 hearers = range(n) if to_each > 1 else (i,)
-                self.cost_down += added(cost.at(self.model_seconds, j).of(*bits) for j in hearers)
+                self.cost_down += added(clock.at(self.model_seconds, j).of(*bits) for j in hearers)
             else:
                 self.cost_down += to_each * cost.of(*bits)
-
-
-class ModelClock:
-    """Moves the clock in `Counters.model_seconds` on, on all ranks together: what rounds would take on the cost's links.
-
-    A round takes the slowest worker's gradient and message up, and then the slowest message down. The master's own time is 0. The
-    links are those between the master and each worker: whatever exchange the run has, its clock is the same, so that methods that
-    look at it send the same bytes on every layout.
-
-    Args:
-        objectives: f_i of the workers hosted here, whose samples say what a worker computed. A sample has the mean number of
-            nonzeros of its worker's rows.
-    """
-
-    def __init__(self, cost: Clocked, exchange: Exchange, objectives: Mapping[int, Objective]):
-        self._cost, self._exchange, self._objectives = cost, exchange, objectives
-        self._nonzeros = {i: f.rows.nonzeros / max(1, len(f.rows)) for i, f in objectives.items()}
-        self._before: dict[int, int] = {}
-
-    def begin(self) -> None:
-        """A round begins: what workers compute from now on is its gradients."""
-        self._before = {i: f.samples for i, f in self._objectives.items()}
-
-    def end(self, c: Counters, ups: Sequence[int], downs: Sequence[Message]) -> None:
-        """The round is over; at rank 0 ups are the wire bits of every worker's message, downs one message to each or to all."""
-        computed = _Numbers()
-        if self._cost.computing(1.0) > 0:
-            self._exchange.collect(self._reports(), computed)
-        if self._exchange.is_root:
-            self._add(c, computed or [0.0] * len(ups), ups, downs)
-        c.model_seconds = self._exchange.agree(c.model_seconds)
-
-    def _reports(self) -> Iterator[NDArray[np.float64]]:
-        for i, f in self._objectives.items():
-            yield np.array([self._cost.computing((f.samples - self._before[i]) * self._nonzeros[i])])
-
-    def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Sequence[Message]) -> None:
-        """Add a round to the clock, and what the messages that were waited for say of it."""
-        begun, trip = c.model_seconds, self._cost.arrival
-        waited = [trip(bits, begun + seconds, i) for i, (bits, seconds) in enumerate(zip(ups, computed, strict=True))]
-        slowest = max(range(len(ups)), key=lambda i: waited[i][0])
-        arrived, latency = waited[slowest]
-        c.model_fixed += computed[slowest] + latency
-        c.model_bits += ups[slowest]
-        each = downs if len(downs) == len(ups) else [*downs] * len(ups)
-        heard = [trip(m.wire_bits, arrived, i) for i, m in enumerate(each)]
-        last = max(range(len(each)), key=lambda i: heard[i][0])
-        c.model_seconds, latency = heard[last]
-        c.model_fixed += latency
-        c.model_bits += each[last].wire_bits
-
-class _Numbers(list[float]):
-    def add(self, report: NDArray) -> None:
-        self.append(float(report[0]))

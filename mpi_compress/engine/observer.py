@@ -10,13 +10,14 @@ from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import AllSent, PrecisionExhausted, placed
 from mpi_compress.core.progress import ignore
-from mpi_compress.engine.counting import Clock, Counters, Counts, ModelClock
+from mpi_compress.engine.counting import Clock, Counters, Counts
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
+from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.stops.base import why_it_ends
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
-from mpi_compress.messages.costs import Clocked, CostModel
+from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.rows import RowsSoFar
 from mpi_compress.results.writer import Row
@@ -46,7 +47,7 @@ class Observer:
     def __post_init__(self) -> None:
         self.exchange, self.objectives = self.evaluator.exchange, self.evaluator.objectives
         self.counters = Counters.begun(self.exchange.n)
-        self.model = ModelClock(self.cost, self.exchange, self.objectives) if isinstance(self.cost, Clocked) else None
+        self.model = ModelClock(self.cost.clock, self.exchange, self.objectives) if self.cost.clock else None
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
 

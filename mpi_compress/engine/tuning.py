@@ -20,7 +20,6 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import Rank, tune_of
 from mpi_compress.messages.conventions import conventions_of
-from mpi_compress.messages.costs import Clocked
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.results.columns import named
@@ -97,7 +96,7 @@ def _columns_of(p: Prepared) -> Sequence[str]:
     further += [convention.column for convention in conventions_of(p.spec.log.count).values()]
     further += ["distance"] if p.problem.x_star is not None else []
     further += ["test_loss", "test_accuracy"] if p.problem.test is not None else []
-    further += named("model") if isinstance(p.spec.cost, Clocked) else []
+    further += named("model") if p.spec.cost.clock else []
     return _with_derived(tuple(further))
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from mpi_compress.algorithms import Estimator, Method, algorithms
 from mpi_compress.algorithms.product import known_as
 from mpi_compress.core.errors import UserError, checked_at
-from mpi_compress.core.registry import checked
 from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, WorkersTable
 from mpi_compress.messages.coders import parts_of

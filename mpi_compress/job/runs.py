@@ -20,6 +20,7 @@ from mpi_compress.job.stopping import Logged, stop_of
 from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
+from mpi_compress.messages.costs.base import FILES, files_of
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.cache import digest
@@ -90,7 +91,7 @@ class RunSpec:
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test"):
             deciding["data"].pop(key, None)
-        others = [digest(Path(file)) for file in self.cost.files] if is_ours(self.cost) else []
+        others = [digest(Path(file)) for file in files_of(self.cost)] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
         of_problem = (self.loss, self.penalty, self.partition, *self.stop.own)
@@ -279,7 +280,7 @@ def _cost(table: dict[str, Any], folder: Path, at: str) -> CostModel:
     cost = table or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
-    for key in ("file", "compute") if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) else ():
+    for key in FILES if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) else ():
         if isinstance(cost.get(key), str):
             cost[key] = _here_or_beside(cost[key], folder)
     return costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost")

@@ -16,7 +16,7 @@ from mpi_compress.core.removed import refuse_key
 from mpi_compress.job.stops import stops
 from mpi_compress.job.tables import LogTable, Stop
 from mpi_compress.messages.conventions import conventions_of
-from mpi_compress.messages.costs import Clocked, CostModel
+from mpi_compress.messages.costs import CostModel
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.metrics import Metric
 from mpi_compress.results.columns import COLUMNS, column_of, known
@@ -40,7 +40,7 @@ class Logged:
         since = column_of(name).since
         if since == "convention" and name not in {each.column for each in conventions_of(self.log.count).values()}:
             return "is a way of counting: [log] count names them"
-        if since == "model" and not isinstance(self.cost, Clocked):
+        if since == "model" and self.cost.clock is None:
             return "is a clock's: a [cost] of links has one"
         if since == "theory" and not self.log.theory:
             return "is theory: [log] theory = true adds it"

@@ -20,7 +20,6 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.job.trials import trials
 from mpi_compress.messages.compressors.base import AmongWorkers, Composed
-from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.link import Link
@@ -50,7 +49,7 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
         for key in ("cost_up", "wire_bits_up"):
             if getattr(spec.stop, key) is not None:
                 yield f"stop.{key}: {name} shares memory and counts no bits; give rounds or seconds"
-        if isinstance(spec.cost, Clocked):
+        if spec.cost.clock is not None:
             yield f"cost.model = {spec.cost.name}: {name} shares memory and sends no messages; leave it out"
         if spec.log.count:
             yield f"log.count: {name} shares memory and sends no messages; leave it out"

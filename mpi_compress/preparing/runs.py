@@ -24,7 +24,6 @@ from mpi_compress.guard.verbs import refuse_wrong_theorems
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.memory_needs import from_disk, refuse_what_cannot_fit
 from mpi_compress.preparing.needs import algorithm_of
@@ -177,7 +176,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "f_star_source": p.problem.f_star_source,
         **({"condition": said} if (said := condition_not_met(p.spec, p.problem)) else {}),
         "settled": json.dumps({k: v for k in formulas_of(type(p.algorithm)) if isinstance(v := getattr(p.algorithm, k), float)}),
-        **({"links": p.spec.cost.shown, "follows_link": follows_link(p.algorithm)} if isinstance(p.spec.cost, Clocked) else {}),
+        **({"links": str(p.spec.cost.clock), "follows_link": follows_link(p.algorithm)} if p.spec.cost.clock else {}),
         **({"rising": json.dumps(p.spec.rising)} if p.spec.metrics else {}),
         "versions": json.dumps(_versions() | _packages(p.spec)),
         **p.problem.loss.provenance,

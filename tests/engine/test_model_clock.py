@@ -26,14 +26,14 @@ def test_rounds_are_added_up_as_by_hand():
     now, fixed, bits = 0.0, 0.0, 0
     for k in range(25):
         computed = [2e-6 * len(f.rows) * 30 for f in p.fs.values()]  # all 30 coordinates of each row
-        ends = [cost.arrival(up[k], now + computed[i], i) for i in range(3)]
+        ends = [cost.clock.arrival(up[k], now + computed[i], i) for i in range(3)]
         slowest = max(range(3), key=lambda i: ends[i][0])
-        heard = [cost.arrival(down[k], ends[slowest][0], i) for i in range(3)]
+        heard = [cost.clock.arrival(down[k], ends[slowest][0], i) for i in range(3)]
         last = max(range(3), key=lambda i: heard[i][0])
         now, fixed, bits = heard[last][0], fixed + computed[slowest] + ends[slowest][1] + heard[last][1], bits + up[k] + down[k]
         assert [trace[name][k + 1] for name in ("model_seconds", "model_fixed", "model_bits")] == pytest.approx([now, fixed, bits])
-    assert trace["cost_up"][1] == pytest.approx(sum(cost.at(0.0, i).cost(up[0]) for i in range(3)))
-    assert trace["cost_down"][1] == pytest.approx(sum(cost.at(0.0, i).cost(down[0]) for i in range(3)))
+    assert trace["cost_up"][1] == pytest.approx(sum(cost.clock.at(0.0, i).cost(up[0]) for i in range(3)))
+    assert trace["cost_down"][1] == pytest.approx(sum(cost.clock.at(0.0, i).cost(down[0]) for i in range(3)))
 
 
 def test_minibatches_and_local_steps_compute_what_they_ask_for():

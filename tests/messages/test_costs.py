@@ -146,7 +146,7 @@ def test_calibrate_measures_the_time_of_a_gradient(tmp_path):
     link = dataclasses.replace(synthetic(), nonzero=2e-9)
     calibrate.write(link, tmp_path / "link.toml", "here")
     cost = costs.build({"name": "trace", "rows": [[0, 0, 1.0]], "compute": str(tmp_path / "link.toml")}, "cost")
-    assert cost.computing(1e6) == pytest.approx(2e-3)
+    assert cost.clock.computing(1e6) == pytest.approx(2e-3)
     assert cost.files == [str(tmp_path / "link.toml")]
     assert "compute  2 ns a nonzero of a gradient" in calibrate.lines_about(link)
     assert 1e-11 < calibrate.seconds_a_nonzero() < 1e-5
@@ -214,21 +214,21 @@ def test_a_message_is_charged_at_the_link_of_the_moment():
     (0.0, 1.0, 1.005, 0.005),
 ])  # fmt: skip
 def test_a_message_is_walked_through_the_table(bits, second, arrives, latency):
-    found = costs.build(TWO, "cost").arrival(bits, second, 0)
+    found = costs.build(TWO, "cost").clock.arrival(bits, second, 0)
     assert found == pytest.approx((arrives, latency), rel=1e-12)
 
 
 def test_a_table_begins_again_after_its_period():
     cost = trace(rows=[[0, 0, 100.0], [1, 0, 10.0]], period="2 s")
-    assert [cost.at(s, 0).bandwidth for s in (0.0, 0.999, 1.0, 1.999, 2.0, 3.0, 1e6 + 0.5)] == [100, 100, 10, 10, 100, 10, 100]
-    assert cost.arrival(1000.0, 0.0, 0)[0] == pytest.approx(18.0 + 10 / 100)  # nine periods of 110 bits, and 10 bits
+    assert [cost.clock.at(s, 0).bandwidth for s in (0.0, 0.999, 1.0, 1.999, 2.0, 3.0, 1e6 + 0.5)] == [100, 100, 10, 10, 100, 10, 100]
+    assert cost.clock.arrival(1000.0, 0.0, 0)[0] == pytest.approx(18.0 + 10 / 100)  # nine periods of 110 bits, and 10 bits
     starts = np.random.default_rng(0).random(200) * 7
     for start in starts:  # against small steps of time
         bits, now, left = 37.0, start, 37.0
         while left > 0:
             left -= 1e-3 * (100.0 if now % 2 < 1 else 10.0)
             now += 1e-3
-        assert cost.arrival(bits, start, 0)[0] == pytest.approx(now, abs=2e-2)
+        assert cost.clock.arrival(bits, start, 0)[0] == pytest.approx(now, abs=2e-2)
 
 
 def walked(table, period, bits, now):
@@ -254,19 +254,19 @@ def test_whole_periods_are_divided_out_to_the_bits_of_the_walk_row_by_row(widths
     for unit in (1 / 8, 1 / 10):
         starts = [unit * sum(widths[:i]) for i in range(len(widths))]
         period, table = unit * sum(widths), list(zip(starts, map(float, rates), strict=False))
-        found, _ = trace(rows=[[s, 0.0, rate] for s, rate in table], period=period).arrival(float(bits), unit * start, 0)
+        found, _ = trace(rows=[[s, 0.0, rate] for s, rate in table], period=period).clock.arrival(float(bits), unit * start, 0)
         expected = walked(table, period, float(bits), unit * start)
         assert found == expected if unit == 1 / 8 else found == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_message_of_very_many_periods_is_charged_at_once():
     cost = trace(rows=[[0, 0, 3.0], [1, 0, 1.0]], period="2 s")
-    assert cost.arrival(4e15 + 1.5, 0.0, 0)[0] == 2e15 + 0.5
+    assert cost.clock.arrival(4e15 + 1.5, 0.0, 0)[0] == 2e15 + 0.5
 
 
 def test_an_arrival_is_later_for_more_bits_and_for_a_later_start():
     cost = trace(rows=[[0, 0.01, 100.0], [1, 0.01, 10.0]], period="1.7 s")
-    for grid in ([cost.arrival(b, 0.3, 0)[0] for b in np.linspace(0, 500, 301)], [cost.arrival(40.0, s, 0)[0] for s in np.linspace(0, 5, 301)]):
+    for grid in ([cost.clock.arrival(b, 0.3, 0)[0] for b in np.linspace(0, 500, 301)], [cost.clock.arrival(40.0, s, 0)[0] for s in np.linspace(0, 5, 301)]):
         assert all(a < b for a, b in itertools.pairwise(grid))
 
 
@@ -275,9 +275,9 @@ def test_workers_have_tables_in_turn_and_a_file_says_the_same(tmp_path):
     file = trace(file=str(tmp_path / "links.csv"))
     table = trace(of_workers=[TWO["rows"], [[0, "1 ms", "8 kbit/s"]]])
     for worker, second in itertools.product(range(4), (0.0, 1.0, 3.0)):
-        assert file.at(second, worker) == table.at(second, worker)
-    assert table.at(3.0, 2) == table.at(3.0, 0) != table.at(3.0, 1) == table.at(0.0, 3)
-    assert trace(**{k: v for k, v in TWO.items() if k != "name"}, compute="2 ns").computing(500.0) == pytest.approx(1e-6)
+        assert file.clock.at(second, worker) == table.clock.at(second, worker)
+    assert table.clock.at(3.0, 2) == table.clock.at(3.0, 0) != table.clock.at(3.0, 1) == table.clock.at(0.0, 3)
+    assert trace(**{k: v for k, v in TWO.items() if k != "name"}, compute="2 ns").clock.computing(500.0) == pytest.approx(1e-6)
 
 
 @pytest.mark.parametrize(("table", "text"), [

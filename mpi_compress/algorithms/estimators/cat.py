@@ -13,7 +13,6 @@ from mpi_compress.algorithms.tuning.sizes import sizes_of
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector, algorithms
 from mpi_compress.core.registry import fact
 from mpi_compress.messages.compressors.base import Sized
-from mpi_compress.messages.costs import Clocked
 
 
 @dataclass
@@ -101,7 +100,7 @@ class CAT(GD):
         return self.budget if isinstance(self.budget, int) and isinstance(self.tuning, Scheme) else None
 
     def improvement(self, g: Vector) -> float:
-        if not self.is_lemma_step or isinstance(self.setting.cost, Clocked) or (self.setting.n > 1 and not self.tuning.is_unbiased):
+        if not self.is_lemma_step or self.setting.cost.clock or (self.setting.n > 1 and not self.tuning.is_unbiased):
             return np.nan
         return self.tuning.improvement_for(g)
 

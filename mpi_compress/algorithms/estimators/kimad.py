@@ -11,7 +11,7 @@ from mpi_compress.algorithms.tuning.schemes import Sparsified
 from mpi_compress.algorithms.vocabulary import Estimator, First, Message, Objective, Round, Setting, Step, Vector, algorithms
 from mpi_compress.core.expressions import Time
 from mpi_compress.messages.compressors.base import Count, count_of
-from mpi_compress.messages.costs import Clocked, at_moment
+from mpi_compress.messages.costs import at_moment
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Kimad(Estimator):
     def largest(self, f: Objective, t: Round) -> int:
         """T: what fits into the time that is left to the message."""
         cost = self.setting.cost
-        left = float(self.deadline) - (cost.computing(f.rows.nonzeros) if isinstance(cost, Clocked) else 0.0)
+        left = float(self.deadline) - (cost.clock.computing(f.rows.nonzeros) if cost.clock else 0.0)
         fitting = bisect_right(self._charged, left, key=at_moment(cost, t.second, t.who).cost)
         return max(fitting, count_of(self.least, f.dim))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import probabilities, select
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.costs import Clocked, CostModel, at_moment
+from mpi_compress.messages.costs import CostModel, at_moment
 from mpi_compress.messages.kinds import Indices, Vector
 
 TIE = 1e-12  # ratios this close, relatively, are equal, and sums have reached a bound: the smallest T among them is taken
@@ -198,7 +198,7 @@ class Searches:
 
     def __init__(self, cost: CostModel, of: Callable[[CostModel], BudgetSearch]):
         self._cost = cost
-        self._steady = None if isinstance(cost, Clocked) else of(cost)
+        self._steady = of(cost) if cost.clock is None else None
         self._of = lru_cache(_LINKS)(of)
         self._hints: dict[int, float] = {}  # of each worker: where its last search ended
 

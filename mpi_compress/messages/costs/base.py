@@ -1,3 +1,5 @@
+"""The contract of a cost model."""
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,12 +16,7 @@ class CostModel(Part, ABC):
 
     unit: ClassVar[str] = ""  # what C is counted in, for the axes of figures: "bit", "s"; "": the model does not say
     on_wire: ClassVar[bool] = False  # True: P is the size of the message as it is sent, not its paper bits
-
-    @property
-    def files(self) -> list[str]:
-        """The paths of files that decide the costs."""
-        file = getattr(self, "file", None)
-        return [] if file is None else [file]
+    clock: ClassVar[Any] = None  # `links.Links`, which change as a clock goes on; None: C is the same in every round
 
     @abstractmethod
     def cost(self, payload: Any) -> Any:
@@ -28,45 +25,6 @@ class CostModel(Part, ABC):
     def of(self, wire_bits: float, paper_bits: float) -> float:
         """The cost of a message, of which this takes one of the two counts."""
         return self.cost(wire_bits if self.on_wire else paper_bits)
-
-
-@dataclass(frozen=True)
-class Moment(CostModel):
-    """C = latency + P/bandwidth, in seconds: a link as it is at one moment."""
-
-    on_wire = True
-    latency: float  # seconds a message
-    bandwidth: float  # bits a second
-
-    def cost(self, payload: Any) -> Any:
-        return self.latency + payload / self.bandwidth
-
-
-class Clocked(CostModel):
-    """A cost model in seconds with a clock: links may change as it goes on, and methods plan for the link of the moment."""
-
-    on_wire, unit = True, "s"
-
-    @abstractmethod
-    def at(self, second: float, worker: int) -> Moment:
-        """The link of a worker at a second of the clock."""
-
-    @abstractmethod
-    def arrival(self, bits: float, second: float, worker: int) -> tuple[float, float]:
-        """When a message that is sent at `second` has arrived, and the latency that it had; the link may change meanwhile."""
-
-    @abstractmethod
-    def computing(self, nonzeros: float) -> float:
-        """The seconds that a worker computes a gradient over so many nonzeros of its rows."""
-
-    @property
-    @abstractmethod
-    def shown(self) -> str:
-        """The links in a few words."""
-
-    def cost(self, payload: Any) -> Any:
-        """C(P) on the link of worker 0 as the clock starts."""
-        return self.at(0.0, 0).cost(payload)
 
 
 costs: Registry[CostModel] = Registry("cost model", CostModel)
@@ -93,4 +51,13 @@ def check_cost(model: CostModel) -> None:
 
 def at_moment(cost: CostModel, second: float, worker: int) -> CostModel:
     """The cost of a message as a worker plans for it: that of the link of the moment, where the model has a clock."""
-    return cost.at(second, worker) if isinstance(cost, Clocked) else cost
+    return cost if cost.clock is None else cost.clock.at(second, worker)
+
+
+FILES = ("file", "compute")
+"""Parameters of costs that may name a file, here or beside the job."""
+
+
+def files_of(cost: CostModel) -> list[str]:
+    """The paths of files that decide the costs."""
+    return [name for key in FILES if isinstance(name := getattr(cost, key, None), str)]

@@ -1,18 +1,16 @@
 import csv
 import tomllib
-from bisect import bisect_right
-from functools import cached_property
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from mpi_compress.core.expressions import Time, bits_per_second, rate_text, seconds
+from mpi_compress.core.expressions import Time, bits_per_second, seconds
 from mpi_compress.core.fields import Checked
-from mpi_compress.core.sums import added
-from mpi_compress.messages.costs.base import Clocked, Moment, costs
+from mpi_compress.core.registry import fact
+from mpi_compress.messages.costs.base import CostModel, costs
+from mpi_compress.messages.costs.links import Links, Row
 
-Row = tuple[float, float, float]  # second, latency [s], bandwidth [bit/s]
 Rows = list[list[float | str]]
 
 
@@ -27,7 +25,7 @@ def _compute(value: float | str) -> float | str:
 
 
 @costs.register("trace")
-class Trace(Clocked):
+class Trace(CostModel):
     """Seconds on links that change: a table of (second, latency, bandwidth), walked as the run's own clock goes on.
 
     A row holds from its second until the next one; the first is that of second 0, the last one stays, or with `period` all begin
@@ -40,71 +38,27 @@ class Trace(Clocked):
     file: str | None = None  # path of a CSV file with columns second, latency, bandwidth, and worker (0, 1, …) if they differ
     period: Time | None = None  # after which the tables begin again; left out: their last rows stay
     compute: Annotated[float | str, Checked(_compute)] = 0.0  # a gradient's time a nonzero ("2 ns"), or a table of calibrate
+    on_wire, unit = True, "s"
 
     def __post_init__(self) -> None:
         given = [name for name in ("rows", "of_workers", "file") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"one of rows, of_workers and file is needed, and {' and '.join(given) or 'none'} was given")
-        last = max(table[-1][0] for table in self._tables)  # which refuses what is no table
+        last = max(table[-1][0] for table in self.clock.tables)  # which refuses what is no table
         if self.period is not None and not float(self.period) > last:
             raise ValueError(f"period = {self.period} should be later than the last row, at second {last:g}")
-        if not 0 <= self._pace < inf:
+        if not 0 <= self.clock.pace < inf:
             raise ValueError(f"compute = {self.compute} should be 0 or more, and finite")
 
-    @cached_property
-    def _tables(self) -> tuple[tuple[Row, ...], ...]:
+    @fact
+    def clock(self) -> Links:
         tables = _read(Path(self.file)) if self.file is not None else self.of_workers or [self.rows or []]
-        return tuple(_checked(table) for table in tables)
+        pace = self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
+        return Links(tuple(map(_checked, tables)), None if self.period is None else float(self.period), pace)
 
-    @cached_property
-    def _capacities(self) -> tuple[float, ...]:
-        """The bits that each table lets pass in a period; infinite without one."""
-        return tuple(added((self._end(t, i) - row[0]) * row[2] for i, row in enumerate(t)) for t in self._tables)
-
-    @cached_property
-    def _pace(self) -> float:
-        return self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
-
-    @property
-    def files(self) -> list[str]:
-        return [*super().files, *([self.compute] if isinstance(self.compute, str) else [])]
-
-    def at(self, second: float, worker: int) -> Moment:
-        table, row, _ = self._place(second, worker)
-        return Moment(*table[row][1:])
-
-    def arrival(self, bits: float, second: float, worker: int) -> tuple[float, float]:
-        latency = self.at(second, worker).latency
-        now = second + latency
-        table, row, left = self._place(now, worker)
-        if self.period is not None:  # whole periods take the same from any moment on
-            periods, bits = divmod(bits, self._capacities[worker % len(self._tables)])
-            now += periods * float(self.period)
-        while bits > left * table[row][2]:
-            bits -= left * table[row][2]
-            now += left
-            row = (row + 1) % len(table)
-            left = self._end(table, row) - table[row][0]
-        return now + bits / table[row][2], latency
-
-    @property
-    def shown(self) -> str:
-        _, latencies, rates = zip(*(row for table in self._tables for row in table), strict=True)
-        ends = [rate_text(each(rates)) for each in (min, max)], [f"{1e3 * each(latencies):.4g} ms" for each in (min, max)]
-        return " and ".join(" to ".join(dict.fromkeys(each)) for each in ends)
-
-    def computing(self, nonzeros: float) -> float:
-        return self._pace * nonzeros
-
-    def _place(self, second: float, worker: int) -> tuple[tuple[Row, ...], int, float]:
-        """A worker's table, the number of its row that holds at a second, and for how many seconds from then on."""
-        table = self._tables[worker % len(self._tables)]
-        within = second if self.period is None else second % float(self.period)
-        row = bisect_right(table, within, key=lambda row: row[0]) - 1
-        return table, row, self._end(table, row) - within
-
-    def _end(self, table: tuple[Row, ...], row: int) -> float:
-        return table[row + 1][0] if row + 1 < len(table) else inf if self.period is None else float(self.period)
+    def cost(self, payload: Any) -> Any:
+        """C(P) on the link of worker 0 as the clock starts."""
+        return self.clock.at(0.0, 0).cost(payload)
 
 
 def _checked(table: Rows) -> tuple[Row, ...]:

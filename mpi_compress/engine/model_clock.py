@@ -1,0 +1,67 @@
+"""The clock of changing links: what a run's rounds would take on them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.engine.counting import Counters
+from mpi_compress.exchange import Exchange
+from mpi_compress.messages.costs.links import Links
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+class ModelClock:
+    """Moves the clock in `Counters.model_seconds` on, on all ranks together: what rounds would take on the cost's links.
+
+    A round takes the slowest worker's gradient and message up, and then the slowest message down. The master's own time is 0. The
+    links are those between the master and each worker: whatever exchange the run has, its clock is the same, so that methods that
+    look at it send the same bytes on every layout.
+
+    Args:
+        objectives: f_i of the workers hosted here, whose samples say what a worker computed. A sample has the mean number of
+            nonzeros of its worker's rows.
+    """
+
+    def __init__(self, links: Links, exchange: Exchange, objectives: Mapping[int, Objective]):
+        self._links, self._exchange, self._objectives = links, exchange, objectives
+        self._nonzeros = {i: f.rows.nonzeros / max(1, len(f.rows)) for i, f in objectives.items()}
+        self._before: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """A round begins: what workers compute from now on is its gradients."""
+        self._before = {i: f.samples for i, f in self._objectives.items()}
+
+    def end(self, c: Counters, ups: Sequence[int], downs: Sequence[Message]) -> None:
+        """The round is over; at rank 0 ups are the wire bits of every worker's message, downs one message to each or to all."""
+        computed = _Numbers()
+        if self._links.computing(1.0) > 0:
+            self._exchange.collect(self._reports(), computed)
+        if self._exchange.is_root:
+            self._add(c, computed or [0.0] * len(ups), ups, downs)
+        c.model_seconds = self._exchange.agree(c.model_seconds)
+
+    def _reports(self) -> Iterator[NDArray[np.float64]]:
+        for i, f in self._objectives.items():
+            yield np.array([self._links.computing((f.samples - self._before[i]) * self._nonzeros[i])])
+
+    def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Sequence[Message]) -> None:
+        """Add a round to the clock, and what the messages that were waited for say of it."""
+        begun, trip = c.model_seconds, self._links.arrival
+        waited = [trip(bits, begun + seconds, i) for i, (bits, seconds) in enumerate(zip(ups, computed, strict=True))]
+        slowest = max(range(len(ups)), key=lambda i: waited[i][0])
+        arrived, latency = waited[slowest]
+        c.model_fixed += computed[slowest] + latency
+        c.model_bits += ups[slowest]
+        each = downs if len(downs) == len(ups) else [*downs] * len(ups)
+        heard = [trip(m.wire_bits, arrived, i) for i, m in enumerate(each)]
+        last = max(range(len(each)), key=lambda i: heard[i][0])
+        c.model_seconds, latency = heard[last]
+        c.model_fixed += latency
+        c.model_bits += each[last].wire_bits
+
+
+class _Numbers(list[float]):
+    def add(self, report: NDArray) -> None:
+        self.append(float(report[0]))
