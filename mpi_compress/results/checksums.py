@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.results.hdf5 import GrowingDataset
-
 ATTRIBUTE = "checksums"
 SLOTS = ATTRIBUTE, "checksums of the other flush"  # an unfinished result has two: a kill may damage the one that is written
 
 
 def of_file(
-    columns: Mapping[str, GrowingDataset], sums: Mapping[str, int], arrays: Mapping[str, str], attributes: Mapping[str, str]
+    columns: Mapping[str, Any], sums: Mapping[str, int], arrays: Mapping[str, str], attributes: Mapping[str, str]
 ) -> str:
     """The checksums of a result as JSON text.
 

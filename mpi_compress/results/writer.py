@@ -21,7 +21,6 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import checksums, hdf5
 from mpi_compress.results.columns import dtype_of
 from mpi_compress.results.files import part_of
-from mpi_compress.results.hdf5 import CHUNK, GrowingDataset
 from mpi_compress.results.locks import lock, locked, sync
 from mpi_compress.results.probing import crashes
 from mpi_compress.results.reader import FORMAT
@@ -30,6 +29,7 @@ _BUFFERED_ROWS = 1000
 _FLUSH_SECONDS = 2.0
 _ELEMENTS_AT_ONCE = 1_000_000
 _MARGIN = 500_000  # bytes of a file that are no rows
+CHUNK = 1024  # elements: what a column of few rows takes on the disk
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Recorder:
         self._lock = -1  # there is none yet
         self._h5: Any = None
         self._written = 0  # rows
-        self._columns: dict[str, GrowingDataset] = {}
+        self._columns: dict[str, h5py.Dataset] = {}
         self._sums: dict[str, int] = {}  # a CRC-32 of each column
         self._arrays: dict[str, str] = {}  # checksums of what is written once, by "group/name"
         self._attributes: dict[str, str] = {}  # checksums of the attributes
@@ -179,10 +179,12 @@ class Recorder:
 
     def _extend(self, group: str, column: str, values: list[Any] | NDArray) -> None:
         block, name = np.array(values, dtype=dtype_of(group, column)), f"{group}/{column}"
-        if name in self._columns:
-            self._columns[name].append(block)
+        if (dataset := self._columns.get(name)) is None:
+            chunks = (max(1, CHUNK // max(1, block[0].size)), *block.shape[1:])
+            self._columns[name] = self._h5.create_dataset(name, data=block, maxshape=(None, *block.shape[1:]), chunks=chunks)
         else:
-            self._columns[name] = GrowingDataset(self._h5, name, block)
+            dataset.resize(len(dataset) + len(block), axis=0)
+            dataset[-len(block) :] = block
         self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
 
     def _begin(self, file: Path) -> None:
