@@ -45,6 +45,11 @@ def text_of(claim: Claim) -> str:
 
 
 def scorecard(found: Sequence[Outcome]) -> dict[str, list[Sentence]]:
+    """The sentences of papers in each group that has any; lines of our own are not scored."""
+    return {group: sentences for group, sentences in by_group(found).items() if group != "ours"}
+
+
+def by_group(found: Sequence[Outcome]) -> dict[str, list[Sentence]]:
     """The sentences of all jobs in each group of `GROUPS` that has any."""
     cases: dict[tuple[str, str], list[tuple[Outcome, Verdict]]] = {}
     for o in found:

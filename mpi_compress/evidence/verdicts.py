@@ -124,7 +124,7 @@ class Verdict:
         remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
         outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + remarks
         other = f"on other data: {self.elsewhere}" if self.elsewhere else ""
-        basis = {"paper": other, "other data": "on data that the paper does not have", "ours": "our own line"}[c.basis]
+        basis = {"paper": other, "other data": "on data that the paper does not have", "ours": "a line of our own"}[c.basis]
         setting = "; ".join(filter(None, (basis, self.changed and f"with {self.changed}")))
         words = (f" [{setting}]" if setting else "") + (f'\n    the paper: "{c.words}"' if c.words else "")
         note = f"\n    note: {c.note}" if c.note else ""

@@ -253,7 +253,7 @@ class Claim:
     says: str
     value: str
     holds: str
-    basis: Basis = "paper"
+    basis: Basis = "ours"
     words: str = ""  # the paper's own words
     sentence: str = ""  # claims of one sentence count once; "": the words, or what the claim says before its grid
     paper: float | str | None = None  # the paper's own number

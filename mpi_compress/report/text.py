@@ -13,7 +13,7 @@ from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import comma_separated, markdown, plain
 from mpi_compress.evidence import problems
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
-from mpi_compress.evidence.sentences import Sentence, scorecard
+from mpi_compress.evidence.sentences import Sentence, by_group, scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.figures import plotting as figures
 
@@ -40,7 +40,7 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
 def write_table(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
     """Write `table` to a file, with links to the jobs, and all cases to a CSV beside it; UserError if they cannot be written."""
     cases = target.with_suffix(".csv")
-    groups = {group: [case for sentence in those for case in sentence.cases] for group, those in scorecard(found).items()}
+    groups = {group: [case for sentence in those for case in sentence.cases] for group, those in by_group(found).items()}
     each = [[GROUPS[group], *_case(o, v)] for group, those in groups.items() for o, v in those]
     with writing(target, "--table"):
         target.write_text(f"# {title or 'Figures and claims'}\n\n{table(found, target.parent, cases.name)}", encoding="utf-8")
@@ -49,12 +49,12 @@ def write_table(found: Sequence[Outcome], target: Path, title: str | None = None
 
 def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> str:
     """The scorecard, jobs with data and status, and sentences, as Markdown; links are relative to the page's folder."""
-    groups = scorecard(found)
+    groups = by_group(found)
     files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
     jobs = [[_place(o), f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
     scores = [
         [GROUPS[group], counted(s.outcome for s in those), counted(v.outcome for s in those for _, v in s.cases)]
-        for group, those in groups.items()
+        for group, those in scorecard(found).items()
     ]
     parts = {"Scorecard": markdown(("", "sentences", "cases"), scores)}
     parts["Figures"] = markdown(("figure", "job", "data", "", "status", "cases"), jobs)
