@@ -43,7 +43,7 @@ def test_a_sentence_counts_once_over_jobs_and_once_in_each_group():
 
 
 def test_the_points_of_a_grid_are_cases_of_one_sentence():
-    table = {"id": "X", "says": "{k} are few", "value": "{k} * round('GD')", "holds": "> 0", "grid": {"k": [1, 2]}}
+    table = {"id": "X", "basis": "paper", "says": "{k} are few", "value": "{k} * round('GD')", "holds": "> 0", "grid": {"k": [1, 2]}}
     assert [c.sentence for c in claims_of([table], ["GD"])] == ["X: 1 or 2 are few"] * 2
     verdicts = [Verdict(c, GOOD) for c in claims_of([table, {**table, "words": "few"}, {**table, "sentence": "few"}], ["GD"])]
     ((first, second),) = scorecard([outcome("a", verdicts)]).values()
