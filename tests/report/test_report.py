@@ -348,7 +348,7 @@ def test_a_level_that_is_met_exactly_is_reached():
 
 
 def test_the_summary_counts_sentences_and_all_rows():
-    claim = Claim("X", "so it is", "1", "<= 2")
+    claim = Claim("X", "so it is", "1", "<= 2", "paper")
     judged = [Verdict(claim, values) for values in ([1.0], [5.0], [6.0], [], [], [])]
     said = list(page.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
     assert said[0] == "a  not run; claims: 1 of 6 holds, 2 do not, 3 not run"
