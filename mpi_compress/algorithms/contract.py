@@ -26,8 +26,10 @@ from mpi_compress.algorithms.error_memory import packed, rest_of
 from mpi_compress.algorithms.needs import Foretold, Linked, Log, Need, Proved, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.steps import OF_COMPRESSORS, formulas_in, formulas_of, names_of, step_at, theorems_of, values_of
+from mpi_compress.core import arrays
 from mpi_compress.core.expressions import names_in
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.returned import returns
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -137,6 +139,7 @@ class Method(Linked, Foretold, Proved, ABC):
         """What a bound method logs: its `log`, or `logs` by `worker_logs`."""
         return Log(self.logs, self.worker_logs) if self.log is None else self.log
 
+    @returns(lambda method, given, worker: arrays.floats(given, (len(method.logs),), "numbers, one for each of logs,"))
     def worker_logs(self, worker: Any) -> Sequence[float]:
         """One number for each of `logs`."""
         return ()
@@ -199,6 +202,15 @@ class Algorithm(Part, Method):
         return (Method in other.__mro__ and not other.shares_memory) if cls is Algorithm else NotImplemented
 
 
+def one_each(method: Any, given: Any, *_: Any) -> Sequence[Message]:
+    """The check of messages to all workers."""
+    n = method.setting.n
+    if not (isinstance(given, list | tuple) and len(given) == n and all(isinstance(each, Message) for each in given)):
+        right = f"a list of {n} messages, one to each worker in worker order"
+        raise ValueError(f"{arrays.shown(given)} was given; it should be {right}")
+    return given
+
+
 class AnswersEach(Algorithm):
     """A method whose master sends each worker a message of its own, so that the master alone knows the iterate. It has `answers` in
     place of `master_answers`, and each worker hears its own by `worker_hears`. What `all_hear` takes over then is the `point` that
@@ -207,6 +219,7 @@ class AnswersEach(Algorithm):
     answers_each = True
 
     @abstractmethod
+    @returns(one_each)
     def answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Sequence[Message]:
         """The master's message to each of the n workers, in worker order; worker i's is drawn in the round `t.to(i)`."""
 

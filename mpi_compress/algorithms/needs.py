@@ -13,6 +13,7 @@ from mpi_compress.core.errors import NotMet
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import ChoosingLink, Link
+from mpi_compress.results.columns import TAKEN
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,12 @@ class Log:
     of_means: Callable[[Mapping[str, float], Any], Mapping[str, float]] = lambda means, node: means  # of /trace, of means and node
     vector: Callable[[Any], Vector | None] = lambda worker: None  # (d,) of a worker
     of_mean: Callable[[Vector, Any], Mapping[str, float]] = lambda mean, node: {}  # of /trace, from its mean, at rank 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str) or not all(isinstance(column, str) and column.isidentifier() for column in self.columns):
+            raise ValueError(f'logs = {self.columns!r} should be names of columns, such as ("height",)')
+        if taken := sorted(TAKEN.intersection(self.columns)):
+            raise ValueError(f"logs: '{taken[0]}' is a column that every run has; give it another name")
 
 
 class Linked:

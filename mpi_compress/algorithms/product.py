@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Method, Setting, algorithms
+from mpi_compress.algorithms.contract import Method, Setting, algorithms, one_each
 from mpi_compress.algorithms.needs import EXACT_DOWN
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Server, downlinks, servers
 from mpi_compress.algorithms.tuning.sizes import tuned
+from mpi_compress.core import arrays
 from mpi_compress.core.errors import NotMet
 from mpi_compress.core.registry import Part
+from mpi_compress.core.returned import returns
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -122,6 +124,7 @@ class Product(Method):
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
         return self.by.master_answers(self, node, master, self.answer(ups), t)
 
+    @returns(one_each)
     def answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Sequence[Message]:
         """The master's message to each worker, where the downlink has one for each."""
         return self.by.answers(self, node, master, self.answer(ups), t)
@@ -159,6 +162,7 @@ class Estimator(Part, Product):
         """What every node knows beside x before round 0: coins, points before."""
         return Known(x0.copy() if self.looks_back else None) if self.looks_back or self.tosses else None
 
+    @returns(lambda method, given, *_: _terms(method, given))
     def estimate(self, node: Any, memory: Any, mean: Compressed, t: Round) -> Direction | None:
         """The direction that the mean of round t.k means, which `memory` takes in; None: x stays. It must not change `node`."""
         if not self.adds_up:
@@ -213,6 +217,15 @@ class Estimator(Part, Product):
 
     def uplink(self, node: Any, k: int) -> Link:
         return self.up.whole if self.starts_whole(k) else self.up
+
+
+def _terms(method: Any, given: Any) -> Direction | None:
+    """The check of a direction: an array would be taken for d terms."""
+    shape, terms = (method.setting.dim,), given if isinstance(given, list | tuple) else [None] * (given is not None)
+    if not all(isinstance(each, Compressed) or np.shape(each) == shape for each in terms):
+        right = f"a list of terms, each a vector {shape} or what was decoded, such as [g]; or None, and x stays"
+        raise ValueError(f"{arrays.shown(given)} was given; it should be {right}")
+    return given
 
 
 def of_method(part: Any, method: Any) -> Any:

@@ -59,11 +59,33 @@ def increasing(given: Any, dim: int, name: str) -> tuple[NDArray[np.uint32], Any
     return array.astype(np.uint32, copy=False), order
 
 
-def read_only(v: Any, dim: int) -> NDArray[np.float64]:
-    """A vector (dim,) as float64 that nobody can write to."""
-    out = floats(v, (dim,), "coordinates").view()
+def vector(v: Any, dim: int) -> NDArray[np.float64]:
+    """A vector (dim,) as kernels need it; nearly every vector is so already."""
+    if type(v) is np.ndarray and v.dtype == np.float64 and v.shape == (dim,) and v.flags.c_contiguous:
+        return v
+    return floats(v, (dim,), "coordinates")
+
+
+def read_only(v: Any) -> NDArray[np.float64]:
+    """A view of a vector that nobody can write to."""
+    out = np.asarray(v).view()
     out.flags.writeable = False
     return out
+
+
+def finite_where(x: NDArray[np.float64], given: Any, name: str) -> NDArray[np.float64]:
+    """Numbers of the shape of x, none of which is NaN where x is finite."""
+    found = floats(given, x.shape, f"{name}s")
+    if (wrong := np.isnan(found) & np.isfinite(x)).any():
+        raise ValueError(f"the {name} is NaN at {int(np.argmax(wrong))}, where {x[np.argmax(wrong)]:g} was given")
+    return found
+
+
+def pair(given: Any, wanted: str) -> tuple[Any, Any]:
+    """Two values."""
+    if not (isinstance(given, tuple) and len(given) == 2):
+        raise ValueError(f"{shown(given)} was given; it should be two: {wanted}")
+    return given
 
 
 def raw(data: Any) -> NDArray[np.uint8]:

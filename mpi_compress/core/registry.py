@@ -22,6 +22,7 @@ from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
 from mpi_compress.core.installed import broken, declared, imports, package_of
 from mpi_compress.core.own_classes import refuse_near_misses, refuse_wrong_facts
 from mpi_compress.core.removed import refuse_key
+from mpi_compress.core.returned import check_returned
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -89,6 +90,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
                 self._shipped[name] = part
             else:
                 refuse_near_misses(cls)
+                check_returned(cls)
             self._parts[name] = self._of_modules[cls.__module__, name] = part
             return cls
 

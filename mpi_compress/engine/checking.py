@@ -1,6 +1,7 @@
 """Parts checked against what they state, by their names or as the runs of a job have them."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from mpi_compress.algorithms.contract import Method
@@ -9,7 +10,7 @@ from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.registry import Registry, registries, with_inner
 from mpi_compress.engine.hosting import objectives_of
 from mpi_compress.engine.metrics import view_of
-from mpi_compress.engine.warm_up import to_be_rehearsed
+from mpi_compress.engine.warm_up import bound_alone, parts_of, play_two_rounds
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.guard.checks import Subject, everything
 from mpi_compress.guard.findings import Finding
@@ -116,7 +117,8 @@ def _in_run(part: Any, spec: RunSpec) -> list[Finding]:
 def _of_method(p: Prepared) -> Subject:
     """A run's method, its rounds compared if all of its workers fit."""
     data, n = p.problem.data, p.spec.workers.count
-    s = to_be_rehearsed(p, data.read(0, 1))
+    algorithm = bound_alone(p)
+    s = Subject(algorithm, parts_of(p, algorithm), rounds=partial(play_two_rounds, p, algorithm, data.read(0, 1)))
     if not p.algorithm.shares_memory and n * p.problem.dim <= _COORDINATES:
         s.problems = [(p.algorithm, objectives_of(p, dict(enumerate(data.shards(range(n), n)))), p.x0)]
     return s

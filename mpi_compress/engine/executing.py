@@ -25,10 +25,8 @@ from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.theory import attributes as of_theorem
-from mpi_compress.engine.warm_up import first_states, loop_of, parts_of, rehearse
+from mpi_compress.engine.warm_up import first_states, loop_of, rehearse
 from mpi_compress.exchange.host import own_cores
-from mpi_compress.guard.checks import Subject, refuse
-from mpi_compress.guard.verbs import watched
 from mpi_compress.job.tables import Ending
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
@@ -93,8 +91,7 @@ class Execution:
             observer, untried = self._observer(progress), list[str]()
             keeper = request.keeper(self.saved, p.spec.checkpoint, observer, self.recorder, request.interrupts.wish)
             try:
-                if request.guards:
-                    request.ranks.compiling_once(lambda: untried.append(rehearse(p, self.sample)))
+                request.ranks.compiling_once(lambda: untried.append(rehearse(p, self.sample)))
                 laps.end("rehearse")
                 verdict, x = self._rounds(keeper)
                 if self.recorder is not None:
@@ -196,14 +193,9 @@ class Execution:
 
     def _rounds(self, keeper: Keeper) -> tuple[Ending, Vector]:
         """Run the rounds: how they ended, and the last iterate (d,)."""
-        p, guards = self.p, self.request.guards
-        s = Subject(p.algorithm, parts_of(p, p.algorithm))
-        algorithm = watched(p.algorithm) if guards else p.algorithm
+        p = self.p
         with np.errstate(over="ignore"):  # what goes beyond floats is refused, and said in a line
-            ended = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
-        if guards and s.held:  # on every rank alike
-            self.request.ranks.each(partial(refuse, s, "memory"))
-        return ended
+            return loop_of(p.algorithm)(p.algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
 
     def _end(self, recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector) -> None:
         """Complete the result, and remove the checkpoint; or keep both. At rank 0."""

@@ -12,7 +12,6 @@ from mpi_compress.engine.metrics import columns_of
 from mpi_compress.engine.theory import Meter, Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.guard.verbs import GuardedObjective
 from mpi_compress.preparing.runs import Prepared
 from mpi_compress.problem.gradient_room import GradientRoom
 from mpi_compress.problem.objective import Objective
@@ -67,4 +66,4 @@ def objective_of(p: Prepared, rows: Rows, weight: float) -> Objective:
     setting, penalty = p.algorithm.setting, p.problem.penalty
     of_workers = penalty if penalty is not None and setting.penalty_apart is None else None
     mu = 0.0 if setting.mu_apart else p.problem.mu
-    return (Objective if is_ours(p.algorithm) else GuardedObjective)(rows, p.problem.loss, weight, mu, of_workers)
+    return Objective(rows, p.problem.loss, weight, mu, of_workers, careful=not is_ours(p.algorithm))

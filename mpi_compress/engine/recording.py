@@ -18,7 +18,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
 
-from mpi_compress.core import global_draws
 from mpi_compress.core.ending import run_to_the_end
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.engine.keeper import Keeper
@@ -116,7 +115,7 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
             job = parse_job(tomllib.loads(text), "verified", Path(place), {})
             short = replace(job, runs=[shortened(spec, plan["rounds"]) for spec in job.runs])
             out = folder / "out" / str(number)
-            for run in run_as(short, Request(out, ranks, Interrupts(), quiet=True, keeper=keeper, guards=False)):
+            for run in run_as(short, Request(out, ranks, Interrupts(), quiet=True, keeper=keeper)):
                 if run.status == "failed":
                     raise RuntimeError(run.attrs["reason"])
         except Stopped:
@@ -139,7 +138,6 @@ def _play_one_by_one() -> None:
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     plan = json.loads((folder / "play.json").read_text())
-    global_draws.switch_off()  # what differs is to be seen
     if plan["turn"]:
         _play_one_by_one()
     ranks = launched() if plan["ranks"] > 1 else Ranks()

@@ -29,7 +29,6 @@ class Request:
     laps: Laps = field(default_factory=Laps)
     again: str = "run the same command again to go on"
     keeper: Callable[..., Keeper] = Keeper  # what looks at the states between rounds
-    guards: bool = True  # False: users' parts are run as they are, since what they do is compared
     shared: bool = False  # with other processes, as the trials of [tune] are: a run of another one is waited for
     lines: bool = True  # a line for each run that ends; False where a table follows
     details: bool = False  # a line for each trial, too

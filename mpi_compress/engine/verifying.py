@@ -18,7 +18,6 @@ import tomli_w
 from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.ending import RANK_VARIABLES
 from mpi_compress.core.errors import UserError
-from mpi_compress.guard.checks import Subject, asked
 from mpi_compress.guard.of_algorithms import FAILED, STAGES, Key, Notes, in_other_ways
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
@@ -125,8 +124,7 @@ def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRu
 
 
 def _of_run(spec: RunSpec, rounds: int, plain: Notes, others: Mapping[str, Notes]) -> Verified:
-    compare = partial(in_other_ways, f"{rounds} rounds", plain, others, partial(_suspects, spec))
-    (found,) = asked(Subject(spec.algorithm, ways=compare), "ways")
+    found = in_other_ways(f"{rounds} rounds", plain, others, partial(_suspects, spec))
     return Verified(spec.label, found.holds, found.text)
 
 

@@ -1,14 +1,15 @@
 """Before a run, two rounds on two samples compile every kernel and show the kinds of its states."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.core.errors import placed
+from mpi_compress.core.blame import place_in_part
+from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
@@ -16,8 +17,6 @@ from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.hosting import objective_of
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
-from mpi_compress.guard.checks import Subject, asked, refuse
-from mpi_compress.guard.verbs import first_state, watched
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.runs import Prepared
@@ -25,6 +24,7 @@ from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.saving.checkpoint import States
+from mpi_compress.saving.frames import dump
 from mpi_compress.saving.saved_states import UNKNOWN
 
 _ROWS = 2  # of a shard of the warm-up
@@ -34,21 +34,21 @@ _COORDINATES = 4_000_000  # of all workers that a user's algorithm rehearses
 
 def rehearse(p: Prepared, sample: Rows) -> str:
     """Run two rounds on samples like the given one; by one rank of a host. Why that was not possible, "" if it was. A user's
-    algorithm gets the messages of n workers, on as many samples as a shard has, if that is no great number; it may need more than
-    that, so its errors here are left to the run itself. A user's part that remembers something outside of its state, or draws from
-    a global generator, is refused."""
-    s = to_be_rehearsed(p, sample)
-    with placed(p.spec.where):
-        (played,) = asked(s, "rehearsal")
-    refuse(s, "memory", p.spec.where)
-    return "" if played.holds else played.text
+    algorithm may need more than that, so its errors here are left to the run itself."""
+    try:
+        with placed(p.spec.where), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            play_two_rounds(p, bound_alone(p), sample)
+    except Exception as error:
+        if is_ours(p.algorithm):
+            raise
+        return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}{place_in_part(error)}"
+    return ""
 
 
-def to_be_rehearsed(p: Prepared, sample: Rows) -> Subject:
-    """A run's algorithm, one that keeps nothing for the run, with two rounds to run."""
-    everyone = replace(p.algorithm.setting, participants=None)  # worker 0 compiles its kernels
-    algorithm = p.spec.algorithm.bind(everyone)
-    return Subject(algorithm, parts_of(p, algorithm), rounds=partial(_play_two_rounds, p, algorithm, sample))
+def bound_alone(p: Prepared) -> Method:
+    """A run's algorithm, one that keeps nothing for the run."""
+    return p.spec.algorithm.bind(replace(p.algorithm.setting, participants=None))  # worker 0 compiles its kernels
 
 
 def parts_of(p: Prepared, algorithm: Method) -> list[Any]:
@@ -58,7 +58,9 @@ def parts_of(p: Prepared, algorithm: Method) -> list[Any]:
     return [*with_inner((*parts, *p.spec.stop.own))]
 
 
-def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
+def play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
+    """Two rounds on samples like the given one: a user's algorithm gets the messages of n workers, on as many samples as a shard
+    has, if that is no great number."""
     n, rows, setting = 1, _ROWS, p.algorithm.setting
     if not is_ours(algorithm):
         n = max(1, min(setting.n, _COORDINATES // setting.dim))
@@ -66,7 +68,7 @@ def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
     functions = {i: _trial_objective(p, sample, rows) for i in range(n)}
     evaluator = Evaluator(Exchange(n), functions, setting.mu_apart)
     observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), rows * n)
-    loop_of(algorithm)(watched(algorithm), Streams(0), _start(p), observer)
+    loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
 
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Ending, Vector]]:
@@ -81,15 +83,21 @@ def first_states(p: Prepared, sample: Rows) -> States:
     if algorithm.shares_memory:
         shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)
         return States(0, shared, None, {0: 0}, {0: None})
-    up, down = {0: first_state(algorithm.up)}, first_state(algorithm.down)
+    up, down = {0: algorithm.up.start()}, algorithm.down.start()
     try:
         node = algorithm.start(_start(p))
         worker = algorithm.start_worker(node, _trial_objective(p, sample, _ROWS))
-        return States(0, node, algorithm.start_master(node), {0: worker}, up, down)
+        first = States(0, node, algorithm.start_master(node), {0: worker}, up, down)
     except Exception:
         if is_ours(algorithm):
             raise
         return States(0, UNKNOWN, UNKNOWN, {0: UNKNOWN}, up, down)
+    try:
+        dump([first.node, first.master, first.workers, up, down])
+    except TypeError as error:
+        what = f"{p.spec.where}a state of {algorithm.name} or of its compressors cannot be saved in a checkpoint"
+        raise UserError(f"{what}: {error}; dataclasses of arrays, numbers, lists and dicts can") from None
+    return first
 
 
 def _start(p: Prepared) -> Vector:

@@ -1,8 +1,4 @@
-"""The list of what is checked of users' parts.
-
-`check-part` asks everything that a part can be asked, the rehearsal before a run whether two rounds do what they may, a run at its
-end what its parts remember, and `run --verify` whether rounds are the same in other ways. `guard.verbs` looks on while they run.
-"""
+"""The list of what is checked of users' parts by `check-part`."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,8 +13,6 @@ import numpy as np
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.parts import Downlink, Server
-from mpi_compress.core import global_draws
-from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard import hidden_state, of_algorithms, of_data, of_functions, of_messages
 from mpi_compress.guard.findings import SEED, Finding, tried
@@ -75,12 +69,11 @@ class Subject:
     file: tuple[Path, int | None] | None = None  # of a format, with d if it is known
     problems: Sequence[of_algorithms.Problem] | None = None  # of a method
     rounds: Callable[[], None] | None = None  # runs two rounds
-    ways: Callable[[], Iterator[Finding]] | None = None  # compares rounds that were run in several ways
     held: hidden_state.Contents = field(init=False)  # what the parts held before
     drawn: Any = field(init=False)  # where global generators stood before
 
     def __post_init__(self) -> None:
-        self.held, self.drawn = hidden_state.contents(self.parts or [self.part]), global_draws.states()
+        self.held, self.drawn = hidden_state.contents(self.parts or [self.part]), hidden_state.generators()
 
 
 @dataclass(frozen=True)
@@ -172,7 +165,7 @@ def _cost(cost: CostModel) -> Iterator[Finding]:
 
 
 def _drawn(part: Any, before: Any) -> Iterator[Finding]:
-    moved = global_draws.states() != before
+    moved = hidden_state.generators() != before
     text = "come from the global random or np.random" + ", not from t.rng" * isinstance(part, Compressor)
     yield Finding("draws", not moved, text if moved else "none are global")
 
@@ -196,9 +189,8 @@ CHECKS = (
     Check("mean", Model, ("part", "rows"), of_functions.mean_of_rows),
     Check("smoothness", Model, ("part", "rows"), of_functions.smoothness),
     Check("hessian_product", Model, ("part", "rows"), of_functions.hessian_product),
-    Check("rehearsal", Method, ("part", "rounds"), of_algorithms.rehearsal),
+    Check("rehearsal", Method, ("rounds",), of_algorithms.rehearsal),
     Check("rounds", Algorithm | Server | Downlink, ("problems",), of_algorithms.rounds),
-    Check("ways", Method, ("ways",), lambda ways: ways()),
     Check("rows", Partition, ("part",), of_data.of_partition),
     Check("rows", Generator, ("part",), of_data.of_generator),
     Check("rows", Format, ("part", "file"), of_data.of_format),
@@ -210,24 +202,11 @@ CHECKS = (
 """What is asked last looks at what the others have left."""
 
 
-def asked(s: Subject, name: str) -> Iterator[Finding]:
-    """What the checks of a name find; their errors are raised."""
-    return (found for check in CHECKS if check.name == name for found in check.about(s))
-
-
-def refuse(s: Subject, name: str, where: str = "") -> None:
-    """UserError if the checks of a name find something wrong."""
-    for found in asked(s, name):
-        if not found.holds:
-            raise UserError(f"{where}{found.text}")
-
-
 def everything(s: Subject) -> list[Finding]:
     """What all checks find, their errors too, each property once: what is wrong first found, or else what was tried last."""
     found: dict[str, Finding] = {}
-    with global_draws.restored():
-        for check in CHECKS:
-            for each in tried(check.name, partial(check.about, s)):
-                if each.what not in found or found[each.what].holds:
-                    found[each.what] = each
+    for check in CHECKS:
+        for each in tried(check.name, partial(check.about, s)):
+            if each.what not in found or found[each.what].holds:
+                found[each.what] = each
     return [*found.values()]

@@ -1,6 +1,8 @@
-"""Users' parts that remember something outside of their states: what changes in them while a run is rehearsed shows it."""
+"""Users' parts that remember something outside of their states, or draw from global generators: what changes while they are checked
+shows it."""
 
 import pickle
+import random
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -8,6 +10,8 @@ from hashlib import sha256
 from inspect import isfunction, ismodule
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 from mpi_compress.core.blame import is_users_file, place_of_class
 from mpi_compress.core.own_classes import function_of, names_of_code
@@ -21,6 +25,12 @@ def contents(parts: Iterable[Any]) -> Contents:
     """What each of the users' parts among these holds now."""
     distinct = {id(part): part for part in parts if part is not None and not is_ours(part)}
     return [(part, _content(part)) for part in distinct.values()]
+
+
+def generators() -> tuple[Any, ...]:
+    """The states of the global generators of `random` and NumPy, which all parts of a process share."""
+    kind, key, *rest = np.random.get_state()  # noqa: NPY002
+    return random.getstate(), (kind, bytes(key), *rest)  # type: ignore[arg-type]
 
 
 def kept(before: Contents) -> Iterator[Finding]:

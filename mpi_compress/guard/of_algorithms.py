@@ -1,7 +1,6 @@
 """A method in rounds against its contract: its workers run together, and each by itself, on one worker and on three."""
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -10,20 +9,14 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms import Method, Setting
-from mpi_compress.core import global_draws
-from mpi_compress.core.blame import place_in_part
-from mpi_compress.core.errors import AllSent, UserError
-from mpi_compress.core.global_draws import GlobalDraw
-from mpi_compress.core.registry import is_ours
+from mpi_compress.core.errors import AllSent
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard.findings import SEED, Finding, NeedsAJob, tried
 from mpi_compress.guard.of_messages import usual
-from mpi_compress.guard.verbs import GuardedObjective, watched
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.messages.costs import costs
-from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.losses import losses
@@ -64,45 +57,32 @@ def named(key: Key) -> str:
     return [*STAGES.values()][key[1]].format(key[2])
 
 
-def rehearsal(method: Method, play: Callable[[], None]) -> Iterator[Finding]:
-    """Two rounds, from which warnings do not come through; errors of a user's method, which may need more than they have, are told.
-
-    Raises:
-        GlobalDraw: a user's part draws from a global generator.
-        Exception: a method of this package fails.
-    """
-    why = ""
-    try:
-        with global_draws.restored(), warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            play()
-    except Exception as error:
-        if is_ours(method) or isinstance(error, GlobalDraw):
-            raise
-        why = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}{place_in_part(error)}"
-    yield Finding("rehearsal", not why, why or "two rounds change what they may; run JOB --verify runs them on several layouts")
+def rehearsal(play: Callable[[], None]) -> Iterator[Finding]:
+    """Two rounds."""
+    with np.errstate(all="ignore"):
+        play()
+    yield Finding("rehearsal", True, "two rounds can be run; run JOB --verify runs them on several layouts")
 
 
-def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str]) -> Iterator[Finding]:
+def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str]) -> Finding:
     """A run's rounds, `of` such as "8 rounds", as they were noted in one process, against those that were run in other ways. The
     line ends with what `makers` says of a stage: who makes what is noted there."""
     differing = {way: key for way, notes in others.items() if (key := first_difference(plain, notes))}
     if FAILED in plain or not differing:
         said = f"cannot be run: {plain[FAILED]}" if FAILED in plain else f"{of} are the same {', '.join(others)}"
-        yield Finding("ways", FAILED not in plain, said)
-        return
+        return Finding("ways", FAILED not in plain, said)
     way = min(differing, key=differing.__getitem__)
     key, notes, also = differing[way], others[way], " and ".join(other for other in differing if other != way)
     what, when = named(key), "before the first round" if key[0] < 0 else f"in round {key[0]}"
     if FAILED in notes and key not in notes:
         what, when = "it", f"{when}, where it ends: {notes[FAILED]}"
     text = f"{what} differs {when}, run {way}" + f", and {also}" * bool(also)
-    yield Finding("ways", False, text + makers([*STAGES][key[1]]))
+    return Finding("ways", False, text + makers([*STAGES][key[1]]))
 
 
 def _of_rounds(method: Method, fs: Mapping[int, Objective], x0: Vector, what: str) -> Iterator[Finding]:
     with np.errstate(all="ignore"):
-        together, apart = _played(watched(method), fs, x0, False), _played(method, fs, x0, True)
+        together, apart = _played(method, fs, x0, False), _played(method, fs, x0, True)
     differing = first_difference(together, apart)
     if differing is None:
         text = f"{_ROUNDS} rounds are the same, whether workers share a process or not, and saved and read after each"
@@ -137,7 +117,7 @@ class Rounds:
         self.up = {i: method.up.start() for i in fs}
         self.master, self.down = method.start_master(self.nodes[0]), method.down.start()
         self.firsts = copy.deepcopy((self.nodes[0], self.workers, self.master))
-        self.expected = Expected(is_ours(method), x0.size, type(method))
+        self.expected = Expected(False, x0.size, type(method))
 
     def _hosts(self) -> Iterator[tuple[Any, list[int]]]:
         return zip(self.nodes, self.homes, strict=True)
@@ -190,20 +170,20 @@ def made_up_problem(given: Method, n: int) -> Problem:
     numbers |= {"mu": _MU, "n": float(n), "d": float(_DIM), "N": float(n * _ROWS), "kappa": L / _MU, "rounds": 9.0}
     apart = _MU if given.regularizer == "master" else 0.0
     whole, x_star = partial(Objective, loss=loss, weight=1.0 / len(y), mu=_MU), np.zeros(_DIM)
-    kind, why = Objective if is_ours(given) else GuardedObjective, ""
+    why = ""
     rows = [Rows((a[i::n],), y[i::n], _DIM) for i in range(n)]
     for names in product((given.compressor, *_LINKS), _LINKS):
         try:
-            up, down = (_link(name, n, is_ours(given)) for name in names)
+            up, down = (_link(name, n) for name in names)
             setting = Setting(n, _DIM, up, down, costs.shipped("wire")(), apart, numbers, x_star, whole=whole)
-            fs = {i: kind(shard, loss, 1.0 / _ROWS, _MU - apart) for i, shard in enumerate(rows)}
+            fs = {i: Objective(shard, loss, 1.0 / _ROWS, _MU - apart, careful=True) for i, shard in enumerate(rows)}
             return given.bind(setting), fs, np.linspace(-1.0, 1.0, _DIM)
         except Exception as error:  # other links may do
             why = why or str(error)
     raise NeedsAJob(f"{given.name}: {why}")
 
 
-def _link(name: str, n: int, trusted: bool) -> Link:
+def _link(name: str, n: int) -> Link:
     compressor = usual(compressors[name])
     compressor = compressor.among(n) if isinstance(compressor, AmongWorkers) else compressor
-    return (Link if trusted else GuardedLink)(compressor, codecs[compressor.codec](), _DIM)
+    return Link(compressor, codecs[compressor.codec](), _DIM)

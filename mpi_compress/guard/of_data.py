@@ -75,7 +75,7 @@ def of_metric(metric: Metric, view: ProblemView) -> Iterator[Finding]:
     before = _content(view.rows)
     points = [np.zeros(dim), *(rng.standard_normal(dim) * scale for scale in (1e-3, 1.0, 30.0))]
     try:
-        values = [[arrays.number(metric.value(arrays.read_only(x, dim), view), "the value") for x in points] for _ in range(2)]
+        values = [[arrays.number(metric.value(arrays.read_only(x), view), "the value") for x in points] for _ in range(2)]
     except ValueError as error:
         raise NeedsAJob(f"{metric.name}: {error}") from None
     finite = bool(np.isfinite(values).all())

@@ -13,7 +13,6 @@ from mpi_compress.guard.findings import SEED, Finding
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model, Outline
-from mpi_compress.problem.own_parts import checked_loss, checked_model, checked_penalty
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
@@ -41,14 +40,15 @@ def _quotients(f: Callable[[Vector], Vector], at: Vector) -> tuple[Vector, Vecto
 
 def slope(loss: Loss) -> Iterator[Finding]:
     """A loss's slopes against difference quotients of its values."""
-    f, (y, m) = checked_loss(loss).value_and_slope, _margins(loss)
+    f, (y, m) = loss.value_and_slope, _margins(loss)
     yield _between("slope", lambda at: f(y, at)[0], f(y, m)[1], y, m, "values")
 
 
 def second_derivative(loss: Loss) -> Iterator[Finding]:
     """A loss's second derivatives against difference quotients of its slopes."""
-    own, (y, m) = checked_loss(loss), _margins(loss)
-    yield _between("second derivative", lambda at: own.value_and_slope(y, at)[1], own.second_derivative(y, m), y, m, "slopes", 1e-3)
+    y, m = _margins(loss)
+    given = loss.second_derivative(y, m)
+    yield _between("second derivative", lambda at: loss.value_and_slope(y, at)[1], given, y, m, "slopes", 1e-3)
 
 
 def _between(what: str, f: Callable[[Vector], Vector], given: Vector, y: Vector, m: Vector, of: str, slack: float = 0.0) -> Finding:
@@ -64,7 +64,7 @@ def curvature_of_loss(loss: Loss) -> Iterator[Finding]:
     """How fast slopes change, and whether they fall."""
     for label in (0.3, -1.2) if loss.real_labels else (1.0, -1.0):
         grid = np.linspace(-8, 8, 1601)
-        slopes = checked_loss(loss).value_and_slope(np.full(grid.size, label), grid)[1]
+        slopes = loss.value_and_slope(np.full(grid.size, label), grid)[1]
         quotients = np.diff(slopes) / np.diff(grid)
         i, found = int(np.argmax(np.abs(quotients))), float(np.abs(quotients).max())
         where = f"at the label {label:g} and the margin {grid[i]:.3g}"
@@ -79,7 +79,7 @@ def curvature_of_loss(loss: Loss) -> Iterator[Finding]:
 
 def samples(loss: Loss) -> Iterator[Finding]:
     """Whether a loss is a function of each sample."""
-    f, (y, m) = checked_loss(loss).value_and_slope, _margins(loss)
+    f, (y, m) = loss.value_and_slope, _margins(loss)
     order = np.random.default_rng(SEED).permutation(m.size)
     kept = y.copy(), m.copy()
     whole, again, mixed = f(y, m), f(y, m), f(y[order], m[order])
@@ -94,7 +94,7 @@ def _weighted(penalty: Penalty) -> tuple[Penalty, list[Vector]]:
     """A penalty with a weight λ that is not 1, and points to ask it at."""
     rng = np.random.default_rng(SEED)
     points = [scale * rng.standard_normal(_DIM) for scale in (0.1, 1.0, 5.0) for _ in range(4)]
-    return checked_penalty(replace(penalty, weight=_WEIGHT)), points
+    return replace(penalty, weight=_WEIGHT), points
 
 
 def gradient_of_penalty(penalty: Penalty) -> Iterator[Finding]:
@@ -180,7 +180,7 @@ def _points_of(model: Model) -> list[Vector]:
 
 
 def _loss(model: Model, rows: Rows, x: Vector) -> tuple[float, Vector]:
-    value, gradient = checked_model(model).loss_and_gradient(x, rows, None)
+    value, gradient = model.loss_and_gradient(x, rows, None)
     return value, np.array(gradient)
 
 
@@ -217,9 +217,9 @@ def hessian_product(model: Model, rows: Rows) -> Iterator[Finding]:
     """A model's products with the Hessian, where it has them, against difference quotients of gradients."""
     if type(model).hessian_product is Model.hessian_product:
         return
-    own, points, f = checked_model(model), _points_of(model), partial(_loss, model, rows)
+    points, f = _points_of(model), partial(_loss, model, rows)
     x, v = points[0], points[1] - points[2]
     h = 1e-5 / float(np.linalg.norm(v))
     quotient = (f(x + h * v)[1] - f(x - h * v)[1]) / (2 * h)
-    apart = float(np.linalg.norm(own.hessian_product(x, rows, v) - quotient) / (1e-9 + np.linalg.norm(quotient)))
+    apart = float(np.linalg.norm(model.hessian_product(x, rows, v) - quotient) / (1e-9 + np.linalg.norm(quotient)))
     yield Finding("hessian_product", apart < 1e-3, f"differs from the difference quotient of gradients by {apart:.2g} of it")

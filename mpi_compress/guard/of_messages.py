@@ -15,12 +15,10 @@ from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard.findings import SEED, Finding, tried
-from mpi_compress.guard.verbs import first_state
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import AmongWorkers
-from mpi_compress.messages.guarded import GuardedLink, checked
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.kinds import Compressed, Vector, checked
 from mpi_compress.messages.link import Link
 
 _DIMS = (12, 60, 1000, 50_000)  # of vectors; the first that the parameters go with
@@ -66,7 +64,7 @@ def settled_at(compressor: Compressor, dim: int) -> Link:
     found = found.with_noise(1.0, 1.0, dim) if found.needs_noise else found
     found.check(dim)
     checked(found.applied(np.ones(dim), round_of(0, state=found.start(dim))), dim)
-    return GuardedLink(found, codecs[found.codec](), dim)
+    return Link(found, codecs[found.codec](), dim)
 
 
 def usual(cls: type[Compressor]) -> Compressor:
@@ -113,12 +111,12 @@ def compress(given: Compressor, dim: int) -> Iterator[Finding]:
 
 def applied(c: Compressor, v: Vector, k: int, worker: int = 0) -> Compressed:
     state = c.start(v.size)
-    return checked(c.applied(arrays.read_only(v, v.size), round_of(k, worker, state)), v.size)
+    return checked(c.applied(arrays.read_only(v), round_of(k, worker, state)), v.size)
 
 
 def state(links: Sequence[Link]) -> Iterator[Finding]:
     """Whether a checkpoint can hold a compressor's state, and the same rounds give the same."""
-    c, dim, state = links[0].compressor, links[0].dim, first_state(links[0])
+    c, dim, state = links[0].compressor, links[0].dim, links[0].start()
     v = vectors(dim)["of normal numbers"]
     twice = []
     for _ in range(2):

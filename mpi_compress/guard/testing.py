@@ -5,7 +5,6 @@ from typing import Any
 
 from mpi_compress.algorithms import Algorithm, algorithms
 from mpi_compress.algorithms.parts import Downlink, Server
-from mpi_compress.core import global_draws
 from mpi_compress.guard.checks import CHECKS, Subject, everything
 from mpi_compress.guard.findings import Finding, NeedsAJob
 from mpi_compress.guard.hidden_state import contents
@@ -41,8 +40,7 @@ def findings(part: Any, rows: Rows | None = None, dim: int = 0) -> list[Finding]
     """What checks of a part find by data that are made up for it, at a job's d `dim`; NeedsAJob if these do not suit it."""
     if isinstance(part, type):
         part = usual(part) if issubclass(part, Compressor) else part()
-    with global_draws.restored():
-        return everything(_subject(part, rows, dim))
+    return everything(_subject(part, rows, dim))
 
 
 def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
-from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.core.tables import plain
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.explained import explained
-from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link, Message
 
@@ -115,11 +113,10 @@ class Coder:
         return link, link.pack(array, t)
 
     def _link(self, dim: int) -> Link:
-        """The link for vectors (dim,); one that checks every message where a part is the user's."""
+        """The link for vectors (dim,)."""
         if (link := self._links.get(dim)) is None:
             checked_at(self.compressor.name, lambda: self.compressor.check(dim))
-            trusted = is_ours(self.compressor) and is_ours(self.codec)
-            link = (Link if trusted else GuardedLink)(self.compressor, self.codec, dim)
+            link = Link(self.compressor, self.codec, dim)
             self._links.clear()
             self._links[dim] = link
         return link

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.core.arrays import vector
+from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.fields import parameters
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
@@ -108,7 +109,11 @@ class Link:
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         """C(v) of v (dim,), not encoded; OverflowError where finite numbers become infinite, as by the d/k of random-k."""
-        c = self.compressor.applied(v, t)
+        c = self.compressor.applied(checked_at("pack", lambda: vector(v, self.dim)), t)
+        kind, wanted = type(c), self.compressor.makes
+        if kind is not wanted and not (issubclass(kind, wanted) or (self.codec.tells_kind and self.codec.writes(kind))):
+            why = f"a {kind.__name__} was given, and receivers read a {wanted.__name__}"
+            raise UserError(f"{self.compressor.name}, compress: {why}; makes = {kind.__name__} in the class says otherwise")
         if type(c) is not Dense and not c.is_finite() and np.isfinite(v).all():
             raise OverflowError(f"{self.compressor.name} brings values of magnitude up to {np.abs(v).max():g} beyond floats")
         return c

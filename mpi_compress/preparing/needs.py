@@ -14,14 +14,11 @@ from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, th
 from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at, placed
-from mpi_compress.core.registry import is_ours
-from mpi_compress.guard.verbs import check_logs
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.job.trials import trials
 from mpi_compress.messages.compressors.base import AmongWorkers, Composed
 from mpi_compress.messages.costs.base import check_cost
-from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing.problems import Problem, refuse_left_out, refuse_smoothness, start_of, unsolved_of
 from mpi_compress.preparing.shapes import Shape, Shapes
@@ -29,7 +26,6 @@ from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.constants import Smoothness
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.models import Model
-from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.partitions import refuse_idle_workers
 
 NOTHING_RUN = "; nothing was run: --only takes the runs of other labels"
@@ -57,7 +53,7 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
         yield f"log.theory: the job asks for lyapunov, and {why}"
     if workers.participants is not None and not method.partial_mean:
         enough = f"some of them are enough for {_with('partial_mean')}"
-        own = '; partial_mean = "over participants" or "over all" says so of one of your own' * (not is_ours(method))
+        own = '; partial_mean = "over participants" or "over all" says so of one of your own'
         yield f"workers.participate = {workers.participate}: {as_set} needs all workers in every round; {enough}{own}"
 
 
@@ -133,8 +129,7 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     """What the run fixes for its algorithm; UserError where that does not go together."""
     algorithm = spec.algorithm
     up, down = (_link(spec, way, table, problem) for way, table in (("up", spec.up), ("down", spec.down)))
-    if not is_ours(spec.cost):
-        checked_at("cost", partial(check_cost, spec.cost))
+    checked_at("cost", partial(check_cost, spec.cost))
     regularizer, penalty = algorithm.regularizer or spec.objective.regularizer, problem.penalty
     if penalty is not None and regularizer == "worker" and penalty.smooth:
         penalty = None  # in the f_i
@@ -144,12 +139,11 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
             f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
             + _with("proximal")
         )
-    applied = None if penalty is None else checked_penalty(penalty)
     apart, shapes = problem.mu if regularizer == "master" else 0.0, problem.block_shapes
     whole = None if isinstance(problem.loss, Model) else partial(problem.objective, n=1, mu=problem.mu)
     n, participants = spec.workers.count, spec.workers.participants
     numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
-    given = numbers, problem.x_star, applied, participants, whole, shapes, problem.f_star
+    given = numbers, problem.x_star, penalty, participants, whole, shapes, problem.f_star
     return Setting(n, problem.dim, up, down, spec.cost, apart, *given)
 
 
@@ -163,15 +157,13 @@ def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
         method = checked_at("algorithm", partial(algorithm.bind, setting))
     except NotMet as error:
         raise NotMet(f"algorithm: {error}", error.of) from None
-    if not is_ours(method):
-        checked_at("algorithm", partial(check_logs, method))
     for sentence in _refusals(spec, method):
         raise NotMet(sentence)
     return method
 
 
 def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
-    """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
+    """The link of a direction, "up" or "down"."""
     compressor, dim = table.compressor, problem.dim
     if isinstance(compressor, Composed):
         sizes = [math.prod(shape) for shape in problem.block_shapes]
@@ -180,6 +172,5 @@ def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
     if not (table.budget or spec.algorithm.settles(compressor, way)):
         checked_at(f"{way}.compressor", partial(compressor.check, dim))
-    trusted = all(is_ours(part) for part in (spec.algorithm, compressor, table.codec))
-    link = (Link if trusted else GuardedLink)(compressor, table.codec, dim)
+    link = Link(compressor, table.codec, dim)
     return checked_at(f"{way}.budget", partial(tuned, link, spec.cost)) if table.budget else link

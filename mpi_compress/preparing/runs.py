@@ -20,7 +20,6 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours, registries
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
-from mpi_compress.guard.verbs import refuse_wrong_theorems
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
@@ -59,8 +58,6 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
         spec = ranks.on_root(partial(_with_noise, spec, problem, x0))
         run_id = ranks.on_root(lambda: spec.run_id)
         numbers = ranks.on_root(partial(_numbers, spec, problem, x0))
-        for link in (spec.up, spec.down):
-            at_root(ranks, partial(refuse_wrong_theorems, link.compressor, problem.dim))
         at_root(ranks, partial(algorithm_of, spec, problem, numbers))  # so that what is wrong is reported once
         if not quiet:
             at_root(ranks, lambda: [*map(_say, _remarks(spec, problem))])

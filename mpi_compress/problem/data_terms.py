@@ -14,7 +14,6 @@ from mpi_compress.kernels.vectors import squared_norm, taken
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
-from mpi_compress.problem.own_parts import checked_loss, checked_model
 from mpi_compress.problem.points import Point, are_few
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
@@ -169,8 +168,8 @@ class ModelRows(DataTerm):
 def data_term(rows: Rows, loss: Loss | Model, weight: float, mu: float) -> DataTerm:
     """The term of a loss or a model on these rows, for f = the sum over workers' terms / n."""
     if isinstance(loss, Model):
-        return ModelRows(rows, checked_model(loss), weight, mu)
-    return Margins(rows, checked_loss(loss), weight, mu) if loss.kernel is None else FusedMargins(rows, loss, weight, mu)
+        return ModelRows(rows, loss, weight, mu)
+    return Margins(rows, loss, weight, mu) if loss.kernel is None else FusedMargins(rows, loss, weight, mu)
 
 
 def _add_ridge(mu: float, x: Vector, gradient: Vector) -> float:

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core import arrays
 from mpi_compress.core.clock import now
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
 from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.gradient_room import LastGradient
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
-from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.points import Point, Standing
 from mpi_compress.problem.rows import Rows
@@ -49,12 +49,18 @@ class Objective:
     is kept with a copy of its point, and is found again by any equal point: a round that is logged needs f and ∇f at x, and does
     not pay twice. What the algorithm asks for again, where x stands still, is computed again. `samples` and `seconds` count what
     the algorithm asked for, kept gradients included; `borrowed` is the part of `seconds` that an evaluation spent.
+
+    Args:
+        careful: gradients are new arrays, and rows are looked at, as a method of a user's needs.
     """
 
-    def __init__(self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None):
+    def __init__(
+        self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None, careful: bool = False
+    ):
         self.rows, self.weight, self.mu = rows, float(weight), float(mu)
         self.loss: Any = loss
-        self.penalty = checked_penalty(penalty) if penalty is not None else None
+        self.careful = careful
+        self.penalty = penalty
         self.term = data_term(rows, loss, self.weight, self.mu)
         self.neighbours: Neighbours | None = None
         self.standing = Standing()  # what does not change while a worker sends; one object for all workers of a process
@@ -72,8 +78,9 @@ class Objective:
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
-        kept = self._found(Point(x))
-        return (kept.value, self.last.vector) if kept else self.at(Point.at(x))
+        kept = self._found(Point(x := _point(x, self.dim) if self.careful else x))
+        value, gradient = (kept.value, self.last.vector) if kept else self.at(Point.at(x))
+        return value, gradient.copy() if self.careful else gradient
 
     def at(self, point: Point) -> tuple[float, Vector]:
         """f_i and ∇f_i (d,) at a point, off the algorithm's count."""
@@ -95,12 +102,15 @@ class Objective:
 
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
         """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard."""
+        x = _point(x, self.dim) if self.careful else x
         if rows is None:
-            return self._full_gradient(self.standing.point(x.dense() if isinstance(x, ScaledVector) else x))
-        self.drop()
-        self.last.buffer[:] = 0.0
-        self.add_gradient(self.last.buffer, x, rows)
-        return self.last.buffer
+            g = self._full_gradient(self.standing.point(x.dense() if isinstance(x, ScaledVector) else x))
+        else:
+            self.drop()
+            g = self.last.buffer
+            g[:] = 0.0
+            self.add_gradient(g, x, rows)
+        return g.copy() if self.careful else g
 
     def _full_gradient(self, point: Point) -> Vector:
         draw, kept = self._draw(), None
@@ -126,6 +136,7 @@ class Objective:
             out += self.gradient(x)
             return
         _refuse_other_lengths(self.dim, out, x)
+        rows = _minibatch(rows, self._n) if self.careful else rows
         start = now()
         self.term.add_gradient(out, x, rows, self._draw())
         if self.penalty is not None:
@@ -140,6 +151,7 @@ class Objective:
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
         _refuse_other_lengths(self.dim, out, x)
+        rows = _minibatch(rows, self._n) if self.careful else rows
         start = now()
         held, growth = self.term.add_sparse_gradient(out, x, rows)
         self.charge(now() - start, rows.size)
@@ -211,3 +223,13 @@ def _refuse_other_lengths(dim: int, *vectors: Vector | ScaledVector) -> None:
     for v in vectors:
         if v.size != dim:
             raise UserError(f"a vector of {v.size} coordinates was given to a function of {dim}")
+
+
+def _point(x: Any, dim: int) -> Any:
+    """The point (dim,) that a user's method asks at, as kernels take it; UserError for another one."""
+    return x if isinstance(x, ScaledVector) else checked_at("gradient", lambda: arrays.floats(x, (dim,), "coordinates of x"))
+
+
+def _minibatch(rows: Any, n: int) -> NDArray[np.uint64]:
+    """The rows, of n, that a user's method asks for, likewise."""
+    return checked_at("gradient", lambda: arrays.whole(rows, (np.size(rows),), "rows", 0, n - 1)).astype(np.uint64)

@@ -19,6 +19,7 @@ import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
+from mpi_compress.engine.verifying import findings_in_job
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing import runs as preparing
 
@@ -248,9 +249,8 @@ def test_an_algorithm_may_need_more_rows_and_workers_than_two_rounds_beforehand_
 
 
 STATES = {
-    "return Node(x0.copy(), lambda: 0)": "mine, start: state checkpoint",
-    "return Node(x0.copy(), collections.deque())": "mine, start: its state cannot be saved in a checkpoint: collections.deque",
-    "z = np.zeros((2, x0.size)); return Node(z[0], z)": "mine, start: its state has arrays that share memory",
+    "return Node(x0.copy(), lambda: 0)": "a state of mine cannot be saved in a checkpoint: function",
+    "return Node(x0.copy(), collections.deque())": "a state of mine cannot be saved in a checkpoint: collections.deque",
     "return Node(x0, 0); #": "",
     "return Node(x0.copy(), [{'a': np.ones(3)}, None, 2, (1.5, 'x')])": "",
 }
@@ -443,47 +443,28 @@ NO_VECTOR = {
 }
 AS_IT_RUNS = [
     *((compressor(body), {"codec": codec}, f"mine, compress: {says}") for body, says in NO_VECTOR.items() for codec in ("fixed", "rice")),
-    # what is kept outside of the state
-    *((MODULE + compressor(f"{work}; {SORTED}", field=field), {}, f"mine keeps something in {place} from call to call") for field, work, place in (
-        ("memory: dict = field(default_factory=dict)", "self.memory[t.who] = t.k", "self.memory"),
-        ("memory = {}", "self.memory.setdefault(t.who, []).append(t.k)", "Mine.memory"), ("calls = 0", "type(self).calls += 1", "Mine.calls"),
-        ("share: float = 0.5", "SEEN[0] += 1", "SEEN"), ("share: float = 0.5", "note(t)", "NOTES"), ("share: float = 0.5", "RNG.random()", "RNG"),
-    )),
     # states
-    (STATEFUL.replace("return {}", "return open"), {}, "mine, start: state checkpoint"),
-    (STATEFUL.replace(", state):", "):"), {}, "mine: with a start(self, dim) it needs compress(self, v, t, state)"),
-    (STATEFUL.replace("def start", "def begin"), {}, "mine: with no start(self, dim) it needs compress(self, v, t)"),
+    (STATEFUL.replace("return {}", "return open"), {}, "a state of ef or of its compressors cannot be saved in a checkpoint"),
     (STATEFUL, {"algorithm": BY_RANDOM_ROWS}, "async-sgd keeps nothing for a compressor: mine has a state"),
-    (algorithm(more=STATE_WORKER), TOP, "mine, start_worker: its state shares memory with another"),
-    (algorithm().replace("down.add_to(node.x, -0.1)", "node.x = (node.x - 0.1 * down.dense()).astype('f4')"), TOP,
-     "mine, all_hear: the node's x was an array of float64 (20,), and is an array of float32 (20,)"),
     # messages
     (compressor("i = np.argpartition(np.abs(v), -3)[-3:]; return mc.Sparse(v.size, i + 100 * (t.k == 3), v[i])"), {"algorithm": BY_RANDOM_ROWS},
      "mine, compress: indices 119"),
-    ("from mpi_compress.messages.kinds import Lattice\n" + compressor("return Lattice(np.rint(v / 0.1).astype(np.int64), 0.05 * v.size**0.5, 1e3)",
-     field="makes = Lattice"), {"codec": "lattice", "algorithm": "gd"}, "mine, known: 'sigma' is missing, and receivers need it to read a Lattice"),
-    (algorithm("pass"), TOP, "mine, worker_sends: None message: return self.up.pack("),
-    (algorithm().replace("return Node(x0.copy())", "return x0.copy()"), TOP, "mine, start: array float64 (20,) node dataclass x iterate (20,)"),
-    (algorithm().replace("return Node(x0.copy())", "pass"), TOP, "mine, start: None node"),
     *((ESTIMATE.format(given), TOP, f"mine, estimate: {says} a list of terms, each a vector (20,)") for given, says in (
         ("mean.dense()", "array float64 (20,)"), ("[mean.dense()[:3]]", "[array"), ("mean", "Sparse"), ("'g'", "'g'"), ("0.5", "0.5"),
     )),
-    *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {}, f"mine, {name}: {given} number from 0")
+    *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {"algorithm": f'ef21", step = "0.1 * {name}'}, f"mine, {name}: {given} number from 0")
       for name, given in (("delta", "1.5"), ("delta", "[1]"), ("omega", "-1"))),
-    (algorithm("return f.gradient(node.x)"), TOP, "mine, worker_sends: array float64 (20,)"),
-    (algorithm(answers="return self.mean(ups)"), TOP, "mine, master_answers: Sparse(dim=20"),
-    (algorithm("return self.up.encode(mc.Sparse(20, [7, 7], [1.0, 2.0]))"), TOP, "compress: indices 7"),
     *((EACH.format(answers), {"algorithm": "mine", "compressor": '"identity"'}, "mine, answers: a list of messages, one to each worker")
       for answers in ("messages[:1]", "messages * 2", "messages[0]")),
     # points, rows and logs
     *((algorithm(f"return self.up.pack(f.gradient({asked}), t)"), TOP, f"gradient: {says}") for asked, says in (
         ("node.x[:5]", "coordinates of x (5,) (20,)"), ("np.append(node.x, 1.0)", "coordinates of x (21,)"),
-        ("node.x, np.arange(20)", "rows go from 0 to 19; they should be from 0 to 9, of this worker's shard"),
-        ("node.x, [-1]", "rows -1 -1"), ("node.x, []", "rows none"), ("node.x, [0.5]", "rows float64 whole"),
+        ("node.x, np.arange(20)", "rows go from 0 to 19; they should be from 0 to 9"),
+        ("node.x, [-1]", "rows -1 -1"), ("node.x, [0.5]", "rows float64 whole"),
     )),
     *((algorithm(more=LOGS.format(logs, given)), TOP, says) for logs, given, says in (
-        ('("height",)', "[1.0, 2.0]", "mine, worker_logs: [1.0, 2.0] a number for each of height"),
-        ('("height",)', "[]", "mine, worker_logs: []"), ('("loss",)', "[1.0]", "algorithm: logs: 'loss' is a column that every run has"),
+        ('("height",)', "[1.0, 2.0]", "mine, worker_logs: numbers, one for each of logs, (2,) (1,)"),
+        ('("height",)', "[]", "mine, worker_logs: (0,)"), ('("loss",)', "[1.0]", "algorithm: logs: 'loss' is a column that every run has"),
         ('("a/b",)', "[1.0]", "should be names of columns"), ('"ab"', "[1.0]", "ab names"),
     )),
     # codecs, costs and data
@@ -508,6 +489,38 @@ AS_IT_RUNS = [
     )),
     (GENERATOR.format(made="yield a, y\n        yield a[:, :7], y"), OWN_DATA, "make of mine gives chunks of 10 and of 7 columns"),
 ]  # fmt: skip
+KEPT = [  # outside of the state
+    (MODULE + compressor(f"{work}; {SORTED}", field=field), {}, f"mine keeps something in {place} from call to call") for field, work, place in (
+        ("memory: dict = field(default_factory=dict)", "self.memory[t.who] = t.k", "self.memory"),
+        ("memory = {}", "self.memory.setdefault(t.who, []).append(t.k)", "Mine.memory"), ("calls = 0", "type(self).calls += 1", "Mine.calls"),
+        ("share: float = 0.5", "SEEN[0] += 1", "SEEN"), ("share: float = 0.5", "note(t)", "NOTES"), ("share: float = 0.5", "RNG.random()", "RNG"),
+    )
+]  # fmt: skip
+SEEN_BY_CHECKS = [
+    *KEPT,
+    (MODULE + compressor(f"np.random.random(); {SORTED}"), {}, "come from the global random or np.random, not from t.rng"),
+    (algorithm(more=STATE_WORKER), TOP, "differs in round 1"),
+    (algorithm().replace("return Node(x0.copy())", "z = np.zeros((2, x0.size)); z[0] = x0; return Two(z[0], z)").replace(
+        "@mc.algo", "@dataclass\nclass Two:\n    x: np.ndarray\n    all: np.ndarray\n\n@mc.algo").replace("node.x, -0.1", "node.all[0], -0.1"), TOP, "differs"),
+    (algorithm().replace("down.add_to(node.x, -0.1)", "node.x = (node.x - 0.1 * down.dense()).astype('f4')"), TOP, "numpy.ndarray was saved, and the run begins with"),
+    (algorithm("node.x[0] += t.who; " + SENDS), TOP, "differs in round 0"),
+    *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {}, f"mine, {name}: {given} number from 0")
+      for name, given in (("delta", "1.5"), ("omega", "-1"))),
+]  # fmt: skip
+ENDS_THE_RUN = [
+    (STATEFUL.replace(", state):", "):"), {}, "TypeError: Mine.compress() takes 3 positional arguments but 4 were given"),
+    (STATEFUL.replace("def start", "def begin"), {}, "TypeError: Mine.compress() missing 1 required positional argument: 'state'"),
+    ("from mpi_compress.messages.kinds import Lattice\n" + compressor("return Lattice(np.rint(v / 0.1).astype(np.int64), 0.05 * v.size**0.5, 1e3)",
+     field="makes = Lattice"), {"codec": "lattice", "algorithm": "gd"}, "KeyError: 'sigma'"),
+    (algorithm("pass"), TOP, "AttributeError: 'NoneType' object"),
+    (algorithm().replace("return Node(x0.copy())", "return x0.copy()"), TOP, "AttributeError: 'numpy.ndarray' object has no attribute 'x'"),
+    (algorithm().replace("return Node(x0.copy())", "pass"), TOP, "AttributeError: 'NoneType' object has no attribute 'x'"),
+    (algorithm("return f.gradient(node.x)"), TOP, "AttributeError: 'numpy.ndarray' object"),
+    (algorithm(answers="return self.mean(ups)"), TOP, "AttributeError: 'Sparse' object"),
+    (algorithm("return self.up.encode(mc.Sparse(20, [7, 7], [1.0, 2.0]))"), TOP, "AttributeError: 'list' object"),
+    (algorithm("return self.up.pack(f.gradient(node.x, []), t)"), TOP, "ZeroDivisionError"),
+    (algorithm("return self.down.pack(f.gradient(node.x), t)"), TOP, "CorruptMessage: 160 bytes are left over"),
+]  # fmt: skip
 WITH_THE_JOB = [
     (compressor(SORTED, field="share = 0.5"), "Mine has no parameter 'share': a parameter is a field with its type, share: float"),
     (compressor(SORTED, base=""), "TypeError: Mine is no compressor: derive it from Compressor"),
@@ -528,11 +541,29 @@ WITH_THE_JOB = [
 @pytest.mark.parametrize(("source", "parts", "says"), AS_IT_RUNS, ids=[says for *_, says in AS_IT_RUNS])
 def test_what_is_wrong_is_refused_before_or_in_the_rounds(source, parts, says, tmp_path):
     file = written(tmp_path, source, **parts)
-    job_first = says.startswith(("mine, compress:", "mine keeps", "gradient:"))
+    job_first = says.startswith(("mine, compress:", "gradient:"))
     with pytest.raises(UserError, match=naming(f"{file}: {says}" if job_first else says)) as caught:
         mc.run(mc.load_job(file), out=tmp_path)
     assert file.stem in str(caught.value)
     assert not list(tmp_path.rglob("*.h5"))
+
+
+@pytest.mark.parametrize(("source", "parts", "says"), ENDS_THE_RUN, ids=[says for *_, says in ENDS_THE_RUN])
+def test_what_python_finds_wrong_ends_the_run_with_one_line_that_names_the_file(source, parts, says, tmp_path, capfd):
+    file = written(tmp_path, source, **parts)
+    (run,) = mc.run(mc.load_job(file), out=tmp_path)
+    assert run.status == "failed"
+    assert says in run.attrs["reason"]
+    (line,) = capfd.readouterr().err.splitlines()
+    assert re.search(rf"\({re.escape(str(file.with_suffix('.py')))}, line \d+", line)
+
+
+@pytest.mark.parametrize(("source", "parts", "says"), SEEN_BY_CHECKS, ids=[says for *_, says in SEEN_BY_CHECKS])
+def test_what_passes_in_a_run_is_seen_by_check_part(source, parts, says, tmp_path):
+    job = mc.load_job(written(tmp_path, source, **parts))
+    (found,) = findings_in_job("mine", job).values()
+    wrong = [each for each in found if not each.holds]
+    assert [each for each in wrong if re.search(naming(says), each.text)], wrong
 
 
 @pytest.mark.parametrize(("source", "says"), WITH_THE_JOB, ids=[says for _, says in WITH_THE_JOB])
@@ -743,7 +774,6 @@ def test_a_method_of_ones_own_that_is_called_may_have_any_name(tmp_path):
 
 
 @pytest.mark.parametrize(("sends", "says"), [
-    ("return self.down.pack(f.gradient(node.x), t)", "mine, worker_sends: its receivers cannot read what was sent"),
     ("return self.up.pack(f.gradient(node.x)[:5], t)", "pack: coordinates have shape (5,); it should be (20,)"),
     ("return self.up.pack(self.gamma(t.k) * f.gradient(node.x), t)", "step = None is no number; a class with steps has the field"),
 ])  # fmt: skip

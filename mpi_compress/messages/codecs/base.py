@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.returned import returns
 from mpi_compress.kernels import bits, floats
 from mpi_compress.messages import fields
 from mpi_compress.messages.fields import NO_BYTES, Reader
 from mpi_compress.messages.formats import FORMATS, FloatFormat, Setting
-from mpi_compress.messages.kinds import Bytes, Compressed, Hybrid, Indices, Known, SignSparse, Sparse, SparseRows
+from mpi_compress.messages.kinds import Bytes, Compressed, Hybrid, Indices, Known, SignSparse, Sparse, SparseRows, checked
 
 Real = float  # Codec has a field of that name
 Decoded = tuple[Compressed, int]  # a vector, and where its bytes end
@@ -49,10 +50,12 @@ class Codec(Part, ABC):
         """True if this codec can write compressed vectors of that kind."""
 
     @abstractmethod
+    @returns(lambda codec, given, *_: arrays.raw(given))
     def encode(self, compressed: Compressed) -> Bytes:
         """The message, its values rounded to the codec's floats; OverflowError: a finite value that these cannot hold."""
 
     @abstractmethod
+    @returns(lambda codec, given, data, at, dim, *_: _decoded(given, dim))
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         """The message that starts at data[at], and where it ends; CorruptMessage: bytes that `encode` cannot have written."""
 
@@ -65,6 +68,11 @@ class Codec(Part, ABC):
         if self.element_bits is not None:
             return self.element_bits * content.dim
         return content.paper_bits(self.float_format.bits, self.indices == "counted")
+
+
+def _decoded(given: Any, dim: int) -> Decoded:
+    vector, end = arrays.pair(given, "the vector, and where its bytes end")
+    return checked(vector, dim), int(end)
 
 
 def _refusing(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:

@@ -1,18 +1,33 @@
 """The contract of a compressor, and parameters that several of them share."""
 
+import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core import arrays
 from mpi_compress.core.fields import Checked, within
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.returned import returns
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
+from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector, checked
+
+
+def _stated(most: float) -> Callable[..., float | None]:
+    """The check of what a theorem states: a number from 0 on, or None where there is no such theorem."""
+
+    def check(part: Any, given: Any, *_: Any) -> float | None:
+        if not (given is None or (isinstance(given, int | float | np.number) and 0 <= given <= most)):
+            right = f"a number from 0 to {most:g}, or None where there is no such theorem"
+            raise ValueError(f"{arrays.shown(given)} was given; it should be {right}")
+        return given
+
+    return check
 
 
 @dataclass(frozen=True)
@@ -37,6 +52,7 @@ class Compressor(Part, ABC):
         cls.has_state = cls.start is not Compressor.start
 
     @abstractmethod
+    @returns(lambda compressor, given, v, *_: checked(given, v.size), given=arrays.read_only)
     def compress(self, v: Vector, t: Round, *state: Any, **named: Any) -> Compressed:  # a subclass has state, or it has none
         """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`. A compressor that
         remembers something from one message to the next defines `start`, and `compress(v, t, state)`."""
@@ -92,16 +108,19 @@ class Compressor(Part, ABC):
         """
         return self
 
+    @returns(_stated(1.0))
     def delta(self, dim: int) -> float | None:
         """δ with ‖v − C(v)‖² ≤ (1 − δ)‖v‖² for every v (in the mean, where C is random); None: not contractive. An unbiased C with
         ω < 1 is contractive with δ = 1 − ω."""
         ω = self.omega(dim)
         return None if ω is None or ω >= 1 else 1.0 - ω
 
+    @returns(_stated(math.inf))
     def omega(self, dim: int) -> float | None:
         """ω with E C(v) = v and E‖C(v) − v‖² ≤ ω‖v‖² for every v; None: biased, or not bounded so."""
         return None
 
+    @returns(_stated(math.inf))
     def variance(self, dim: int) -> float | None:
         """v² with ‖v − C(v)‖² ≤ v² for every v (in the mean, where C is random; HT Definition 3); None: not absolute."""
         return None

@@ -95,8 +95,6 @@ class BlockWise(AmongWorkers, Composed):
     def compress(self, v: Vector, t: Round) -> Compressed:
         ends = np.cumsum(lengths := self.lengths(v.size))
         parts = [self.each.compress(v[end - size : end], t) for end, size in zip(ends, lengths, strict=True)]
-        if not is_ours(self.each):
-            parts = [part.checked(size) for part, size in zip(parts, lengths, strict=True)]
         together = Blocks(tuple(parts), self._codec)
         joined = together.sparse() if self.joined else None
         return together if joined is None else joined
@@ -204,8 +202,6 @@ class Chain(AmongWorkers):
     def compress(self, v: Vector, t: Round) -> Compressed:
         placed = self.outer.compress(v, t)
         assert isinstance(placed, Sparse | Drawn | Permuted)
-        if not is_ours(self.outer):
-            placed = placed.checked(v.size)
         values = self.inner.compress(placed.values, t) if placed.elements else no_coordinates(0)
         return Chained(placed, values, self._codecs, self._scale(values.dim))
 

@@ -15,7 +15,9 @@ from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.fields import Reader
 from mpi_compress.messages.formats import FloatFormat
 
-__all__ = ["Bytes", "Compressed", "Flags", "Indices", "Known", "SaysLayout", "Sparse", "Vector", "index_bits", "no_coordinates"]
+__all__ = [
+    "Bytes", "Compressed", "Flags", "Indices", "Known", "SaysLayout", "Sparse", "Vector", "checked", "index_bits", "no_coordinates",
+]  # fmt: skip
 
 Known = Mapping[str, Any]  # what `Compressor.known` gives
 
@@ -135,6 +137,14 @@ class Sparse(Compressed):
         super().checked(dim)
         indices, order = arrays.increasing(self.indices, dim, "indices")
         return Sparse(dim, indices, arrays.floats(self.values, indices.shape, "values")[order])
+
+
+def checked(given: Any, dim: int) -> Compressed:
+    """The vector (dim,) that a user's compressor or codec returned; ValueError if it is none."""
+    if not isinstance(given, Compressed):
+        such = "such as Sparse(v.size, indices, v[indices]) or Dense(v)"
+        raise ValueError(f"{arrays.shown(given)} was given; it should be a Compressed, {such}")
+    return given.checked(dim)
 
 
 @cache

@@ -3,17 +3,24 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.returned import returns
 from mpi_compress.kernels import losses as kernels
 from mpi_compress.messages.kinds import Vector
 
 _DIFFERENCE = 1e-6  # of margins, over 1 + |m|: the square root of their rounding, and more
+
+
+def _values_and_slopes(given: Any, m: Vector) -> tuple[Vector, Vector]:
+    values, slopes = arrays.pair(given, "the values and the slopes (N,)")
+    return arrays.finite_where(m, values, "value"), arrays.finite_where(m, slopes, "slope")
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,14 @@ class Loss(Part):
         """True if the gradient is known to be Lipschitz continuous."""
         return math.isfinite(self.curvature)
 
+    @returns(lambda loss, given, y, m: _values_and_slopes(given, m))
     def value_and_slope(self, y: Vector, m: Vector) -> tuple[Vector, Vector]:
         """ℓ(y, m) and ∂ℓ/∂m (N,) of labels and margins (N,)."""
         values, slopes = np.empty(m.size), np.empty(m.size)
         kernels.losses_and_slopes(self.kernel, y, m, values, slopes)
         return values, slopes
 
+    @returns(lambda loss, given, y, m: arrays.finite_where(m, given, "second derivative"))
     def second_derivative(self, y: Vector, m: Vector) -> Vector:
         """∂²ℓ/∂m² (N,), for solvers; where a loss gives none, a difference quotient of its slopes."""
         if self.kernel is None:

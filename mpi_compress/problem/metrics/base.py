@@ -15,7 +15,6 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
-from mpi_compress.problem.own_parts import checked_loss, checked_model
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
@@ -29,7 +28,7 @@ class HeldOut:
 
     def __init__(self, rows: Rows, loss: Loss | Model):
         self._rows = rows
-        self._loss = checked_model(loss) if isinstance(loss, Model) else checked_loss(loss)
+        self._loss = loss
         self._margins = np.empty(len(rows))
         self._classes = bool(np.all(np.abs(rows.labels) == 1.0))
         self._seen: tuple[Vector, dict[str, float], Vector | None] | None = None  # a point, its columns and scores

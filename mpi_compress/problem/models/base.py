@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.random import Generator
 
+from mpi_compress.core import arrays
 from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.returned import returns
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.rows import Rows
 
@@ -23,6 +25,15 @@ class Outline:
     features: int
     classes: int  # labels are 0 … classes − 1; 0 where they are numbers
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
+
+
+def _loss_and_gradient(given: Any, x: Vector) -> tuple[float, Vector]:
+    value, gradient = arrays.pair(given, f"the mean loss and its gradient ({x.size},)")
+    loss, g = arrays.number(value, "the loss"), arrays.floats(gradient, x.shape, "coordinates of the gradient")
+    if np.isfinite(x).all() and (math.isnan(loss) or not (np.isfinite(g).all() or math.isinf(loss))):
+        j = int(np.argmin(np.isfinite(g)))
+        raise ValueError(f"the loss is {loss:g}, and the gradient {g[j]} at coordinate {j}, where x is finite")
+    return loss, g
 
 
 class Model(Part, ABC):
@@ -73,6 +84,7 @@ class Model(Part, ABC):
         return np.zeros(self.dim)
 
     @abstractmethod
+    @returns(lambda model, given, x, *_: _loss_and_gradient(given, x))
     def loss_and_gradient(self, x: Vector, rows: Rows, draw: Generator | None) -> tuple[float, Vector]:
         """The mean loss of rows at x (d,), and its gradient (d,).
 
@@ -101,6 +113,7 @@ class Model(Part, ABC):
         (Szlendak et al. 2022, Assumption 4); NaN where it is not known."""
         return math.nan
 
+    @returns(lambda model, given, x, *_: arrays.finite_where(x, given, "coordinate"))
     def hessian_product(self, x: Vector, rows: Rows, v: Vector) -> Vector:
         """∇²(mean loss) · v (d,), a new array, for the solver newton."""
         raise NotImplementedError
@@ -109,6 +122,7 @@ class Model(Part, ABC):
         """v ↦ `hessian_product(x, rows, v)`; a model that can keep something from one product to the next says so here."""
         return lambda v: self.hessian_product(x, rows, v)
 
+    @returns(lambda model, given, *_: arrays.floats(given, (model.dim,), "coordinates of x*"))
     def minimise(self, rows: Rows, mu: float) -> Vector:
         """x* (d,) of the mean loss of rows + (µ/2)‖x‖², for the solver exact."""
         raise NotImplementedError

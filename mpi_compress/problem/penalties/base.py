@@ -4,12 +4,23 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from mpi_compress.core import arrays
 from mpi_compress.core.expressions import Expression, evaluate
 from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.returned import returns
 from mpi_compress.messages.kinds import Vector
+
+
+def _number(given: Any, x: Vector) -> float:
+    found = arrays.number(given, "the value")
+    if math.isnan(found) and np.isfinite(x).all():
+        raise ValueError("the value is NaN, where x is finite")
+    return found
 
 
 @dataclass(frozen=True)
@@ -48,13 +59,16 @@ class Penalty(Part, ABC):
         return self.λ * self.curvature
 
     @abstractmethod
+    @returns(lambda penalty, given, x: _number(given, x))
     def value(self, x: Vector) -> float:
         """r(x)."""
 
+    @returns(lambda penalty, given, x: arrays.finite_where(x, given, "coordinate"))
     def gradient(self, x: Vector) -> Vector:
         """∇r(x) (d,), a new array, where r is smooth."""
         raise NotImplementedError
 
+    @returns(lambda penalty, given, x, γ: arrays.finite_where(x, given, "coordinate"))
     def prox(self, x: Vector, γ: float) -> Vector:
         """argmin_z r(z) + ‖z − x‖²/(2γ) (d,), a new array, where r is not smooth."""
         raise NotImplementedError
