@@ -256,11 +256,10 @@ def twelve(tmp_path):
     return of
 
 
-@pytest.mark.parametrize("name", parts.REFUSED)
-def test_what_a_run_can_see_of_a_part_that_depends_on_the_layout_is_refused_with_its_line(name, twelve, tmp_path):
-    with pytest.raises(UserError, match=parts.REFUSED[name]) as caught:
-        mc.run(mc.load_job(twelve((name,))), out=tmp_path)
-    assert re.search(r"twelve\.py, line \d+", str(caught.value))
+@pytest.mark.parametrize("name", parts.KEEPS)
+def test_what_a_part_keeps_or_draws_beside_its_state_is_seen_by_check_part(name, twelve):
+    (found,) = findings_in_job(name, mc.load_job(twelve((name,)))).values()
+    assert [each for each in found if not each.holds and re.search(parts.KEEPS[name], f"{each.what}: {each.text}")], found
 
 
 @pytest.mark.slow

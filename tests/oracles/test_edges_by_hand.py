@@ -16,6 +16,7 @@ from mpi_compress.algorithms.tuning.search import alistarh_budget, improvement_o
 from mpi_compress.cli.main import main
 from mpi_compress.cluster import notes
 from mpi_compress.core import arrays
+from mpi_compress.core.arrays import finite_where
 from mpi_compress.core.streams import Pool
 from mpi_compress.evidence.comparison import Cell
 from mpi_compress.evidence.levels import levels, round_targets
@@ -25,7 +26,7 @@ from mpi_compress.job.trials import _shortened
 from mpi_compress.messages.kinds import Dense, Projections, SignSparse, WithScalar
 from mpi_compress.planning.pool import measures_seconds
 from mpi_compress.problem.models.deep.network import Network
-from mpi_compress.problem.own_parts import _of_x, _value
+from mpi_compress.problem.penalties.base import _number
 from mpi_compress.results.bounds import BoundsTable
 from mpi_compress.results.files import job_name
 from mpi_compress.results.targets import Target
@@ -174,12 +175,12 @@ def test_a_job_is_named_by_its_path_below_the_innermost_folder_of_jobs_and_its_r
 
 
 def test_a_penalty_may_be_nan_only_where_x_is_not_finite():
-    assert np.isnan(_value(None, np.nan, np.array([np.inf, 1.0])))
+    assert np.isnan(_number(np.nan, np.array([np.inf, 1.0])))
     with pytest.raises(ValueError, match="NaN"):
-        _value(None, np.nan, np.ones(2))
-    assert np.isnan(_of_x(None, np.array([np.nan, 1.0]), np.array([np.inf, 1.0]))[0])
-    with pytest.raises(ValueError, match="coordinate 1 "):
-        _of_x(None, np.array([1.0, np.nan]), np.ones(2))
+        _number(np.nan, np.ones(2))
+    assert np.isnan(finite_where(np.array([np.inf, 1.0]), np.array([np.nan, 1.0]), "coordinate")[0])
+    with pytest.raises(ValueError, match="coordinate is NaN at 1,"):
+        finite_where(np.ones(2), np.array([1.0, np.nan]), "coordinate")
 
 
 def test_a_seed_has_32_bits():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.problem.own_parts import checked_penalty
+from mpi_compress.core.returned import check_returned
 from mpi_compress.problem.penalties import Penalty, penalties
 
 VECTORS = st.lists(st.floats(-100, 100), min_size=1, max_size=25).map(np.array)
@@ -105,19 +105,20 @@ class Mine(Penalty):
         return self.given
 
 
-Mine.__module__ = "somebody"
+Mine.__module__, Mine.name = "somebody", "mine"
+check_returned(Mine)
 
 
 @pytest.mark.parametrize(("given", "complaint"), [
-    (np.ones(3), r"'mine', gradient: coordinates have shape \(3,\); it should be \(2,\)"),
-    (np.array([np.nan, 1.0]), r"'mine', gradient: coordinate 0 is NaN, where x is finite"),
-    ("much", r"'mine', gradient: .* \(\)"),
+    (np.ones(3), r"mine, gradient: coordinates have shape \(3,\); it should be \(2,\)"),
+    (np.array([np.nan, 1.0]), r"mine, gradient: the coordinate is NaN at 0, where 0 was given"),
+    ("much", r"mine, gradient: .* \(\)"),
 ])  # fmt: skip
 def test_what_is_wrong_in_a_penalty_is_an_error_that_names_it(given, complaint):
     with pytest.raises(UserError, match=f"^{complaint}"):
-        checked_penalty(Mine(given)).gradient(np.zeros(2))
-    with pytest.raises(UserError, match=r"^'mine', value: .* NaN"):
-        checked_penalty(Mine(np.nan)).value(np.zeros(2))
+        Mine(given).gradient(np.zeros(2))
+    with pytest.raises(UserError, match=r"^mine, value: .* NaN"):
+        Mine(np.nan).value(np.zeros(2))
 
 
 def test_weight_decay_is_on_the_blocks_that_are_named():

@@ -7,7 +7,6 @@ import pytest
 from helpers.objectives import problem
 
 from mpi_compress.engine.fast.ways import GradientsTogether
-from mpi_compress.guard.verbs import GuardedObjective
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import penalties
@@ -17,13 +16,13 @@ from mpi_compress.problem.rows import Rows
 @pytest.mark.parametrize("name", losses)
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", [Objective, GuardedObjective])
-def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(kind, name, sparse, dtype):
+@pytest.mark.parametrize("careful", [False, True])
+def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(careful, name, sparse, dtype):
     whole = problem(name, sparse, dtype)[0].rows
     cuts = [4, 5, 12, 12 + 8, 40]
 
     def workers() -> list[Objective]:
-        return [kind(whole.cut(a, b), losses[name](), 1 / 40, 0.3) for a, b in itertools.pairwise(cuts)]
+        return [Objective(whole.cut(a, b), losses[name](), 1 / 40, 0.3, careful=careful) for a, b in itertools.pairwise(cuts)]
 
     together, alone = workers(), workers()
     assert (GradientsTogether.of(together) is None) == (losses[name].kernel is None)
@@ -64,7 +63,7 @@ def test_workers_that_ask_at_points_of_their_own_are_computed_one_by_one():
 
 def test_a_point_that_an_algorithm_of_ones_own_moves_or_gives_in_another_type_is_looked_at_anew():
     whole = problem("logistic", True)[0].rows
-    f, g = (GuardedObjective(whole.cut(a, a + 20), losses["logistic"](), 1 / 20, 0.3) for a in (0, 20))
+    f, g = (Objective(whole.cut(a, a + 20), losses["logistic"](), 1 / 20, 0.3, careful=True) for a in (0, 20))
     assert GradientsTogether.of([f, g]) is not None
     x = np.arange(7.0)
     f.gradient(x)
