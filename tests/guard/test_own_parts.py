@@ -19,7 +19,7 @@ import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
-from mpi_compress.engine.verifying import findings_in_job
+from mpi_compress.engine.checking import findings_in_job
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing import runs as preparing
 
