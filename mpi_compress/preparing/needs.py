@@ -43,7 +43,7 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
     workers, name, as_set = spec.workers, method.name, f"{method.name}, as it is set here,"
     if method.shares_memory:
         for key in ("cost_up", "wire_bits_up"):
-            if getattr(spec.stop, key) is not None:
+            if key in spec.stop.columns:
                 yield f"stop.{key}: {name} shares memory and counts no bits; give rounds or seconds"
         if spec.cost.clock is not None:
             yield f"cost.model = {spec.cost.name}: {name} shares memory and sends no messages; leave it out"
