@@ -97,10 +97,8 @@ def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any], theorem: boo
 
 
 def _parts_of(spec: RunSpec) -> list[Any]:
-    links = (part for table in (spec.up, spec.down) for part in (table.compressor, table.codec))
     data = spec.data.build_generator() if spec.data.generator is not None else spec.data.build_format(spec.folder)
-    asked = (*spec.metrics, *spec.stop.own)
-    return [*with_inner((spec.algorithm, *links, spec.cost, spec.loss, spec.penalty, spec.partition, *asked, data))]
+    return [*spec.parts, *with_inner((data,))]
 
 
 def _in_run(part: Any, spec: RunSpec) -> list[Finding]:

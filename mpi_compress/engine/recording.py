@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
 from typing import IO, Any
 
 from mpi_compress.core.ending import run_to_the_end
 from mpi_compress.core.signals import Interrupts, Stopped
+from mpi_compress.engine import rounds
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.runner import run_as
@@ -127,19 +126,11 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
         notes.flush()
 
 
-def _play_one_by_one() -> None:
-    """Take the folder of fast paths, which run workers in their order, for one that knows none."""
-    without = ModuleType("mpi_compress.engine.fast")
-    without.__spec__ = ModuleSpec(without.__name__, None)
-    vars(without)["faster"] = lambda hosted: hosted
-    sys.modules[without.__name__] = without
-
-
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     plan = json.loads((folder / "play.json").read_text())
     if plan["turn"]:
-        _play_one_by_one()
+        rounds.faster = lambda hosted: hosted  # fast paths run workers in their order
     ranks = launched() if plan["ranks"] > 1 else Ranks()
     with (folder / f"{ranks.rank}.jsonl").open("a", encoding="utf-8") as notes:
         _play(folder, plan, ranks, notes)

@@ -27,7 +27,7 @@ def run(
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
-    hosted = _faster(HostedWorkers(algorithm, observer.objectives, s.workers, streams, s.up))
+    hosted = faster(HostedWorkers(algorithm, observer.objectives, s.workers, streams, s.up))
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite, s.master)
         if keeper and not verdict:
@@ -66,7 +66,7 @@ def _first_states(algorithm: Method, x0: Vector, observer: Observer) -> States:
     return States(0, node, master, workers, up, down)
 
 
-def _faster(hosted: HostedWorkers) -> HostedWorkers:
+def faster(hosted: HostedWorkers) -> HostedWorkers:
     """The same workers, faster where engine/fast has a path, to the same bits."""
     if find_spec("mpi_compress.engine.fast") is None:
         return hosted

@@ -94,10 +94,7 @@ class RunSpec:
         others = [digest(Path(file)) for file in files_of(self.cost)] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
-        of_problem = (self.loss, self.penalty, self.partition, *self.stop.own)
-        links = (self.up.compressor, self.up.codec, self.down.compressor, self.down.codec)
-        used = (self.algorithm, *links, self.cost, *of_problem)
-        others += dict.fromkeys(source for part in with_inner(used) if (source := source_of(part)))
+        others += dict.fromkeys(source for part in with_inner(self._deciding) if (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -107,12 +104,20 @@ class RunSpec:
         return {m.column: hashlib.sha256(f"{m!r} {source_of(m)}".encode()).hexdigest()[:12] for m in self.metrics}
 
     @property
+    def _deciding(self) -> tuple[Any, ...]:
+        """The parts that decide its numbers, but for its data."""
+        links = (self.up.compressor, self.up.codec, self.down.compressor, self.down.codec)
+        return self.algorithm, *links, self.cost, self.loss, self.penalty, self.partition, *self.stop.own
+
+    @property
+    def parts(self) -> list[Any]:
+        """All its parts, those that others hold among them, but for its data."""
+        return [*with_inner((*self._deciding, *self.metrics))]
+
+    @property
     def own(self) -> list[Any]:
         """The user's own parts in this run."""
-        links = (part for table in (self.up, self.down) for part in (table.compressor, table.codec))
-        others = (self.loss, self.penalty, self.partition, *self.stop.own, *self.metrics)
-        used = (self.algorithm, *links, self.cost, *others)
-        return [part for part in with_inner(used) if not is_ours(part)]
+        return [part for part in self.parts if not is_ours(part)]
 
     @property
     def data_kind(self) -> str:
