@@ -21,7 +21,6 @@ from mpi_compress.planning.estimates import suggestion, trial_files
 from mpi_compress.preparing import memory_needs
 from mpi_compress.preparing.needs import refuse_runs
 from mpi_compress.preparing.shapes import Shapes, said_of
-from mpi_compress.problem.models.base import Model
 from mpi_compress.results.status import State
 
 _HEADS = ["index", "label", "run id", "memory", "state"]
@@ -81,10 +80,10 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> list[RunSpec]:
 
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:
     missing: dict[str, str] = {}
-    for where, model in [(spec.where, spec.loss) for spec in runs if isinstance(spec.loss, Model)]:
+    for spec in runs:
         try:
-            model.require()
+            _ = spec.loss.provenance
         except UserError as error:
-            missing.setdefault(str(error), where)
+            missing.setdefault(str(error), spec.where)
     for text, where in missing.items():
         print_line(f"mpi-compress: {where}{text}")

@@ -26,7 +26,7 @@ from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.problem.datasets.formats import Format
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.metrics import Metric
-from mpi_compress.problem.models import Model, dim_of
+from mpi_compress.problem.models import Model
 
 _ROWS = 200  # of a job's data, at most, on which a model is checked
 _COORDINATES = 4_000_000  # of all workers, up to which a method's rounds are compared
@@ -55,7 +55,7 @@ def _dim(part: Any, spec: RunSpec) -> int:
     """d of a run, for a compressor or a codec; 0 if the run's data are not here."""
     try:
         data = open_data(spec.data, spec.folder, spec.split, spec.labels) if isinstance(part, Compressor | Codec) else None
-        return dim_of(within(spec, data), data.dim) if data else 0
+        return within(spec, data).dim if data else 0
     except UserError:
         return 0
 

@@ -20,7 +20,6 @@ from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.runs import Prepared
-from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.saving.checkpoint import States
@@ -106,7 +105,7 @@ def _start(p: Prepared) -> Vector:
 
 def _trial_objective(p: Prepared, sample: Rows, m: int) -> Objective:
     """An objective of m samples: a model's are like the run's; others are sparse or dense, and have the run's type of floats."""
-    if isinstance(p.problem.loss, Model):
+    if not p.problem.loss.of_margin:
         return objective_of(p, sample.take(np.zeros(m, dtype=np.uint64)), 1.0 / m)
     dim, dtype, sizes = p.problem.data.dim, sample.matrix[-1].dtype, 1.0 + np.arange(m) / m  # alike, their gradients would cancel
     if len(sample.matrix) == 3:

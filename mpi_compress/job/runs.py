@@ -28,9 +28,8 @@ from mpi_compress.problem.datasets.formats import formats
 from mpi_compress.problem.datasets.known import PUBLISHED, how_to_get
 from mpi_compress.problem.datasets.labels import Labels
 from mpi_compress.problem.datasets.table import DataTable, content_id
-from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.metrics import Metric
-from mpi_compress.problem.models import Model
 from mpi_compress.problem.partitions import Partition, Split
 from mpi_compress.problem.penalties import Penalty, penalties
 from mpi_compress.results.reader import read
@@ -49,7 +48,7 @@ class RunSpec:
     seed: int
     data: DataTable
     objective: ObjectiveTable
-    loss: Loss | Model
+    loss: MeanLoss
     penalty: Penalty | None
     workers: WorkersTable
     partition: Partition
@@ -151,9 +150,7 @@ class RunSpec:
     @property
     def labels(self) -> Labels:
         """What labels are: those of a loss are two classes, or numbers to be fitted."""
-        if isinstance(self.loss, Model):
-            return self.loss.labels
-        return "number" if self.loss.real_labels and self.data.positive is None else "sign"
+        return "sign" if self.loss.of_margin and self.data.positive is not None else self.loss.labels
 
     @property
     def split(self) -> Split:

@@ -19,7 +19,7 @@ from mpi_compress.preparing.shapes import Shape, Shapes, rank_0
 from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.constants import FEW, WIDE
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.models import Model, Outline, dim_of
+from mpi_compress.problem.mean_loss import Outline
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 from mpi_compress.problem.points import are_few
@@ -53,7 +53,7 @@ _MORE_THAN_MOST = _Vectors(4.0, 3.0, 3.0)
 
 def vectors_of(spec: RunSpec) -> _Vectors:
     """The vectors in the states of a run's algorithm, `Method.more_memory` left out."""
-    if isinstance(spec.loss, Model) or not is_ours(spec.algorithm) or spec.algorithm.shares_memory:
+    if not spec.loss.of_margin or not is_ours(spec.algorithm) or spec.algorithm.shares_memory:
         return _MORE_THAN_MOST
     n = spec.workers.count
     try:
@@ -109,7 +109,7 @@ def _few(spec: RunSpec, shape: Shape, dim: int) -> float | None:
     """Bytes that a worker keeps of its gradient, where its rows hold few of d coordinates; None: it keeps a vector (d,)."""
     held = shape.nonzeros / spec.workers.count
     whole = spec.algorithm.batch is None and spec.penalty is None
-    fused = not isinstance(spec.loss, Model) and spec.loss.kernel is not None
+    fused = spec.loss.kernel is not None
     return _HELD * held if whole and fused and are_few(held, dim) else None
 
 
@@ -126,8 +126,6 @@ def _message(spec: RunSpec, dim: int, few: float | None) -> float:
 
 def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
     """d; of a model for classes that are not known yet, the number of features."""
-    if not isinstance(spec.loss, Model):
-        return dim_of(spec.loss, shape.dim)
     try:
         return spec.loss.within(Outline(shape.samples, shape.dim, shape.classes, shape.sizes)).dim
     except ValueError:

@@ -25,7 +25,6 @@ from mpi_compress.preparing.shapes import Shape, Shapes
 from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.constants import Smoothness
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.problem.models import Model
 from mpi_compress.problem.partitions import refuse_idle_workers
 
 NOTHING_RUN = "; nothing was run: --only takes the runs of other labels"
@@ -80,7 +79,7 @@ def refusal(spec: RunSpec, shape: Shape | None) -> str:
     that are far apart stand for those of the data that are not known, such as L, and for N and d where there is no shape: what is
     refused alike with all of them does not depend on them. No data are read, and nothing is solved or compiled."""
     spec = trials(spec)[0] if spec.tune else spec
-    if isinstance(spec.loss, Model) or spec.up.compressor.needs_noise:
+    if not spec.loss.of_margin or spec.up.compressor.needs_noise:
         return ""  # settled by the data themselves
     shapes = [shape] if shape else [Shape(10**9, spec.data.known_dim or dim, 1e10) for dim in (1000, 100_000)]
     said = ""
@@ -140,7 +139,7 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
             + _with("proximal")
         )
     apart, shapes = problem.mu if regularizer == "master" else 0.0, problem.block_shapes
-    whole = None if isinstance(problem.loss, Model) else partial(problem.objective, n=1, mu=problem.mu)
+    whole = partial(problem.objective, n=1, mu=problem.mu) if problem.loss.of_margin else None
     n, participants = spec.workers.count, spec.workers.participants
     numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
     given = numbers, problem.x_star, penalty, participants, whole, shapes, problem.f_star

@@ -18,8 +18,7 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.wanted import OF_WORKERS, Wanted
 from mpi_compress.problem.constants import Smoothness, estimated, gram_eigenvalues, stated
 from mpi_compress.problem.datasets.store import DataSet, open_data, open_test
-from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.models import Model, Outline, dim_of
+from mpi_compress.problem.mean_loss import MeanLoss, Outline
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import Optimum, is_soon_solved, lowest, optimum, optimum_file, solver_of
 from mpi_compress.problem.penalties import Penalty
@@ -35,7 +34,7 @@ class Problem:
     """Data and objective of a run, with their constants."""
 
     data: DataSet
-    loss: Loss | Model
+    loss: MeanLoss
     mu: float
     penalty: Penalty | None  # beside (µ/2)‖x‖², its weight settled
     smoothness: Smoothness  # of f and the f_i, µ and a smooth penalty included
@@ -48,12 +47,12 @@ class Problem:
     @property
     def dim(self) -> int:
         """d."""
-        return dim_of(self.loss, self.data.dim)
+        return self.loss.dim
 
     @property
     def block_shapes(self) -> list[tuple[int, ...]]:
         """The shape of each block of the model, in order; none for a loss of a margin."""
-        return [*self.loss.blocks.values()] if isinstance(self.loss, Model) else []
+        return [*self.loss.blocks.values()]
 
     @property
     def is_convex(self) -> bool:
@@ -120,7 +119,7 @@ def refuse_left_out(spec: RunSpec, penalty: Penalty | None) -> None:
 def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
     wanted, n = Wanted.by(spec), spec.workers.count
     loss, given = within(spec, data), spec.objective.smoothness
-    if not isinstance(loss, Model):
+    if loss.of_margin:
         gram = gram_eigenvalues(data)[0]
         if gram == 0:
             raise UserError("data: all samples are zero, so there is nothing to optimise")
@@ -135,9 +134,9 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
     return replace(problem, test=open_test(spec.data, spec.folder, data))
 
 
-def unsolved_of(spec: RunSpec, data: DataSet, loss: Loss | Model, of_data: Smoothness) -> Problem:
+def unsolved_of(spec: RunSpec, data: DataSet, loss: MeanLoss, of_data: Smoothness) -> Problem:
     """The problem on data of this size whose mean loss has this smoothness, without x*, f* and a test set. It reads no data."""
-    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(dim_of(loss, data.dim)), "n": float(spec.workers.count)}
+    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(loss.dim), "n": float(spec.workers.count)}
     mu, penalty = _mu(spec, sizes), _penalty(spec, sizes, loss)
     if penalty is not None and penalty.mu is not None:
         mu, penalty = mu + penalty.mu, None
@@ -150,12 +149,11 @@ def unsolved_of(spec: RunSpec, data: DataSet, loss: Loss | Model, of_data: Smoot
     return Problem(data, loss, mu, penalty, smoothness)
 
 
-def within(spec: RunSpec, data: DataSet) -> Loss | Model:
-    if not isinstance(spec.loss, Model):
-        return spec.loss
-    model, outline = spec.loss, Outline(data.n_samples, data.dim, data.classes, data.sizes)
-    bound = checked_at("objective.model", lambda: model.within(outline))
-    bound.require()
+def within(spec: RunSpec, data: DataSet) -> MeanLoss:
+    """The loss or model for these data; UserError if they do not go together, or what a model needs is not installed."""
+    outline = Outline(data.n_samples, data.dim, data.classes, data.sizes)
+    bound = checked_at(f"objective.{spec.loss.what}", lambda: spec.loss.within(outline))
+    _ = bound.provenance
     return bound
 
 
@@ -204,7 +202,7 @@ def _with_lowest(spec: RunSpec, problem: Problem, quiet: bool) -> Problem:
 def start_of(spec: RunSpec, problem: Problem) -> Vector:
     """x0 (d,), as [start] says."""
     at, dim, rng = spec.start.at, problem.dim, Streams(spec.seed).at(Role.START, 0, 0)
-    if at is None and isinstance(problem.loss, Model):
+    if at is None:
         x0 = problem.loss.start(rng)
     elif at == "random":
         x0 = spec.start.scale * rng.standard_normal(dim)
@@ -237,14 +235,13 @@ def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:
     return factor * value
 
 
-def _penalty(spec: RunSpec, sizes: dict[str, float], loss: Loss | Model) -> Penalty | None:
+def _penalty(spec: RunSpec, sizes: dict[str, float], loss: MeanLoss) -> Penalty | None:
     """The penalty, its weight settled, for the blocks of a model."""
     penalty = spec.penalty
     if penalty is None:
         return None
     refuse_smoothness(penalty.weight, sizes["L"], spec, "objective.penalty.weight")
-    blocks = loss.blocks if isinstance(loss, Model) else {}
-    return checked_at("objective.penalty", lambda: penalty.settled(sizes).within_model(blocks))
+    return checked_at("objective.penalty", lambda: penalty.settled(sizes).within_model(loss.blocks))
 
 
 def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: set[str] | None = None) -> None:
@@ -257,7 +254,7 @@ def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: 
     if not named or not math.isnan(L):
         return
     loss, more = spec.loss, ""
-    if isinstance(loss, Model):
+    if not loss.of_margin:
         why, more = f"the model '{loss.name}' states none", ', or objective.smoothness = … or "estimate"'
     elif spec.objective.smoothness is not None:
         why = "objective.smoothness gives that of f alone, not that of its data part"

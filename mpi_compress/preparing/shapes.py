@@ -10,7 +10,6 @@ from mpi_compress.problem.datasets import said
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN, names_of
 from mpi_compress.problem.datasets.store import MAPPED_FROM, cached_file, counted_in, described, is_sound
-from mpi_compress.problem.models import Model
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Shape:
     def mapped(self, spec: RunSpec) -> float:
         """Bytes of all rows that are mapped from the cached file, and dropped where memory is short; a model may copy its rows."""
         entries = self.bytes(spec.data.dtype) - 24.0 * self.samples
-        return 0.0 if isinstance(spec.loss, Model) or entries < 3 * MAPPED_FROM else entries  # indices are a third of them, or more
+        return 0.0 if not spec.loss.of_margin or entries < 3 * MAPPED_FROM else entries  # indices are a third of them, or more
 
 
 def shape_of(spec: RunSpec) -> Shape | None:
@@ -161,7 +160,7 @@ def rank_0(spec: RunSpec, nonzeros: float, samples: int, dim: int, ranks: int, c
     cores = min(cores or ranks, ranks)
     each, alone = _RANK if cores == ranks else _CROWDED, n * (w + m) + _ROUND
     by_ranks = max(hosting if hosts else apart, n * w / cores + of_all) + _ROUND + (ranks - 1) * each
-    if by_ranks < _LEAST_LOSS * alone or isinstance(spec.loss, Model) or any(spec.algorithm.more_memory(dim, n)):
+    if by_ranks < _LEAST_LOSS * alone or not spec.loss.of_margin or any(spec.algorithm.more_memory(dim, n)):
         return Choice(hosts, reason)  # they pay; or what models and matrices take is not counted
     said = f"a round of {alone / 1e6:.2g} ms is short beside what ranks add, by its counts"
     return Choice(hosts, reason, f"{ranks} ranks: about {by_ranks / alone:.2g} of one process's time ({said})")

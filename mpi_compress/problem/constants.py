@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
@@ -18,8 +19,7 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import disbelieve, keep, kept_text
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.models import Model, dim_of
+from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import sampling_noise
@@ -48,9 +48,9 @@ class Smoothness:
         return Smoothness(self.L + mu, each, None if self.row is None else self.row + mu, self.variation, self.source)
 
 
-def stated(data: DataSet, loss: Loss | Model, n: int, each: bool, row: bool) -> Smoothness:
+def stated(data: DataSet, loss: Any, n: int, each: bool, row: bool) -> Smoothness:
     """What the loss or the model states, for n workers."""
-    if isinstance(loss, Model):
+    if not loss.of_margin:
         return _of_model(data, loss, n, each, row)
     scale, weight = loss.curvature / data.n_samples, n / data.n_samples
     if not loss.smooth:
@@ -62,7 +62,7 @@ def stated(data: DataSet, loss: Loss | Model, n: int, each: bool, row: bool) -> 
     )
 
 
-def _of_model(data: DataSet, model: Model, n: int, each: bool, row: bool) -> Smoothness:
+def _of_model(data: DataSet, model: Any, n: int, each: bool, row: bool) -> Smoothness:
     def eigenvalues(shards: int) -> list[float]:
         return gram_eigenvalues(data, shards) if math.isfinite(model.curvature) else [math.nan] * shards
 
@@ -90,11 +90,11 @@ def _squares(rows: Rows) -> Vector:
     return squares
 
 
-def estimated(data: DataSet, loss: Loss | Model, n: int, each: bool) -> Smoothness:
+def estimated(data: DataSet, loss: MeanLoss, n: int, each: bool) -> Smoothness:
     """The largest ‖∇f(x) − ∇f(y)‖ / ‖x − y‖ that trial rounds see, of f and of every f_i: lower bounds, hence estimates."""
     weight = n / data.n_samples
     whole = Objective(data.read(0, data.n_samples), loss, 1 / data.n_samples, 0.0)
-    start = loss.start(np.random.default_rng(0)) if isinstance(loss, Model) else np.zeros(dim_of(loss, data.dim))
+    start = loss.start(np.random.default_rng(0))
     L = steepest_change(whole, start)
     shards = (Objective(rows, loss, weight, 0.0) for rows in (data.shards(range(n), n) if each else ()))
     return Smoothness(L, [steepest_change(f, start) for f in shards] if each else None, source="estimate")

@@ -12,8 +12,7 @@ from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels import shards
 from mpi_compress.kernels.vectors import squared_norm, taken
 from mpi_compress.messages.kinds import Indices, Vector
-from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.models import Model
+from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.points import Point, are_few
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
@@ -165,9 +164,9 @@ class ModelRows(DataTerm):
             out += self.mu * dense
 
 
-def data_term(rows: Rows, loss: Loss | Model, weight: float, mu: float) -> DataTerm:
+def data_term(rows: Rows, loss: MeanLoss, weight: float, mu: float) -> DataTerm:
     """The term of a loss or a model on these rows, for f = the sum over workers' terms / n."""
-    if isinstance(loss, Model):
+    if not loss.of_margin:
         return ModelRows(rows, loss, weight, mu)
     return Margins(rows, loss, weight, mu) if loss.kernel is None else FusedMargins(rows, loss, weight, mu)
 

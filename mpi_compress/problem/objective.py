@@ -14,8 +14,7 @@ from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
 from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.gradient_room import LastGradient
-from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.models import Model
+from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.points import Point, Standing
 from mpi_compress.problem.rows import Rows
@@ -55,7 +54,7 @@ class Objective:
     """
 
     def __init__(
-        self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None, careful: bool = False
+        self, rows: Rows, loss: MeanLoss, weight: float, mu: float, penalty: Penalty | None = None, careful: bool = False
     ):
         self.rows, self.weight, self.mu = rows, float(weight), float(mu)
         self.loss: Any = loss

@@ -9,7 +9,6 @@ import scipy  # which loads sparse where it is first used
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 
@@ -19,7 +18,7 @@ _ROWS_AT_ONCE = 8192
 def sampling_noise(f: Objective, x: Vector) -> float:
     """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
     n = len(f.rows)
-    if isinstance(f.loss, Model):
+    if not f.loss.of_margin:
         mean, total = f.value_and_gradient(x)[1], 0.0
         for j in range(n):
             g = np.zeros(f.dim)
@@ -43,7 +42,7 @@ def curvature_at(f: Objective, x: Vector) -> Vector:
 
 def hessian_at(f: Objective, x: Vector) -> Callable[[Vector], Vector]:
     """v ↦ ∇²f_i(x) · v, both (d,)."""
-    if isinstance(f.loss, Model):
+    if not f.loss.of_margin:
         share, product = f.weight * len(f.rows), f.term.loss.hessian_at(x, f.rows)
         return lambda v: share * product(v) + f.mu * v
     curvature = curvature_at(f, x)

@@ -206,7 +206,7 @@ def test_without_jax_one_line_names_the_extra(monkeypatch):
     monkeypatch.setattr(importlib, "import_module", without)
     framework.require.cache_clear()
     with pytest.raises(UserError, match=r"pip install 'mpi-compress\[deep\]'"):
-        tiny("lstm", 5)[0].require()
+        _ = tiny("lstm", 5)[0].provenance
     framework.require.cache_clear()
 
 

@@ -1,19 +1,21 @@
 """The contract of a loss of a margin: what is known of it is stated by its class, and never inferred."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.fields import Curvature
-from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.registry import Registry, fact
 from mpi_compress.core.returned import returns
 from mpi_compress.kernels import losses as kernels
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.labels import Labels
+from mpi_compress.problem.mean_loss import MeanLoss
+from mpi_compress.problem.rows import Rows
 
 _DIFFERENCE = 1e-6  # of margins, over 1 + |m|: the square root of their rounding, and more
 
@@ -24,18 +26,15 @@ def _values_and_slopes(given: Any, m: Vector) -> tuple[Vector, Vector]:
 
 
 @dataclass(frozen=True)
-class Loss(Part):
+class Loss(MeanLoss):
     """ℓ(y, m) of a sample with label y and margin m = a·x. A loss gives its values and slopes on arrays; one with a row of its own
     in `mpi_compress.kernels.losses` states its code instead, and is then computed in one pass over the rows."""
 
+    what = "loss"
+    of_margin = True
+    convex = True
     formula: ClassVar[str] = ""
-    kernel: ClassVar[int | None] = None  # the code of its row in kernels.losses
-    curvature: ClassVar[Curvature] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
     third: ClassVar[float] = math.inf  # bounds |∂³ℓ/∂m³|; ∞: not stated, or none does
-    convex: ClassVar[bool] = True  # False: ℓ is not convex in m
-    solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
-    random: ClassVar[bool] = False  # a loss of a margin draws nothing, as some models do
-    provenance: ClassVar[Mapping[str, str]] = {}  # attributes of a run: what else decides its bits
     real_labels: ClassVar[bool] = False  # True if labels are numbers to be fitted, and not two classes
 
     def __post_init__(self) -> None:
@@ -50,6 +49,27 @@ class Loss(Part):
             given = f"states kernel = {self.kernel}, whose row has no curvature; it needs @row(curvature=…)" if lacks else ""
         if given:
             raise UserError(f"'{self.name}' {given}, or a row of mpi_compress.kernels.losses, such as kernel = LOGISTIC")
+
+    @fact
+    def labels(self) -> Labels:
+        return "number" if self.real_labels else "sign"
+
+    @property
+    def dim(self) -> int:
+        return self.outline.features
+
+    def start(self, rng: Generator) -> Vector:
+        return np.zeros(self.dim)
+
+    def mean_loss(self, x: Vector, rows: Rows) -> float:
+        """The mean loss of rows at x (d,), of a test set for example."""
+        if self.kernel is None:
+            return float(np.mean(self.value_and_slope(rows.labels, rows.margins(x))[0]))
+        return kernels.mean_loss_and_accuracy(self.kernel, rows.labels, rows.margins(x))[0]
+
+    def scores(self, x: Vector, rows: Rows) -> Vector:
+        """The margins (N,) of rows at x (d,)."""
+        return rows.margins(x)
 
     @property
     def smooth(self) -> bool:

@@ -8,13 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mpi_compress.core.registry import Part, Registry
-from mpi_compress.kernels import losses as kernels
-from mpi_compress.kernels.rows import margins
 from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.models import Model
+from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
@@ -26,11 +23,10 @@ class HeldOut:
     the class of the largest score or, for a margin, its sign, where a margin of 0 counts as −1.
     """
 
-    def __init__(self, rows: Rows, loss: Loss | Model):
+    def __init__(self, rows: Rows, loss: MeanLoss):
         self._rows = rows
-        self._loss = loss
-        self._margins = np.empty(len(rows))
-        self._classes = bool(np.all(np.abs(rows.labels) == 1.0))
+        self._loss: Any = loss
+        self._two = loss.of_margin and bool(np.all(np.abs(rows.labels) == 1.0))  # classes
         self._seen: tuple[Vector, dict[str, float], Vector | None] | None = None  # a point, its columns and scores
 
     def columns(self, x: Vector) -> dict[str, float]:
@@ -38,28 +34,18 @@ class HeldOut:
         return dict(self._at(x)[1])
 
     def scores(self, x: Vector) -> Vector | None:
-        """The model's scores of all rows at x (d,); None: it has none, or there is no model."""
+        """The scores of all rows at x (d,); None: the model has none."""
         return self._at(x)[2]
 
     def _at(self, x: Vector) -> tuple[Vector, dict[str, float], Vector | None]:
         if self._seen is None or not are_equal(self._seen[0], x):
-            self._seen = (x.copy(), *(self._of_model if isinstance(self._loss, Model) else self._of_loss)(self._loss, x))
+            columns, scores = {"test_loss": self._loss.mean_loss(x, self._rows)}, self._loss.scores(x, self._rows)
+            if self._two:
+                columns["test_accuracy"] = float(np.mean((scores > 0) == (self._rows.labels > 0)))
+            elif scores is not None and self._loss.labels == "class":
+                columns["test_accuracy"] = float(np.mean(np.argmax(scores, axis=1) == self._rows.labels))
+            self._seen = x.copy(), columns, scores
         return self._seen
-
-    def _of_loss(self, loss: Any, x: Vector) -> tuple[dict[str, float], None]:
-        margins(self._rows.matrix, x, self._margins)
-        if loss.kernel is None:
-            value = float(np.mean(loss.value_and_slope(self._rows.labels, self._margins)[0]))
-            accuracy = float(np.mean((self._margins > 0) == (self._rows.labels > 0)))
-        else:
-            value, accuracy = kernels.mean_loss_and_accuracy(loss.kernel, self._rows.labels, self._margins)
-        return ({"test_loss": value, "test_accuracy": accuracy} if self._classes else {"test_loss": value}), None
-
-    def _of_model(self, model: Any, x: Vector) -> tuple[dict[str, float], Vector | None]:
-        found, scores = {"test_loss": model.mean_loss(x, self._rows)}, model.scores(x, self._rows)
-        if scores is not None and model.labels == "class":
-            found["test_accuracy"] = float(np.mean(np.argmax(scores, axis=1) == self._rows.labels))
-        return found, scores
 
 
 @dataclass(frozen=True)
@@ -67,7 +53,7 @@ class ProblemView:
     """A run's problem as its metrics see it, at rank 0."""
 
     data: DataSet
-    loss: Loss | Model
+    loss: MeanLoss
     mu: float
     penalty: Penalty | None
     x_star: Vector | None  # (d,), if it is known

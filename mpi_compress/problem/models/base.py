@@ -3,28 +3,18 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
 from mpi_compress.core import arrays
-from mpi_compress.core.fields import Curvature
-from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.registry import Registry
 from mpi_compress.core.returned import returns
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.labels import Labels
+from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.rows import Rows
-
-
-@dataclass(frozen=True)
-class Outline:
-    """What a model may know of a data set before it sees its rows."""
-
-    samples: int
-    features: int
-    classes: int  # labels are 0 … classes − 1; 0 where they are numbers
-    sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
 
 
 def _loss_and_gradient(given: Any, x: Vector) -> tuple[float, Vector]:
@@ -36,31 +26,13 @@ def _loss_and_gradient(given: Any, x: Vector) -> tuple[float, Vector]:
     return loss, g
 
 
-class Model(Part, ABC):
-    """The mean loss of rows at a flat x (d,); its fields are its parameters.
+class Model(MeanLoss, ABC):
+    """A model; its fields are its parameters. x holds the blocks one after the other, in their order."""
 
-    x holds the blocks one after the other, in their order. `within` gives the data's outline before anything else is asked.
-    """
-
-    labels: ClassVar[Literal["class", "number"]] = "class"
-    curvature: ClassVar[Curvature] = math.inf  # L = curvature · λmax(AᵀA)/N + µ; ∞: not stated
-    convex: ClassVar[bool] = False  # True: the loss of any samples is convex in x
-    solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
-    random: ClassVar[bool] = False  # True if it draws from `draw`, such as for dropout or noise
-    provenance: ClassVar[Mapping[str, str]] = {}  # attributes of a run: what else decides its bits, such as a framework's version
-    outline: Outline  # set by `within`
-
-    def within(self, outline: Outline) -> Self:
-        """This model for data of this outline; ValueError if it does not go with them."""
-        bound = self.bound_to(outline=outline)
-        bound.check()
-        return bound
-
-    def check(self) -> None:
-        """Raise ValueError where the model and the data do not go together."""
-
-    def require(self) -> None:
-        """Raise UserError if something that the model needs is not installed."""
+    what = "model"
+    of_margin = False
+    labels: ClassVar[Labels] = "class"
+    convex = False
 
     @property
     @abstractmethod
@@ -127,10 +99,6 @@ class Model(Part, ABC):
         """x* (d,) of the mean loss of rows + (µ/2)‖x‖², for the solver exact."""
         raise NotImplementedError
 
-
-def dim_of(loss: Any, features: int) -> int:
-    """d of a model, which is within its outline, or of a loss of a margin on so many features."""
-    return loss.dim if isinstance(loss, Model) else features
 
 
 models: Registry[Any] = Registry("model", Model)

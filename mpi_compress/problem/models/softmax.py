@@ -40,7 +40,7 @@ class Softmax(Model):
         return self.hessian_at(x, rows)(v)
 
     def hessian_at(self, x: Vector, rows: Rows) -> Callable[[Vector], Vector]:
-        """The probabilities of all rows are kept from one product to the next, unless they are very many."""
+        """v ↦ `hessian_product(x, rows, v)`; the probabilities of all rows are kept, unless they are very many."""
         most = max(1, _KEPT // self.outline.classes)
         parts = [rows.cut(start, min(start + most, len(rows))) for start in range(0, len(rows), most)]
         kept = self._probabilities(x, rows) if len(parts) == 1 else None

@@ -21,8 +21,7 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import disbelieve, is_kept, keep, safe
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.models import Model
+from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import base, hinge, newton
 from mpi_compress.problem.optimum.base import Optimum, Tell, is_soon_solved, lowest_seen
@@ -47,9 +46,9 @@ SOLVERS = {
 }
 
 
-def solver_of(loss: Loss | Model) -> Solver:
+def solver_of(loss: MeanLoss) -> Solver:
     """The solver that a loss or a model states; UserError if it states none, or one that does not exist."""
-    what = f"the {'model' if isinstance(loss, Model) else 'loss'} '{loss.name}'"
+    what = f"the {loss.what} '{loss.name}'"
     if loss.solver is None:
         complaint = f"{what} states no solver; there are: {', '.join(SOLVERS)}"
     elif loss.solver not in SOLVERS:
@@ -70,7 +69,7 @@ def solved(f: Objective, x0: Vector, apart: Penalty | None = None) -> Vector:
     return (minimize(f) if own else lowest_seen(f, x0, apart)).x
 
 
-def optimum_file(data: DataSet, loss: Loss | Model, mu: float, suffix: str = "") -> Path:
+def optimum_file(data: DataSet, loss: MeanLoss, mu: float, suffix: str = "") -> Path:
     """The file that keeps x*; a part with parameters is known by them, and a user's by its source, too."""
     own = source_of(loss) + (repr(loss) if parameters(type(loss)) else "") + suffix
     mark = f"-{hashlib.sha256(own.encode()).hexdigest()[:12]}" if own else ""
@@ -78,12 +77,12 @@ def optimum_file(data: DataSet, loss: Loss | Model, mu: float, suffix: str = "")
     return data.beside(f"{kind}-{safe(loss.name)}{mark}-{float(mu).hex()}.h5")
 
 
-def optimum(data: DataSet, loss: Loss | Model, mu: float, tell: Tell = ignore) -> Optimum:
+def optimum(data: DataSet, loss: MeanLoss, mu: float, tell: Tell = ignore) -> Optimum:
     """The minimiser of the mean loss + (µ/2)‖x‖², from the file beside the data if it is there; UserError if there is no solver."""
     return _kept(optimum_file(data, loss, mu), data, partial(_whole, data, loss, mu), partial(minimize, tell=tell))
 
 
-def lowest(data: DataSet, loss: Loss | Model, mu: float, x0: Vector, penalty: Penalty | None) -> Optimum:
+def lowest(data: DataSet, loss: MeanLoss, mu: float, x0: Vector, penalty: Penalty | None) -> Optimum:
     """`lowest_seen` from x0 (d,), with a penalty of any kind, from the file beside the data if it is there."""
     smooth = penalty if penalty is not None and penalty.smooth else None
     apart = None if penalty is smooth else penalty
@@ -92,7 +91,7 @@ def lowest(data: DataSet, loss: Loss | Model, mu: float, x0: Vector, penalty: Pe
     return _kept(file, data, partial(_whole, data, loss, mu, smooth), lambda f: lowest_seen(f, x0, apart), apart)
 
 
-def _whole(data: DataSet, loss: Loss | Model, mu: float, penalty: Penalty | None = None) -> Objective:
+def _whole(data: DataSet, loss: MeanLoss, mu: float, penalty: Penalty | None = None) -> Objective:
     rows = data.read(0, data.n_samples)
     return Objective(rows, loss, 1 / len(rows), mu, penalty)
 

@@ -10,7 +10,6 @@ import scipy  # which loads linalg and sparse where they are first used
 from mpi_compress.core.progress import ignore
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum.base import EPS, Optimum, Tell, is_soon_solved, value_and_gradient
 from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_at
@@ -38,7 +37,7 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     newton = _Newton(f)
     if not is_soon_solved(f.rows.matrix[-1].size, f.rows.dim, f.dim):
         newton.keeps = newton.is_dense
-        if isinstance(f.loss, Model):
+        if not f.loss.of_margin:
             x = _near(f, first, _START_OF_MODEL, tell)
         elif f.mu == 0:
             x = _near(f, first, _START, tell)
@@ -49,7 +48,7 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     if f.mu == 0 and 0 < f.value_and_gradient(2 * x)[0] < value / 2 and f.value_and_gradient(_FAR * x)[0] == 0:
         return Optimum(x, 0.0, 0.0, size / first, attained=False)
     step = newton.step(x, g, 1e-8) if size > 0 else np.zeros(f.dim)
-    if f.mu == 0 and not isinstance(f.loss, Model) and (further := _beyond(f, x, step, value)) is not None:
+    if f.mu == 0 and f.loss.of_margin and (further := _beyond(f, x, step, value)) is not None:
         return Optimum(x, further, value - further + 4 * EPS * value, size / first, attained=False)
     decrement = -float(step @ g)
     return Optimum(x, value, abs(decrement) + 4 * EPS * abs(value), size / first if first else 0.0)
@@ -138,7 +137,7 @@ class _Newton:
 
     def __init__(self, f: Objective, keeps: bool = False):
         self.f, self.keeps = f, keeps
-        self.is_dense = f.dim <= DENSE_HESSIAN_UP_TO and not isinstance(f.loss, Model)
+        self.is_dense = f.dim <= DENSE_HESSIAN_UP_TO and f.loss.of_margin
         self.is_fresh = True  # the last step was by H at its own x
         self.factor: Any = None
 

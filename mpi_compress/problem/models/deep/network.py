@@ -15,8 +15,9 @@ from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.registry import fact
 from mpi_compress.core.sums import added
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models.base import Model, Outline
-from mpi_compress.problem.models.deep.framework import jax, jnp, provenance, require
+from mpi_compress.problem.mean_loss import Outline
+from mpi_compress.problem.models.base import Model
+from mpi_compress.problem.models.deep.framework import jax, jnp, provenance
 from mpi_compress.problem.rows import Rows
 
 Array = Any  # of JAX
@@ -47,9 +48,6 @@ class Network(Model):
     """
 
     chunk: AtLeastOne = 64  # samples that are evaluated at once; best the size of a minibatch
-
-    def require(self) -> None:
-        require()
 
     @abstractmethod
     def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
