@@ -45,7 +45,7 @@ coverage: $(INSTALLED)     ## lines and branches of the package that the suite e
 
 test-versions:             ## the suite with other versions, in an environment of its own: OTHER="numpy==2.3.* numba==0.63.*"
 	test -x $(OTHER_VENV)/bin/python || $(PYTHON) -m venv $(OTHER_VENV)
-	$(OTHER_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,report,test]" $(OTHER)
+	$(OTHER_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,test]" $(OTHER)
 	env -u MPI_COMPRESS_FIXTURES $(OTHER_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 mistakes: $(INSTALLED)   ## small mistakes put into a copy one at a time: which the tests notice; half an hour
@@ -73,7 +73,7 @@ $(RUNS): setup.cfg pyproject.toml  # enough to run jobs
 	touch $@
 
 $(INSTALLED): $(RUNS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,report,test,lint,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,test,lint,docs]"
 	touch $@
 
 constraints: $(INSTALLED)  ## the versions that .ci/run installs: those that are installed here

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,34 +20,6 @@ from mpi_compress.results.tuning import put_by
 HEADS = ("problem", "target", "least", "method", "then", "not compressed", "sending the data", "reached by")
 _WAYS = {by: ["wire_bits_up", "wire_bits"] for by in ("wire_bits_up", "wire_bits")}  # two tables of equal rank
 _OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [workers] that are no part of the problem
-
-
-@dataclass
-class ProblemRuns:
-    """A problem, and all runs on it, with the keys of their jobs."""
-
-    words: str
-    data: str
-    runs: list[tuple[Run, str]] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
-
-    @property
-    def jobs(self) -> list[str]:
-        """The keys of the jobs that have a run of their own here."""
-        return list(dict.fromkeys(key for _, key in self.runs))
-
-
-def by_problem(found: Sequence[Outcome]) -> list[ProblemRuns]:
-    """The problems of all jobs, in the order of their data; a run that several jobs share stands there once."""
-    problems: dict[str, ProblemRuns] = {}
-    for o in found:
-        for run in o.shown:
-            problem = problems.setdefault(key_of(run), ProblemRuns(words(run), str(run.attrs["data"])))
-            if all(run.attrs["run_id"] != other.attrs["run_id"] for other, _ in problem.runs):
-                problem.runs.append((run, o.key))
-            if o not in problem.outcomes:
-                problem.outcomes.append(o)
-    return sorted(problems.values(), key=lambda problem: (problem.data, problem.words))
 
 
 def key_of(run: Run) -> str:

@@ -19,7 +19,7 @@ from mpi_compress.figures import words
 from mpi_compress.figures.axes import LONGEST, entry, scales, set_limits
 from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
-from mpi_compress.results.columns import COLUMNS, column_of, known
+from mpi_compress.results.columns import column_of, known
 from mpi_compress.results.reader import Run
 
 _ROOM = 0.09  # the share of the axis between 0 and the first point
@@ -152,21 +152,16 @@ def _draw_level(ax: Axes, line: Line, yscale: str, look: Mapping[str, Any]) -> N
             ax.axhspan(least[0], most[0], color=look["color"], alpha=0.2, linewidth=0)
 
 
-def ceilings(runs: Sequence[Run]) -> dict[str, float]:
-    """The y up to which the curves of a column are drawn, by column, where a run diverges, so that the others can be seen."""
-    if all(run.status != "diverged" for run in runs):
-        return {}
-    found = {}
-    for name in ("loss", "test_loss", *(c.name for c in COLUMNS if c.falls)):
-        tops = [run.column(name)[: 1 if run.status == "diverged" else None] for run in runs if run.has(name)]
-        found[name] = _CEILING * max((float(np.max(top, where=np.isfinite(top), initial=0.0)) for top in tops), default=0.0)
-    return {name: value for name, value in found.items() if value}
-
-
 def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
-    """The highest of the `ceilings` of a figure's columns; infinite where none of them diverges."""
-    highest = ceilings(runs)
-    return max((highest.get(name.strip(), 0.0) for name in figure.y.split(",")), default=0.0) or math.inf
+    """The y up to which the curves of a figure are drawn where a run diverges, so that the others can be seen; else infinite."""
+    if all(run.status != "diverged" for run in runs):
+        return math.inf
+    highest = 0.0
+    for name in map(str.strip, figure.y.split(",")):
+        if name in ("loss", "test_loss") or column_of(name).falls:
+            for top in (run.column(name)[: 1 if run.status == "diverged" else None] for run in runs if run.has(name)):
+                highest = max(highest, _CEILING * float(np.max(top, where=np.isfinite(top), initial=0.0)))
+    return highest or math.inf
 
 
 def _taker(figure: FigureTable, name: Namer) -> Any:

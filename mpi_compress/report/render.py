@@ -1,17 +1,22 @@
-"""One self-contained HTML file: the template with its style and script, the plotting library, and the data, all in it."""
+"""One self-contained HTML file: the template with its style, figures and tables, the plotting script and the data of curves."""
 
-import importlib
+import base64
+import io
 import itertools
 import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+import jinja2
+import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
 
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import bits_text
@@ -20,29 +25,29 @@ from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.problems import HEADS, by_column, fewest
 from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
+from mpi_compress.figures.plotting import draw
 from mpi_compress.problem.datasets.said import differs
-from mpi_compress.report import ran, series
-from mpi_compress.report.reach import Tables, TargetTable
+from mpi_compress.report import ran
+from mpi_compress.report.curves import as_json, curves
+from mpi_compress.report.needed import needed, winner
 from mpi_compress.report.text import PAPERS, group_of
-from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.units import unit_of
 
 WORK = ("compute", "pack", "exchange", "update")  # what a run's seconds are spent on
-LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
 TITLE = "The papers, reproduced"
-_POINTS = (96, 64, 32, 16)  # rows that a column is thinned to: the most that fit
 _CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not tested": "open", "not run": "open"}
-_FILES = ("template.html", "style.css", "page.js", "slider.js")
+_FILES = ("template.html", "style.css", "page.js", "uPlot.iife.min.js", "uPlot.min.css", "uPlot.txt")
+_COLOURS = 64  # of a picture
 LONG = 24  # rows, from which on a table is folded
 
 
 def write(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
-    """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written."""
+    """Write the page of these jobs; UserError without results, or if it cannot be written."""
     if not any(o.runs or o.begun for o in found):
         raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `report --run` those of many jobs")
-    text = page(found, plotting_library(), title)
+    text = page(found, title)
     with writing(target):
         target.write_text(text, encoding="utf-8")
 
@@ -52,33 +57,19 @@ def title_of(found: Sequence[Outcome]) -> str:
     return TITLE if any(map(group_of, found)) else found[0].title if len(found) == 1 else f"{len(found)} jobs"
 
 
-def plotting_library() -> str:
-    """Plotly's script, its basic bundle (lines and points); UserError if a library that makes the page is not installed."""
-    try:
-        for module in ("jinja2", "tsdownsample"):
-            importlib.import_module(module)
-    except ImportError as error:
-        raise UserError(f'the report needs {error.name}: pip install "mpi-compress[report]"') from None
-    return (resources.files(__package__) / "plotly-basic.min.js").read_text(encoding="utf-8")
-
-
-def page(found: Sequence[Outcome], library: str, title: str | None = None) -> str:
-    """The page as text; `library` is the plotting library's script."""
-    import jinja2
-
+def page(found: Sequence[Outcome], title: str | None = None) -> str:
+    """The page as text."""
     here = resources.files(__package__)
     files = {name: (here / name).read_text(encoding="utf-8") for name in _FILES}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     ids = ids_of(found)
-    tables = Tables.of(found, ids)
-    figures = [_figure(o, ids[o], tables.of_jobs.get(ids[o]), found) for o in found]
-    groups = _groups(figures)
+    groups = _groups([_figure(o, ids[o], found) for o in found])
+    drawn = {ids[o]: own for o in found if o.job and o.shown and (own := curves(o.shown, o.job.figure)) is not None}
     return environment.from_string(files["template.html"]).render(
         title=title or title_of(found), today=date.today().isoformat(), version=metadata.version("mpi-compress"),
-        groups=groups, ran=_ran(found), ids=ids, problems=tables.of_data, **_claims(found, groups),
+        groups=groups, ran=_ran(found), ids=ids, **_claims(found, groups), curves=as_json(drawn), drawn=drawn,
         fewest=[(by, [row.cells for row in rows]) for by, rows in by_column(fewest(found)).items()],
-        heads=HEADS, work=WORK, long=LONG, style=files["style.css"], script=files["page.js"], slider=files["slider.js"],
-        plotly=library.replace("</script", "<\\/script"), data=data(found, ids), reached_data=tables.data,
+        heads=HEADS, work=WORK, long=LONG, files=files,
     )  # fmt: skip
 
 
@@ -91,21 +82,13 @@ def ids_of(found: Sequence[Outcome]) -> dict[Outcome, str]:
     return ids
 
 
-def data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> str:
-    """What the script draws, as JSON: the finest thinning that is not too large."""
-    for points in _POINTS:
-        views = {ids[o]: series.views(o.shown, o.job.figure, points) for o in found if o.job and o.shown}
-        text = series.as_json({"names": _names(views), "figures": views})
-        if len(text.encode()) <= LARGEST:
-            break
-    return text
-
-
 def _claims(found: Sequence[Outcome], groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the page says of claims: all of them, and how many sentences there are in each group, and of each outcome."""
+    """What the page says of claims: those of papers, lines of our own, and how many sentences each group has, and each outcome."""
     outcomes = {group: [sentence.outcome for sentence in sentences] for group, sentences in scorecard(found).items()}
+    every = [claim for group in groups for figure in group["figures"] for claim in figure["claims"]]
     return {
-        "claims": [claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
+        "claims": [claim for claim in every if not claim["is_ours"]],
+        "ours": [claim for claim in every if claim["is_ours"]],
         "scores": [{"says": GROUPS[group], "counted": counted(each)} for group, each in outcomes.items()],
         "counts": Counter(outcome for each in outcomes.values() for outcome in each),
     }
@@ -119,14 +102,6 @@ def _ran(found: Sequence[Outcome]) -> dict[str, Any]:
     return {"says": ran.sentence(jobs), "jobs": jobs, "few": few, "wrong": ran.incomplete(jobs), "seeds": seeds}
 
 
-def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
-    used = {name for each in views.values() for view in each for s in view.get("series", ()) for name in s["columns"]}
-    order = [name for name in dict.fromkeys(c.name for c in COLUMNS) if name in used]
-    own = sorted(used.difference(order))  # columns of a user's algorithm
-    labels = {name: column_of(name).label for name in order} | {name: name.replace("_", " ") for name in own}
-    return {name: f"{label} [{unit}]" if (unit := column_of(name).unit) else label for name, label in labels.items()}
-
-
 def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     papers = {**PAPERS, "": "Further experiments"}
     members = {key: [figure for figure in figures if figure["group"] == key] for key in papers}
@@ -135,11 +110,12 @@ def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"key": key or "Further", "paper": papers[key], "figures": each} for key, each in members.items() if each]
 
 
-def _figure(o: Outcome, id: str, table: TargetTable | None, found: Sequence[Outcome]) -> dict[str, Any]:
-    full = " --full" if o.full else ""
+def _figure(o: Outcome, id: str, found: Sequence[Outcome]) -> dict[str, Any]:
+    full, table = " --full" if o.full else "", needed(o.shown, o.job.figure) if o.job and o.shown else None
     return {
         "id": id, "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": o.data, "kind": o.kind,
-        "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.shown), "table": table,
+        "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.shown),
+        "table": table, "won": winner(table) if table else "", **_picture(o),
         "apart": o.key if sum(other.title == o.title for other in found) > 1 else "",
         "commands": [f"mpi-compress {verb} {o.file}{full}" for verb in ("run", "plot", *(["check"] if o.verdicts else []))],
         "problem": _problem(o.shown),
@@ -147,6 +123,21 @@ def _figure(o: Outcome, id: str, table: TargetTable | None, found: Sequence[Outc
         "runs": [_row(r) for r in o.shown],
         "made": sorted({_made(r) for r in o.shown}),
     }  # fmt: skip
+
+
+def _picture(o: Outcome) -> dict[str, str]:
+    """A job's figure as `plot` draws it, as a data URL, or why there is none."""
+    if o.job is None or not o.shown:
+        return {"picture": "", "undrawn": ""}
+    try:
+        drawn = draw(o.shown, replace(o.job.figure, title=""))
+    except UserError as error:
+        return {"picture": "", "undrawn": str(error)}
+    whole, small = io.BytesIO(), io.BytesIO()
+    drawn.savefig(whole, format="png", dpi=180)
+    plt.close(drawn)
+    Image.open(whole).convert("RGB").quantize(_COLOURS).save(small, "png", optimize=True)
+    return {"picture": f"data:image/png;base64,{base64.b64encode(small.getvalue()).decode()}", "undrawn": ""}
 
 
 def _problem(each: Sequence[Run]) -> str:
@@ -166,7 +157,7 @@ def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:
         "spread": "; ".join(text for text in (v.spread, *v.remarks) if text), "words": c.words, "group": GROUPS[o.group(v)],
         "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"),
         "verdict": v.outcome, "class": _CLASSES[v.outcome], "why": v.reason, "note": c.note,
-        "figure": id, "data": o.data, "kind": o.kind, "source": o.paper or o.key,
+        "figure": id, "data": o.data, "kind": o.kind, "source": o.paper or o.key, "is_ours": o.group(v) == "ours",
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from mpi_compress.core import arrays
 from mpi_compress.core.arrays import finite_where
 from mpi_compress.core.streams import Pool
 from mpi_compress.evidence.comparison import Cell
-from mpi_compress.evidence.levels import levels, round_targets
+from mpi_compress.evidence.levels import round_targets
 from mpi_compress.job.loading import Job, parse_job
 from mpi_compress.job.tables import LogTable
 from mpi_compress.job.trials import _shortened
@@ -195,12 +195,3 @@ def test_a_cell_has_the_median_the_least_and_the_most_of_its_seeds_and_shows_a_r
     assert Cell([30.0, 10.0, 20.0], "round").numbers == ["20", "10", "30", "3"]
     assert Cell([np.inf, 5.0], "round").numbers == ["", "5", "", "1"]
     assert ["…" in str(Cell(took, "round")) for took in ([30.0, 10.0, 20.0], [7.0, 7.0], [7.0])] == [True, False, False]
-
-
-def test_levels_are_the_records_or_as_many_as_are_asked_for_at_even_places_of_the_axis():
-    values = [np.array([1000.0, 500, 600, 100, 50, 10, 5, 1, 0.5, 0.1])]
-    assert levels(values, rising=False, falls=True, most=99) == [1000, 500, 100, 50, 10, 5, 1, 0.5, 0.1]
-    few = levels(values, rising=False, falls=True, most=3)
-    assert (few[0], few[-1]) == (1000, 0.1)
-    assert 5 in few or 10 in few, "the middle of four decades"
-    assert len(levels([np.append(values[0], 0.0)], rising=False, falls=True, most=3)) <= 4, "0 has no place on an axis of decades"

@@ -37,7 +37,6 @@ label = "top-2"
 algorithm = {{ name = "gd" }}
 up = {{ compressor = {{ name = "top-k", k = 2 }} }}
 """
-LIBRARY = "/* plotting library */"
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +105,7 @@ def test_a_run_that_is_missing_stopped_failed_or_foreign_says_so(folder, tmp_pat
     assert ran.sentence([job]) == "1 job, 6 runs: 2 diverged, 1 failed, 1 stopped, 2 not run."
     assert (len(o.runs), len(o.begun), o.status.partition(";")[0]) == (2, 2, "2 of 6 runs")
     assert [run.label for run in o.shown] == ["long step"] * 2 + ["top-2"] * 2
-    html = render.page([o], LIBRARY)
+    html = render.page([o])
     assert str(foreign) in html
     assert "1 stopped, 1 failed" in html
 
@@ -132,7 +131,7 @@ def test_what_would_be_refused_or_is_broken_off_says_so(tmp_path):
 
 
 def test_without_claims_the_page_has_no_word_of_them(folder):
-    html = render.page(found_in(folder, "a/steps.toml"), LIBRARY)
+    html = render.page(found_in(folder, "a/steps.toml"))
     shown = html[html.index("</style>") : html.index("<script")].lower()
     assert "claim" not in shown
     assert "scorecard" not in shown
@@ -141,17 +140,17 @@ def test_without_claims_the_page_has_no_word_of_them(folder):
 
 def test_the_title_is_that_of_a_single_job_and_of_several_their_number(folder):
     one, two = found_in(folder, "a/steps.toml"), found_in(folder, "a/steps.toml", "b/steps.toml")
-    assert "<h1>A &lt;b&gt;job&lt;/b&gt; of my own</h1>" in render.page(one, LIBRARY)
+    assert "<h1>A &lt;b&gt;job&lt;/b&gt; of my own</h1>" in render.page(one)
     assert render.title_of(two) == "2 jobs"
     mixed = [one[0], replace(two[1], job=replace(two[1].job, paper="CAT fig. 1"))]
     assert render.title_of(mixed) == render.title_of(mixed[::-1]) == render.TITLE, "a paper's job among them"
-    assert "<h1>Mine</h1>" in render.page(two, LIBRARY, "Mine")
+    assert "<h1>Mine</h1>" in render.page(two, "Mine")
 
 
 def test_jobs_of_one_title_differ_in_their_paths_and_anchors(folder):
     found = found_in(folder, "a/steps.toml", "b/steps.toml")
     assert [o.key for o in found] == ["a/steps", "b/steps"]
-    html = render.page(found, LIBRARY)
+    html = render.page(found)
     anchors = re.findall(r'<article id="([^"]+)"', html)
     assert len(anchors) == len(set(anchors)) == 2
     assert all(f'<span class="path">{o.key}</span></h3>' in html for o in found)
@@ -170,12 +169,12 @@ def test_a_job_that_cannot_be_read_is_named_with_the_reason(folder):
     found = found_in(folder, "a/steps.toml", "broken.toml")
     assert ran.sentence(ran.ran(found)).endswith("; 1 job cannot be read.")
     assert re.search(naming("title paper"), found[-1].problem)
-    assert found[-1].problem in render.page(found, LIBRARY)
+    assert found[-1].problem in render.page(found)
 
 
 def test_many_methods_are_one_row_a_job_below_a_list_of_what_did_not_complete(folder, monkeypatch):
     monkeypatch.setattr(ran, "FEW", 2)
-    html = render.page(found_in(folder, "a/steps.toml"), LIBRARY)
+    html = render.page(found_in(folder, "a/steps.toml"))
     assert "What did not complete" in html
     (diverged,) = ran.incomplete(ran.ran(found_in(folder, "a/steps.toml")))
     assert (diverged.outcome.key, diverged.shown, diverged.method.state) == ("steps", "long step", "diverged")
@@ -186,9 +185,9 @@ def test_many_methods_are_one_row_a_job_below_a_list_of_what_did_not_complete(fo
 
 def test_tables_are_open_and_those_of_many_rows_are_folded(folder, monkeypatch):
     found = found_in(folder, "a/steps.toml")
-    assert render.page(found, LIBRARY).count("<details>") == 1  # the job's file
+    assert render.page(found).count("<details>") == 1  # the job's file
     monkeypatch.setattr(render, "LONG", 5)
-    html = render.page(found, LIBRARY)
+    html = render.page(found)
     assert html.count("<details>") == 4
     assert "<summary>How each run ended, 6 rows" in html
 
@@ -203,6 +202,6 @@ def test_only_takes_the_jobs_that_have_such_a_run(folder, capsys):
 
 def test_a_job_whose_runs_all_diverged_has_a_page_without_targets(folder):
     (o,) = outcomes([folder / "a" / "steps.toml"], folder / "results", only="long step")
-    html = render.page([o], LIBRARY)
+    html = render.page([o])
     assert "1 job, 2 runs: 2 diverged." in html
     assert "What each method needed" not in html

@@ -1,6 +1,7 @@
-"""The page of all jobs: what is on it, how large it gets, that it needs nothing else, and that thinning keeps a line's shape."""
+"""The page of all jobs: what is on it, how large it gets, and that it needs nothing else."""
 
 import csv
+import hashlib
 import json
 import re
 import signal
@@ -18,10 +19,9 @@ from mpi_compress.cli.main import main
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import load_job
-from mpi_compress.job.tables import Claim, FigureTable
+from mpi_compress.job.tables import Claim
 from mpi_compress.planning import pool as reproduce
 from mpi_compress.preparing import memory_needs as footprint
-from mpi_compress.report import render, series
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""
@@ -112,8 +112,7 @@ def test_what_users_write_is_text_on_the_page_and_in_its_data(html):
     assert "<script>alert" not in html
     assert "<em>title" not in html
     assert "<i>elements" not in html
-    data = json.loads(data_of(html))
-    assert data["figures"]["figure-ht-small"][0]["series"][1]["label"] == HOSTILE
+    assert json.loads(data_of(html))["figure-ht-small"]["lines"][1]["label"] == HOSTILE
 
 
 def test_the_page_has_a_title_of_its_own(folder, tmp_path):
@@ -124,115 +123,32 @@ def test_the_page_has_a_title_of_its_own(folder, tmp_path):
 
 
 def data_of(html):
-    return re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1]
+    return re.search(r'<script type="application/json" id="curves">(.*?)</script>', html, re.DOTALL)[1]
 
 
-def test_the_page_names_no_address_and_is_small_beside_the_library(html):
-    library = page.plotting_library()
-    assert len(html) - len(library) < 300_000
-    own = html.replace(library.replace("</script", "<\\/script"), "")
-    assert len(own) < 300_000
-    assert set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(.{5})""", own)) - {"data:"} <= {"#figu", "#scor", "#what"}
+def test_the_page_names_no_address_and_is_small(html):
+    shipped = Path(page.__file__).parent
+    own = html
+    for name in ("uPlot.iife.min.js", "uPlot.txt"):
+        text = (shipped / name).read_text()
+        assert text in html
+        own = own.replace(text, "")
+    assert len(html) < 250_000
+    assert set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(.{5})""", own)) - {"data:"} <= {"#figu", "#scor", "#what", "#ours"}
     assert re.search("Content-Security-Policy\" content=\"default-src 'none'", own)
 
 
-def test_seeds_are_a_median_between_their_extremes(folder):
-    runs = [mc.read(f) for f in sorted((folder / "results").rglob("script*.h5"))]
-    assert len(runs) == 3
-    (view,) = series.views(runs, FigureTable(), 1000)
-    (line,) = view["series"]
-    losses = np.array([r.trace["loss"] for r in runs])
-    assert line["seeds"] == 3
-    np.testing.assert_allclose(line["columns"]["loss"], np.median(losses, axis=0), rtol=1e-6)
-    np.testing.assert_allclose(line["low"]["loss"], losses.min(axis=0), rtol=1e-6)
-    np.testing.assert_allclose(line["high"]["loss"], losses.max(axis=0), rtol=1e-6)
+def test_the_plotting_script_is_the_one_that_the_package_says():
+    shipped = Path(page.__file__).parent
+    said = re.findall(r"^([0-9a-f]{64})  (.+)$", (shipped / "uPlot.txt").read_text(), re.MULTILINE)
+    assert [name for _, name in said] == ["uPlot.iife.min.js", "uPlot.min.css"]
+    assert all(hashlib.sha256((shipped / name).read_bytes()).hexdigest() == digest for digest, name in said)
 
 
-def test_columns_that_follow_from_others_are_not_written_out(folder):
-    run = mc.read(next((folder / "results").rglob("GD-*.h5")))
-    line = series.views([run], FigureTable(), 1000)[0]["series"][0]["columns"]
-    assert line["elements_up"] == {"of": "round", "times": 90.0, "plus": 0.0}
-    assert isinstance(line["loss"], list)
-
-
-def test_all_columns_can_be_had_from_the_page_to_six_digits(folder):
-    """Also those that are small differences of others, such as f − f* close to x*."""
-    job = folder / "close.toml"
-    job.write_text(
-        'data = { generator = "least-squares", samples = 60, dim = 5 }\nobjective = { loss = "least-squares", mu = "0.1 L" }\n'
-        'stop = { rounds = 100 }\nalgorithm = { name = "gd" }\n'
-    )
-    (run,) = mc.run(load_job(job), out=folder / "close")
-    assert 0 < run.trace["suboptimality"][60] < 1e-8
-    line = series.views([run], FigureTable(), 1000)[0]["series"][0]["columns"]
-
-    def numbers(name):
-        own = line[name]
-        return np.array(own) if isinstance(own, list) else own["times"] * numbers(own["of"]) + own["plus"]
-
-    for name, values in run.trace.items():
-        np.testing.assert_allclose(numbers(name), values, rtol=1e-6, err_msg=name)
-
-
-@pytest.mark.parametrize("row", [0, 1, 17, 4_000, 70_123, 99_999])
-def test_a_spike_and_a_dip_of_one_row_survive_thinning(row):
-    rounds = np.arange(100_000.0)
-    up, down = 1 / (1 + rounds), np.sin(rounds / 9000)
-    up[row], down[row] = 7.0, -7.0
-    rows = series.kept({"round": rounds, "up": up, "down": down}, 64)
-    assert row in rows
-    assert {0, 99_999} <= set(rows)
-    assert rows.size < 1000
-    assert np.all(np.diff(rows) > 0)
-
-
-def test_a_thinned_line_keeps_its_shape():
-    """Between the rows that are left, a smooth line is straight to a hundredth of its range, even in logarithms."""
-    rounds = np.arange(50_000.0)
-    fall = np.exp(-rounds / 2000) + 1e-9
-    rows = series.kept({"round": rounds, "fall": fall}, 128)
-    again = np.interp(rounds, rounds[rows], np.log(fall[rows]))
-    assert np.max(np.abs(again - np.log(fall))) < 0.01 * np.ptp(np.log(fall))
-
-
-def test_numbers_are_short_and_exact_where_whole():
-    assert series.short(np.array([1 / 3, 123456789012.0, np.nan, np.inf, -0.5])) == [0.3333333, 123456789012, None, None, -0.5]
-
-
-def test_data_that_would_be_too_large_are_thinned_until_they_fit(found, monkeypatch):
-    whole = len(render.data(found, render.ids_of(found)))
-    monkeypatch.setattr(render, "LARGEST", whole - 1)
-    assert len(render.data(found, render.ids_of(found))) < whole
-
-
-def test_a_grid_is_a_line_of_points_and_what_tunes_itself_a_level(folder):
-    job = folder / "levels.toml"
-    job.write_text(
-        """
-data = { generator = "gspar", samples = 60, dim = 30 }
-objective = { mu = "1e-2 L" }
-stop = { rounds = 60 }
-algorithm = { name = "cat" }
-[[run]]
-label = "CAT"
-cost = { model = "affine", c0 = 500, c1 = 1 }
-[[run]]
-label = "T"
-grid = { "algorithm.budget" = [1, 2, 4] }
-[figure]
-x = "budget"
-y = "cost_up"
-at = { loss = 0.65 }
-"""
-    )
-    loaded = load_job(job)
-    view, lines = series.views(mc.run(loaded, out=folder / "levels"), loaded.figure, 100)
-    assert (view["kind"], lines["kind"]) == ("points", "lines")
-    assert [s["stem"] for s in view["series"]] == ["CAT", "T", "T", "T"]
-    assert [s["columns"]["budget"] for s in view["series"][1:]] == [1, 2, 4]
-    assert "budget" not in view["series"][1]["varies"]
-    for s in view["series"]:
-        assert s["columns"]["loss"] <= 0.65
+def test_the_figure_and_who_won_come_before_the_tables_of_a_job(html):
+    article = html[html.index('<article id="figure-ht-small"') :]
+    places = [article.index(text) for text in ('<p class="won">Least ', '<img class="picture" src="data:image/png;base64,', '<h4>What each method', "How each run ended")]
+    assert places == sorted(places)
 
 
 def test_the_table_links_jobs_and_shows_their_state(folder, found):
@@ -256,12 +172,6 @@ def test_without_results_there_is_no_report(tmp_path, folder, capsys):
     line = ["report", folder / "jobs" / "idle.toml", "--out", tmp_path, "-o", tmp_path / "r.html"]
     assert "there are no results to report" in refused(line, capsys)
     assert not (tmp_path / "r.html").exists()
-
-
-def test_a_missing_library_is_named(monkeypatch, found, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "tsdownsample", None)
-    with pytest.raises(mc.UserError, match=r"needs tsdownsample: pip install .mpi-compress\[report\]"):
-        page.write(found, tmp_path / "r.html")
 
 
 def test_run_plays_what_is_not_done_and_one_failure_stops_no_other(folder, tmp_path):
@@ -341,10 +251,6 @@ def test_a_gallery_has_a_picture_of_every_job_with_results(folder, found, tmp_pa
     assert len(pictures) == sum(bool(o.job and o.runs) for o in found) > 0
     assert all((tmp_path / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)
     assert "gisette" in text
-
-
-def test_a_level_that_is_met_exactly_is_reached():
-    assert series._row({"loss": np.array([3.0, 2.0, 2.0, 1.0])}, {"loss": 2.0}) == 1
 
 
 def test_the_summary_counts_sentences_and_all_rows():

@@ -7,10 +7,8 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress import report as pages
-from mpi_compress.evidence.comparison import compare
 from mpi_compress.job.loading import load_job
 from mpi_compress.results.columns import column_of
-from mpi_compress.results.targets import Target, typed
 
 playwright = pytest.importorskip("playwright.sync_api", reason='needs pip install "mpi-compress[browser]"')
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason='needs pip install "mpi-compress[browser]"')
@@ -48,6 +46,7 @@ id = "CAT-99"
 says = "the loss is negative"
 value = "loss('GD <b>bold</b>')"
 holds = "< 0"
+basis = "paper"
 why = "it is a sum of squares"
 """
 
@@ -94,7 +93,7 @@ def visit(browser, report):
         opened.on("request", lambda r: wrong.append(r.url) if not r.url.startswith(("file:", "data:", "blob:")) else None)
         opened.goto(report)
         opened.locator("#figure-job .graph").scroll_into_view_if_needed()
-        opened.wait_for_selector("#figure-job .graph .trace")
+        opened.wait_for_selector("#figure-job .graph canvas")
         return opened
 
     yield visit
@@ -107,76 +106,63 @@ def job(opened):
     return opened.locator("#figure-job")
 
 
-def swatches(opened):
-    return opened.eval_on_selector_all(
-        "#figure-job .legend line", "lines => lines.map(line => line.getAttribute('stroke-dasharray'))"
-    )
+def pixels(opened):
+    """The plot as it is drawn."""
+    return opened.eval_on_selector("#figure-job .graph canvas", "canvas => canvas.toDataURL()")
 
 
-def paths(opened):
-    return opened.eval_on_selector_all("#figure-job .graph path.js-line", "lines => lines.map(line => line.getAttribute('d'))")
+def values(opened):
+    return opened.eval_on_selector_all("#figure-job .legend output", "all => all.map(each => each.textContent)")
 
 
-def axis(opened, which):
-    return opened.locator(f"#figure-job .{which}title").text_content()
+def hover(opened, share):
+    """Move the pointer to this share of the plot's width."""
+    box = job(opened).locator(".u-over").bounding_box()
+    opened.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
 
 
-def test_controls_change_the_plot(visit):
+def test_axes_and_scales_are_chosen(visit):
     opened = visit()
-    before = paths(opened)
-    assert axis(opened, "y") == "distance ‖x − x*‖"
-    job(opened).get_by_label("Vertical", exact=True).select_option("loss")
-    assert axis(opened, "y") == "loss f(x)"
-    assert paths(opened) != before
-    linear = paths(opened)
-    job(opened).get_by_label("Vertical scale").select_option("linear")
-    assert paths(opened) != linear
-    job(opened).get_by_label("Horizontal", exact=True).select_option("wire_bits_up")
-    assert axis(opened, "x") == f"{column_of('wire_bits_up').label} [bit]"
-
-
-def test_the_legend_shows_how_lines_are_drawn(visit):
-    """Beside the column of bounds, which are dashed, lines are solid; elsewhere dashes tell them apart."""
-    opened = visit()
-    assert "Thin, dashed" in job(opened).locator(".legend").text_content()
-    assert set(swatches(opened)) == {""}
-    job(opened).get_by_label("Vertical", exact=True).select_option("loss")
-    assert "Thin, dashed" not in job(opened).locator(".legend").text_content()
-    assert len(set(swatches(opened))) == 3
+    graph, seen = job(opened).locator(".graph"), [pixels(opened)]
+    assert graph.get_attribute("aria-label").startswith("distance ‖x − x*‖ against round")
+    for label, choice in (("Horizontal", "wire_bits_up"), ("Horizontal scale", "log"), ("Vertical scale", "linear")):
+        job(opened).get_by_label(label, exact=True).select_option(choice)
+        seen.append(pixels(opened))
+    assert len(set(seen)) == 4
+    assert f"against {column_of('wire_bits_up').label} [bit]" in graph.get_attribute("aria-label")
+    assert opened.eval_on_selector_all("#figure-job-x option", "all => all.map(each => each.value)")[:3] == ["round", "wire_bits_up", "wire_bits"]
 
 
 def test_a_line_is_taken_away_and_brought_back_by_the_keyboard(visit):
     opened = visit()
-    before = len(paths(opened))
+    before = pixels(opened)
     box = job(opened).get_by_role("checkbox", name="IADE")
     box.focus()
     opened.keyboard.press("Space")
-    assert len(paths(opened)) == before - 2  # it, and its bound
+    assert pixels(opened) != before
+    assert "2 lines" in job(opened).locator(".graph").get_attribute("aria-label")
     opened.keyboard.press("Space")
-    assert len(paths(opened)) == before
+    assert pixels(opened) == before
 
 
-def test_seeds_are_a_band_and_bounds_a_line(visit):
+def test_hovering_shows_the_values_of_all_lines(visit):
     opened = visit()
-    assert job(opened).locator(".graph .fills path").count() == 1  # only the minibatches differ
-    assert job(opened).locator(".legend").text_content().count("(2 seeds)") == 3
+    assert values(opened) == ["", "", ""]
+    hover(opened, 0.02)
+    early = [float(value) for value in values(opened)]
+    hover(opened, 0.98)
+    late = [float(value) for value in values(opened)]
+    assert all(a > b for a, b in zip(early, late, strict=True))
+    assert job(opened).locator(".at").text_content().startswith("round: ")
 
 
-def test_hovering_shows_the_values(visit):
+def test_the_figure_is_drawn_again_where_the_window_or_its_colours_change(visit):
     opened = visit()
-    marker = job(opened).locator(".graph .trace .points path").nth(20).bounding_box()
-    opened.mouse.move(marker["x"] + marker["width"] / 2, marker["y"] + marker["height"] / 2)
-    assert "round: " in job(opened).locator(".hovertext").first.text_content()
-
-
-def test_it_is_downloaded_as_png(visit, tmp_path):
-    opened = visit()
-    with opened.expect_download() as download:
-        job(opened).get_by_role("button", name="Download this plot as PNG").click()
-    download.value.save_as(tmp_path / "plot.png")
-    assert download.value.suggested_filename == "figure-job.png"
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "plot.png").stat().st_size > 10_000
+    light = pixels(opened)
+    opened.emulate_media(color_scheme="dark")
+    opened.wait_for_function("before => document.querySelector('#figure-job .graph canvas').toDataURL() !== before", arg=light)
+    opened.set_viewport_size({"width": 600, "height": 900})
+    opened.wait_for_function("document.querySelector('#figure-job .graph canvas').getBoundingClientRect().width < 600")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -202,84 +188,35 @@ def test_claims_are_filtered(visit):
     assert not row.is_visible()
 
 
-def test_it_prints_on_white_with_every_plot(visit):
+def test_it_prints_on_white_with_the_jobs_figures(visit):
     opened = visit(height=100, color_scheme="dark")
     opened.emulate_media(media="print", color_scheme="dark")
-    assert opened.locator("#figure-below .graph .trace").count() == 0  # it has not come into view
     assert opened.pdf().startswith(b"%PDF")
-    assert opened.locator("#figure-below .graph .trace").count() > 0
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert job(opened).locator(".reach td.live").first.is_visible()
-    assert not job(opened).get_by_role("slider").is_visible()
+    assert opened.locator("#figure-below .picture").is_visible()
+    assert not job(opened).locator(".explorer").is_visible()
 
 
-def texts(opened, table):
-    """The table of targets: heads, and by method and job its cells as text."""
-    heads = opened.eval_on_selector_all(f"{table} thead th", "all => all.map(each => each.textContent)")
-    rows = opened.eval_on_selector_all(f"{table} tbody tr", "all => all.map(row => [...row.cells].map(cell => cell.textContent))")
-    return heads, {row[0]: row[1:] for row in rows}
-
-
-def test_the_slider_is_reached_and_moved_by_the_keyboard_and_has_the_numbers_of_the_command(visit, found):
-    opened = visit(1440)
-    level = opened.locator("#figure-job .reach output")
-    for _ in range(200):
-        opened.keyboard.press("Tab")
-        if opened.evaluate("document.activeElement.id") == "figure-job-reach-level":
-            break
-    assert opened.evaluate("document.activeElement.id") == "figure-job-reach-level"
-    seen = set()
-    for key in ("Home", "ArrowRight", "ArrowRight", "PageUp", "PageUp", "PageUp", "PageUp", "PageUp", "ArrowLeft", "End"):
-        opened.keyboard.press(key)
-        seen.add(level.text_content())
-        assert opened.evaluate("document.activeElement.getAttribute('aria-valuetext')") == level.text_content()
-        heads, rows = texts(opened, "#figure-job .reach")
-        targets = [Target.of(*typed(head.replace("≤", "=").replace(" ", ""))) for head in heads[1:]]
-        assert level.text_content() == heads[1]
-        wanted = compare(found[0].runs, targets, "round")
-        assert {name: cells for name, *cells in wanted.cells} == rows
-        medians = {method.label: method.cells[0].median for method in wanted.methods}
-        assert [medians[name] for name in rows] == sorted(medians.values())
-    assert len(seen) > 7
-
-
-def test_the_targets_column_and_what_is_counted_are_chosen(visit, found):
-    opened = visit()
-    place = job(opened).locator(".reach")
-    place.get_by_label("Target of").select_option("loss f(x)")
-    for by in ("wire_bits_up", "cost_up", "seconds"):
-        label = column_of(by).label
-        place.get_by_label("Counted in").select_option(label)
-        assert place.locator(".caption").text_content().startswith(label)
-        heads, rows = texts(opened, "#figure-job .reach")
-        targets = [Target.of(*typed(head.replace("≤", "=").replace(" ", ""))) for head in heads[1:]]
-        assert {name: cells for name, *cells in compare(found[0].runs, targets, by).cells} == rows
-
-
-def test_methods_of_both_jobs_are_in_the_table_across_jobs(visit):
-    opened = visit()
-    heads, rows = texts(opened, "#data-1 .reach")
-    assert heads[:2] == ["Method", "Job"]
-    assert len(opened.query_selector_all("#data-1 tbody tr")) == 6
-    assert {cells[0] for cells in rows.values()} <= {"job", "below"}
-    assert opened.locator("#figure-job-h").text_content().endswith("job")
-
-
-def test_without_scripts_the_fixed_targets_are_there(browser, report):
+def test_without_scripts_the_figure_who_won_and_the_tables_are_there(browser, report):
     context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     context.set_default_timeout(90_000)
     opened = context.new_page()
     opened.goto(report)
-    assert opened.locator("#figure-job .reach tbody td").first.is_visible()
-    assert not opened.locator("#figure-job .reach .controls").is_visible()
+    assert opened.locator("#figure-job .won").is_visible()
+    assert opened.eval_on_selector("#figure-job .picture", "image => image.naturalWidth") > 300
+    assert opened.locator("#figure-job .needed tbody td").first.is_visible()
+    assert not opened.locator("#figure-job .explorer").is_visible()
     assert opened.locator("#what-ran tbody .verdict").first.is_visible()
     context.close()
 
 
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
-def test_what_ran_is_the_first_screen(visit, width, height):
-    opened = visit(width, height)
-    opened.evaluate("window.scrollTo(0, 0)")
-    for name in ("h1", "#what-ran .says", "#what-ran tbody .verdict >> nth=0"):
-        box = opened.locator(name).bounding_box()
-        assert box["y"] + box["height"] < height
+def test_who_won_and_the_figure_are_the_first_screen_of_a_job(found, browser, width, height, tmp_path):
+    pages.write(found[:1], tmp_path / "one.html")
+    context = browser.new_context(viewport={"width": width, "height": height})
+    opened = context.new_page()
+    opened.goto((tmp_path / "one.html").as_uri())
+    tops = [opened.locator(name).bounding_box()["y"] for name in ("h1", ".says", ".won", ".picture")]
+    assert tops == sorted(tops)
+    assert tops[-1] < height
+    context.close()

@@ -1,0 +1,78 @@
+"""The curves of a job's page: one column against each of those that grow, rows thinned, as JSON for the plotting script."""
+
+import json
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.evidence.lines import lines, shown
+from mpi_compress.figures.axes import scales
+from mpi_compress.figures.curves import ceiling
+from mpi_compress.job.tables import FigureTable
+from mpi_compress.results.columns import column_of
+from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import grows
+from mpi_compress.results.units import unit_of
+
+_XS = ("wire_bits_up", "wire_bits", "round", "cost_up", "paper_bits_up", "model_seconds", "seconds")
+_PARTS = 48  # of a run; each keeps two rows
+
+
+def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
+    """A line for each method, over its seeds the median: its y, and its x in each column that all runs have; None where nothing
+    can be drawn. Of a figure of other than rows it is the loss against bits."""
+    y = next((name for name in (*map(str.strip, figure.y.split(",")), "loss") if _has(runs, name)), "")
+    xs = [x for x in dict.fromkeys((figure.x, *_XS)) if grows(x) and _has(runs, x)]
+    if not y or not xs:
+        return None
+    asked = figure if figure.x == xs[0] and y in figure.y else FigureTable(xs[0], y)
+    highest, found = ceiling(runs, FigureTable(y=y)), []
+    for each in zip(*(lines(runs, x, y) for x in xs), strict=True):
+        values = np.where(each[0].y <= highest, each[0].y, np.nan)
+        keep = thinned(values)
+        if shown(values, values, "linear", scales(asked)[1]).any():
+            columns = {x: _short(line.x[keep]) for x, line in zip(xs, each, strict=True) if line.x is not None}
+            found.append({"label": each[0].label, "y": _short(values[keep]), "x": columns})
+    xscale, yscale = scales(asked)
+    labels = {x: _label(x, runs) for x in xs}
+    return {"y": _label(y, runs), "labels": labels, "xscale": xscale, "yscale": yscale, "lines": found} if found else None
+
+
+def _has(runs: Sequence[Run], column: str) -> bool:
+    """True if each run has a number of this column in each row."""
+    return all(run.has(column) and run.column(column).shape == run.column("round").shape for run in runs)
+
+
+def _label(column: str, runs: Sequence[Run]) -> str:
+    unit = unit_of(column, runs)
+    return f"{column_of(column).label} [{unit}]" if unit else column_of(column).label
+
+
+def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The rows that a line needs: the first and the last, and the least and the greatest of each part of the rows. Parts are even
+    in rows, and again in the logarithm of rows."""
+    n, known = values.size, np.isfinite(values)
+    low, high = np.where(known, values, np.inf), np.where(known, values, -np.inf)
+    edges = np.unique(np.concatenate([np.linspace(0, n, _PARTS + 1), np.geomspace(1, n, _PARTS + 1)]).astype(np.intp))
+    kept = [0, n - 1]
+    for start, stop in pairwise(edges):
+        kept += [start + np.argmin(low[start:stop]), start + np.argmax(high[start:stop])]
+    return np.unique(kept)
+
+
+def _short(values: NDArray[Any]) -> list[float | int | None]:
+    """Numbers for JSON: to six digits, whole ones exactly, and None for what is not finite."""
+    return [
+        None if not math.isfinite(v) else int(v) if v == int(v) and abs(v) < 2**53 else float(f"{v:.6g}")
+        for v in map(float, values)
+    ]
+
+
+def as_json(data: Any) -> str:
+    """JSON that can stand in a <script> element."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

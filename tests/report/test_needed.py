@@ -1,0 +1,111 @@
+"""What each method needed to reach a few targets: the numbers of the command `table`, round targets, and who won."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.evidence.comparison import compare
+from mpi_compress.evidence.levels import round_targets
+from mpi_compress.evidence.outcomes import outcomes
+from mpi_compress.job.tables import FigureTable
+from mpi_compress.report import render
+from mpi_compress.report.needed import needed, winner
+from mpi_compress.results.targets import Target, first_rows
+
+JOB = """
+title = "one"
+data = { generator = "gspar", samples = 60, dim = 12 }
+objective = { mu = "1e-2 L" }
+workers.count = 2
+stop.rounds = 25
+figure = { x = "round", y = "suboptimality" }
+[grid]
+seed = [0, 1, 2]
+[[run]]
+label = "GD"
+algorithm = { name = "gd" }
+[[run]]
+label = "SGD"
+algorithm = { name = "sgd", batch = 3 }
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("needed")
+    (folder / "one.toml").write_text(JOB)
+    mc.run(mc.load_job(folder / "one.toml"), out=folder, quiet=True)
+    return outcomes([folder / "one.toml"], folder)
+
+
+def test_the_table_has_the_numbers_of_the_command_at_targets_of_the_figure_s_column(found):
+    table = needed(found[0].shown, found[0].job.figure)
+    assert {target.column for target in table.targets} == {"suboptimality"}
+    wanted = compare(found[0].runs, table.targets, "round")
+    assert table.cells == wanted.cells
+    html = render.page(found)
+    assert all(f">{cell}</td>" in html for cells in wanted.cells for cell in cells[1:])
+
+
+def test_targets_that_the_figure_names_are_among_them_and_say_what_is_counted(found):
+    table = needed(found[0].shown, FigureTable("round", "loss", to={"loss": 0.66}, by="wire_bits_up"))
+    assert 0.66 in [target.level for target in table.targets]
+    assert table.by == "wire_bits_up"
+
+
+def test_the_winner_needed_the_least_to_the_hardest_target_that_any_method_reaches(found):
+    table = needed(found[0].shown, found[0].job.figure)
+    hardest = max(i for i in range(len(table.targets)) if any(m.cells[i].median < math.inf for m in table.methods))
+    best = min(table.methods, key=lambda m: m.cells[hardest].median)
+    said = winner(table)
+    assert re.search(rf"to {re.escape(str(table.targets[hardest]))}.* – {best.label}: ", said)
+    out_of_reach = replace(table, methods=[replace(m, cells=[replace(c, took=[math.inf]) for c in m.cells]) for m in table.methods])
+    assert winner(out_of_reach) == ""
+
+
+def test_where_no_run_gets_better_there_is_no_table(found):
+    still = [replace(run, trace={name: np.full_like(values, values[0]) for name, values in run.trace.items()}) for run in found[0].runs]
+    assert needed(still, FigureTable("round", "loss")) is None
+
+
+def test_the_first_row_at_a_level_knows_no_nan_and_may_rise():
+    values = np.array([0.1, 0.5, 0.4, np.nan, 0.9])
+    assert first_rows(values, [0.1, 0.45, 0.9, 0.95], rising=True).tolist() == [0, 1, 4, -1]
+    assert first_rows(np.array([np.nan, 3, 1, 2]), [np.inf, 3, 2, 0]).tolist() == [1, 1, 2, -1]
+    assert first_rows(np.full(2, np.nan), [1.0]).tolist() == [-1]
+    assert round_targets([values], True, False, []) == pytest.approx([0.5, 0.74, 0.86])
+
+
+def test_fixed_targets_are_round_and_lie_between_start_and_best():
+    decades = np.array([1.0, 1e-7])
+    assert round_targets([decades], False, True, []) == pytest.approx([1e-1, 1e-3, 1e-5])
+    assert round_targets([np.array([0.7, 0.2])], False, False, []) == pytest.approx([0.45, 0.3, 0.225])
+    assert round_targets([decades], False, True, [3e-3, 5.0]) == pytest.approx([1e-1, 3e-3, 1e-3, 1e-5])
+    assert round_targets([np.array([1.0, 2.0])], False, True, []) == []
+    widest = round_targets([np.array([1e300, 5e-324])], False, True, [])
+    assert widest == pytest.approx([1e297, 1e294, 1e291])
+
+
+def test_targets_where_a_run_starts_at_the_optimum():
+    """Its gap is 0, or below 0 by rounding, beside runs whose gap falls; or nothing lies between the start and 0."""
+    falling = np.array([1.0, 0.1, 0.01])
+    for at_optimum in (np.zeros(3), np.full(3, -1e-17)):
+        assert round_targets([at_optimum, falling], False, True, []) == [0.4, 0.1, 0.04]
+    assert round_targets([np.array([1.0, 0.0])], False, True, []) == [0.0]
+
+
+def test_targets_are_finite_up_to_the_greatest_float():
+    most = np.finfo(np.float64).max
+    found = round_targets([np.array([most, 1.0, -most])], False, False, [])
+    assert [f"{level:g}" for level in found] == ["0", "-1.08e+308", "-1.62e+308"]
+
+
+def test_costs_in_bits_are_written_as_bits(found):
+    run = found[0].runs[0]
+    (cells,) = compare([run], [Target.of("loss", 0.68)], "cost_up").cells
+    assert re.fullmatch(r"[\d.]+ k?bit", cells[1])
+    assert math.isfinite(run.trace["cost_up"][-1])
