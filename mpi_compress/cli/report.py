@@ -11,7 +11,7 @@ from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
-from mpi_compress.evidence.outcomes import loaded
+from mpi_compress.evidence.outcomes import Outcome, loaded
 from mpi_compress.planning import estimates, pool
 
 
@@ -20,8 +20,11 @@ def act(options: Namespace) -> int:
         raise UserError("--get: fetches sets for runs; --run is needed, too")
     files, page, title = report.job_files(options.jobs), Path(options.page), options.title
     ask_for_folder(page)
-    chosen = {"full": options.full, "overrides": overrides_of(options), "only": options.only}
-    outcomes = partial(report.outcomes, out=Path(options.out), **chosen)
+    overrides = overrides_of(options)
+
+    def outcomes(files: Sequence[Path]) -> list[Outcome]:
+        return report.outcomes(files, Path(options.out), options.full, overrides, options.only)
+
     if options.only is not None:  # those that have such a run
         files = [each.file for each in outcomes(files)]
     try:

@@ -84,8 +84,8 @@ def _kept_in() -> str:
     """The folder of compiled kernels; "" if none can be written. A compiled kernel holds those that it calls, also those of other
     files: the folder's name is a hash of all of them."""
     sources = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
-    given = (os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).with_name("__pycache__"), os.environ.get("MPI_COMPRESS_CACHE"))
-    for place in filter(None, (*given, platformdirs.user_cache_path("mpi_compress"))):
+    beside, of_user = str(Path(__file__).with_name("__pycache__")), platformdirs.user_cache_dir("mpi_compress")
+    for place in filter(None, (os.environ.get("NUMBA_CACHE_DIR"), beside, os.environ.get("MPI_COMPRESS_CACHE"), of_user)):
         folder = Path(place, f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
