@@ -43,6 +43,7 @@ algorithm = {{ name = "sgd", batch = 2 }}
 up = {{ compressor = {{ name = "top-k", k = 3 }} }}
 [[claim]]
 id = "HT-98"
+basis = "paper"
 says = "gradient descent sends more <i>elements</i>"
 value = "elements_up('GD') / elements_up('{HOSTILE}')"
 paper = 10
@@ -50,12 +51,14 @@ holds = ">= 5"
 note = "3 of 30 are sent"
 [[claim]]
 id = "HT-99"
+basis = "paper"
 says = "the loss falls below zero"
 value = "loss('GD')"
 holds = "< 0"
 why = "it is a logarithm of more than one"
 [[claim]]
 id = "HT-100"
+basis = "paper"
 says = "and not below minus one"
 value = "round('GD', loss=-1)"
 holds = "> 0"

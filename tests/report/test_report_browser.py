@@ -43,6 +43,7 @@ y = "distance"
 bounds = ["bound"]
 [[claim]]
 id = "CAT-99"
+basis = "paper"
 says = "the loss is negative"
 value = "loss('GD <b>bold</b>')"
 holds = "< 0"
