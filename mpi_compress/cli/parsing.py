@@ -3,12 +3,13 @@
 import sys
 import tomllib
 from argparse import Namespace
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.job.loading import Job, load_job
+from mpi_compress.job.loading import Job, NoSuchLabel, load_job
 
 
 def load(options: Namespace, frozen: Path | None = None) -> Job:
@@ -29,6 +30,19 @@ def load_one(file: str | Path, options: Namespace, index: int | None = None, fro
             if name in ("name", "model") and f"{table}: no key called" in str(error):
                 raise UserError(f"{error}; --set '{table}={{{name}=\"{value}\"}}' replaces the whole table") from None
         raise
+
+
+def load_all(files: Iterable[str], options: Namespace, index: int | None = None) -> dict[str, Job]:
+    """Jobs by their files; those that have no run of --only are left out where another has one."""
+    found, without = dict[str, Job](), []
+    for file in dict.fromkeys(files):
+        try:
+            found[file] = load_one(file, options, index)
+        except NoSuchLabel as error:
+            without.append(error)
+    if without and not found:
+        raise without[0]
+    return found
 
 
 def _labels_that_fit(file: str | Path, overrides: dict[str, Any], full: bool) -> list[str]:

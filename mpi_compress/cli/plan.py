@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import which
 
-from mpi_compress.cli.parsing import load_one
+from mpi_compress.cli.parsing import load_all
 from mpi_compress.cluster.submission import statuses
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -27,16 +27,14 @@ _HEADS = ["index", "label", "run id", "memory", "state"]
 
 
 def act(options: Namespace) -> int:
-    files = list(dict.fromkeys(options.jobs))
-    jobs, shapes = [load_one(file, options, options.index) for file in files], Shapes()
-    refused = []
-    for file, job in zip(files, jobs, strict=True):
+    jobs, shapes, refused = load_all(options.jobs, options, options.index), Shapes(), []
+    for file, job in jobs.items():
         if len(jobs) > 1:
             print(f"{file}:")
         refused.append((_tell(job, options, shapes), job.runs))
     for those, of_job in refused:
         refuse_runs(those, of_job)
-    for job in [] if options.force else jobs:
+    for job in [] if options.force else jobs.values():
         here = [spec for spec in job.runs if not spec.missing]
         memory_needs.refuse_what_fits_nowhere(replace(job, runs=here), options.ranks, shapes)
     return 0

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.cli.parsing import ask_for_folder, load_one
-from mpi_compress.cli.results_of import axes_of, found, warn_of_mixtures
+from mpi_compress.cli.parsing import ask_for_folder
+from mpi_compress.cli.results_of import axes_of, found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
@@ -52,7 +52,7 @@ def _profile(options: Namespace) -> int:
     """Print and draw the share of targets that each method reaches within a factor of what the best one took."""
     asked = [typed(text) for text in options.to or (f"suboptimality={level}" for level in ("1e-3", "1e-6", "1e-9", "1e-12"))]
     options.what = [str(file) for file in job_files(options.what)]
-    runs = found(options, [column for column, _ in asked])
+    runs = found(options, jobs_of(options), [column for column, _ in asked])
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     profiles = [profile(runs, targets, by) for by in options.by or ("wire_bits", "wire_bits_up")]
     for each in profiles:
@@ -65,11 +65,11 @@ def _profile(options: Namespace) -> int:
 
 def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
     """The results to draw, how, and where to by default."""
-    first, asked = Path(options.what[0]), set(axes_of(options).values())
-    if first.suffix != ".toml":
-        return found(options, asked), FigureTable(), first.with_suffix(".png")
-    jobs = [load_one(file, options) for file in dict.fromkeys(options.what) if file.endswith(".toml")]
-    runs = found(options, asked.union(*(spec.asked for job in jobs for spec in job.runs)))
+    chosen, asked = jobs_of(options), set(axes_of(options).values())
+    jobs = [*chosen.values()]
+    runs = found(options, chosen, asked.union(*(spec.asked for job in jobs for spec in job.runs)))
+    if not jobs:
+        return runs, FigureTable(), Path(options.what[0]).with_suffix(".png")
     target = Path(options.out) / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') for job in jobs)}.png"
     if len(jobs) == 1:
         return runs, jobs[0].titled_figure, target

@@ -3,13 +3,14 @@
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from mpi_compress.cli.parsing import load_one
+from mpi_compress.cli.parsing import load_all
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.evidence.outcomes import readable, readable_results_of
+from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.reader import Run
@@ -30,35 +31,38 @@ def ask_for_results_alone(options: Namespace) -> None:
         raise UserError(f"{shlex.join(options.what)}: --set, --only and --full are about a job, and results were given")
 
 
-def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
-    """The results of jobs, or those in files; UserError without any, or with both kinds. What has no result is a line on stderr.
-    `columns`: what is asked of them; f* is computed for a suboptimality that was left out."""
-    what, out = options.what, Path(options.out)
-    jobs = [name for name in what if name.endswith(".toml")]
+def jobs_of(options: Namespace) -> dict[str, Job]:
+    """The jobs that a command is given, by their files; none where it is given results, UserError for both kinds."""
+    jobs = [name for name in options.what if name.endswith(".toml")]
     if not jobs:
         ask_for_results_alone(options)
-        runs, problems = readable([Path(name) for name in what])
+    elif len(jobs) < len(options.what):
+        raise UserError(f"{shlex.join(options.what)}: jobs are required, or results, not both")
+    return load_all(jobs, options)
+
+
+def found(options: Namespace, jobs: Mapping[str, Job], columns: Collection[str] = ()) -> list[Run]:
+    """The results of jobs, or those in files where there is no job; UserError without any. What has no result is a line on stderr.
+    `columns`: what is asked of them; f* is computed for a suboptimality that was left out."""
+    if not jobs:
+        runs, problems = readable([Path(name) for name in options.what])
         _tell(problems, "; the others go on")
         return with_gaps(runs, columns, with_plugins=options.with_plugins)
-    if len(jobs) < len(what):
-        raise UserError(f"{shlex.join(what)}: jobs are required, or results, not both")
-    runs, problems, specs = [], [], []
-    for file in dict.fromkeys(jobs):
-        job = load_one(file, options)
+    runs, problems = [], []
+    for file, job in jobs.items():
         try:
-            new, unread = readable_results_of(job, out)
+            new, unread = readable_results_of(job, Path(options.out))
         except UserError as error:
             problems.append(error)
             continue
         runs += new
-        specs += job.runs
         _tell(unread, "; the others go on")
         if missing := len(job.runs) - len(new) - len(unread):
             print_line(f"mpi-compress: {file}: {missing} of {len(job.runs)} runs have no record; `mpi-compress plan` lists them")
     if problems and not runs:
         raise problems[0]
     _tell(problems)
-    return with_gaps(runs, columns, specs)
+    return with_gaps(runs, columns, [spec for job in jobs.values() for spec in job.runs])
 
 
 def with_gaps(runs: list[Run], columns: Collection[str], specs: Sequence[RunSpec] = (), with_plugins: bool = False) -> list[Run]:

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,9 +33,7 @@ from mpi_compress.results.tuning import caveat, in_words
 
 
 def act(options: Namespace) -> int:
-    if any(map(os.path.isdir, options.results)):
-        if len(options.results) != 2 or not all(map(os.path.isdir, options.results)):
-            raise UserError(f"show {shlex.join(options.results)}: takes results, or two folders of them")
+    if len(options.results) == 2 and all(map(os.path.isdir, options.results)):
         found = [*_of_folders(*map(Path, options.results))]
         say(*(f"{name}: {text}" for name, text in found))
         return 0 if all(text.startswith(BIT_FOR_BIT) for _, text in found) else 1

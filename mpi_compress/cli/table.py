@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from mpi_compress.cli.parsing import ask_for_folder
-from mpi_compress.cli.results_of import found, warn_of_mixtures
+from mpi_compress.cli.results_of import found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import WRITERS, latex, shown
 from mpi_compress.core.terminal import say
@@ -22,7 +22,7 @@ def act(options: Namespace) -> int:
         raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
     if options.table and Path(options.table).suffix not in WRITERS:
         raise UserError(f"-o {options.table}: a table is written as one of {', '.join(WRITERS)}")
-    runs = found(options, [column for column, _ in asked])
+    runs = found(options, jobs_of(options), [column for column, _ in asked])
     warn_of_mixtures(runs)
     if not asked:
         say(*shown(sys.stdout, ENDINGS, endings(runs), LESS_NEEDED))

@@ -14,7 +14,7 @@ from typing import Any
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import Choice, each_of
 from mpi_compress.evidence.verdicts import Verdict, check
-from mpi_compress.job.loading import Job, load_job
+from mpi_compress.job.loading import Job, NoSuchLabel, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.problem.datasets.said import differs
@@ -96,9 +96,6 @@ class Outcome:
         return "changed" if verdict.changed else "elsewhere" if others else "paper"
 
 
-LABEL_OPTION = "--only: "
-"""How the problem of a job begins that has no run of the label that was asked for."""
-
 GROUPS = {
     "paper": "The papers' claims, in the papers' setting",
     "elsewhere": "The papers' claims, on other data",
@@ -140,12 +137,16 @@ def outcomes(
     Jobs that have no run of the label `only` are left out; UserError if no job has one."""
     unique = _keys(files)
     read_job = partial(loaded, full=full, overrides=overrides, only=only)
-    found = [_outcome(file, key, out, full, read_job) for file, key in zip(files, unique, strict=True)]
-    those = [o for o in found if only is None or o.job or not o.problem.startswith(LABEL_OPTION)]
-    if found and not those:
+    found, without = list[Outcome](), list[NoSuchLabel]()
+    for file, key in zip(files, unique, strict=True):
+        try:
+            found.append(_outcome(file, key, out, full, read_job))
+        except NoSuchLabel as error:
+            without.append(error)
+    if without and not found:
         asked = " and ".join(map(repr, each_of(only)))
-        raise UserError(found[0].problem if len(found) == 1 else f"{LABEL_OPTION}no job has a run called {asked}")
-    return those
+        raise without[0] if len(without) == 1 else NoSuchLabel(f"--only: no job has a run called {asked}")
+    return found
 
 
 def _keys(files: Sequence[Path]) -> list[str]:
@@ -176,25 +177,18 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
         job = read_job(file)
+    except NoSuchLabel:
+        raise
     except (UserError, OSError) as error:
         problem = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error).removeprefix(f"{file}: ")
         return Outcome(file, key, text, None, problem=problem)
-    each = [(spec, _result_of(spec, job.name, out)) for spec in job.runs]
+    each = [*each_result(job, out)]
     begun = [found for _, found in each if isinstance(found, Run) and found.file.suffix == ".part"]
     runs = [found for _, found in each if isinstance(found, Run) and found not in begun]
-    missing = [(spec, found if isinstance(found, str) else "") for spec, found in each if found not in runs]
+    why = {spec.index: spec.missing or (str(found) if isinstance(found, UserError) else "") for spec, found in each}
+    missing = [(spec, why[spec.index]) for spec, found in each if found not in runs]
     problem = next((why for _, why in missing if why), "")
     return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem, begun, missing, out)
-
-
-def _result_of(spec: RunSpec, job: str, out: Path) -> Run | str | None:
-    """A run's result, or what it has written so far of it; else why there is none, or None where that is not known."""
-    if spec.missing:
-        return spec.missing
-    try:
-        return _come_to(result_file(job, spec.label, spec.run_id, out))
-    except UserError as error:
-        return str(error)
 
 
 def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
@@ -206,34 +200,45 @@ def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
             yield Verdict(claim, [], str(error), changed=job.changes)
 
 
-def result_files(job: Job, out: Path) -> list[Path]:
-    """Where the results of a job's runs are, or would be, but for runs whose data are not here."""
-    return [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs if not spec.missing]
+Found = Run | UserError | None
+"""A result, or what its run has written so far of it; else why it cannot be read, if there is one."""
+
+
+def each_result(job: Job, out: Path) -> Iterator[tuple[RunSpec, Found]]:
+    """What there is of each run of a job."""
+    for spec in job.runs:
+        file = None if spec.missing else result_file(job.name, spec.label, spec.run_id, out)
+        yield spec, None if file is None else _tried(_come_to, file)
+
+
+def _tried(read: Callable[[Path], Run | None], file: Path) -> Found:
+    try:
+        return read(file)
+    except UserError as error:
+        return error
 
 
 def results_of(job: Job, out: Path) -> list[Run]:
     """The results of a job; UserError if there are none, or if one cannot be read: claims are about all of them."""
-    return [result_of_run(file) for file in result_files(job, out) if file.exists()] or _refuse_none(job, out)
+    found = [each for _, each in each_result(job, out)]
+    if problems := [each for each in found if isinstance(each, UserError)]:
+        raise problems[0]
+    return [each for each in found if isinstance(each, Run) and each.file.suffix != ".part"] or _refuse_none(job, out)
 
 
 def readable_results_of(job: Job, out: Path) -> tuple[list[Run], list[UserError]]:
     """The results of a job, and what other runs have written so far; and why some cannot be read. UserError if there are none."""
-    runs, problems = readable(result_files(job, out), of_job=True)
+    runs, problems = _readable([found for _, found in each_result(job, out)])
     return runs or _refuse_none(job, out), problems
 
 
-def readable(files: Sequence[Path], of_job: bool = False) -> tuple[list[Run], list[UserError]]:
-    """The results in files, of a job's runs also what is written so far of them; and why some cannot be read.
-    UserError: none can be read."""
-    runs: list[Run] = []
-    problems: list[UserError] = []
-    for file in files:
-        try:
-            found = _come_to(file) if of_job else read(file)
-        except UserError as error:
-            problems.append(error)
-        else:
-            runs += [] if found is None else [found]
+def readable(files: Sequence[Path]) -> tuple[list[Run], list[UserError]]:
+    """The results in files, and why some cannot be read. UserError: none can be."""
+    return _readable([_tried(read, file) for file in files])
+
+
+def _readable(found: Sequence[Found]) -> tuple[list[Run], list[UserError]]:
+    runs, problems = ([each for each in found if isinstance(each, kind)] for kind in (Run, UserError))
     if problems and not runs:
         raise problems[0]
     return runs, problems

@@ -30,6 +30,10 @@ from mpi_compress.results.files import job_name, refuse_archive
 FROZEN_JOB = "job.toml"
 
 
+class NoSuchLabel(UserError):
+    """A job has no run of the label that was asked for."""
+
+
 @dataclass(frozen=True, repr=False)
 class Job:
     """A job file, read and checked. It prints as one line, and as a table in notebooks."""
@@ -69,7 +73,7 @@ class Job:
         labels = [r.label for r in self.runs]
         for pattern in each_of(label):
             if not any(is_chosen(known, pattern) for known in labels):
-                raise UserError(f"--only: {nearest(pattern, labels, 'run')}")
+                raise NoSuchLabel(f"--only: {nearest(pattern, labels, 'run')}")
         if index is not None and not 0 <= index < len(labels):
             raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(labels) - 1}")
         return replace(self, runs=[r for i, r in enumerate(self.runs) if is_chosen(r.label, label) and index in (None, i)])

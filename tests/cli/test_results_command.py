@@ -124,10 +124,7 @@ def test_gc_removes_nothing_where_a_job_cannot_be_read(text, job, capsys):
     assert len(os.listdir("results/mine")) == 4
 
 
-def test_gc_leaves_what_records_check_played_for_a_job(job):
-    shutil.copytree("results/mine", "results/checked/mine")
-    assert main(["results", "gc", "--yes"]) == 0
-    assert sorted(name[:2] for name in os.listdir("results/checked/mine")) == ["a-", "b-"]
+
 
 
 def test_an_answer_is_asked_for_on_a_terminal(job, monkeypatch, capsys):
