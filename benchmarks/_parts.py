@@ -25,7 +25,7 @@ from mpi_compress.engine import rounds
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.hosting import objectives_of
 from mpi_compress.engine.observer import Observer
-from mpi_compress.engine.warm_up import rehearse
+from mpi_compress.engine.warm_up import warm_up
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.runs import RunSpec
@@ -109,7 +109,7 @@ class PartTimer:
         most = _NONZEROS * data.n_samples // max(1, data.nonzeros)
         most = min(most, _ROWS_OF_A_MODEL) if isinstance(p.problem.loss, Model) else most
         rows = data.read(0, min(data.n_samples, max(most, _WORKERS)))
-        rehearse(p, rows.cut(0, 1))
+        warm_up(p, rows.cut(0, 1))
         many = max(1, min(_WORKERS, len(rows), _COORDINATES // p.problem.dim))
         plays = [_TimedRound(p, rows, m) for m in sorted({1, max(1, many // 4), many})]
         for _ in range(_TURNS):

@@ -10,7 +10,7 @@ from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.registry import Registry, registries, with_inner
 from mpi_compress.engine.hosting import objectives_of
 from mpi_compress.engine.metrics import view_of
-from mpi_compress.engine.warm_up import bound_alone, parts_of, play_two_rounds
+from mpi_compress.engine.warm_up import bound_alone, run_two_rounds
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.guard.checks import Subject, everything
 from mpi_compress.guard.findings import Finding
@@ -29,6 +29,7 @@ from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.models import Model
 
 _ROWS = 200  # of a job's data, at most, on which a model is checked
+_ROWS_OF_A_WORKER = 64  # at most, on which a method is
 _COORDINATES = 4_000_000  # of all workers, up to which a method's rounds are compared
 
 Found = dict[str, list[Finding]]
@@ -116,7 +117,10 @@ def _of_method(p: Prepared) -> Subject:
     """A run's method, its rounds compared if all of its workers fit."""
     data, n = p.problem.data, p.spec.workers.count
     algorithm = bound_alone(p)
-    s = Subject(algorithm, parts_of(p, algorithm), rounds=partial(play_two_rounds, p, algorithm, data.read(0, 1)))
+    links = (part for link in (algorithm.up, algorithm.down) for part in (link.compressor, link.codec))
+    parts = [*with_inner((algorithm, *links, p.problem.loss, p.problem.penalty, *p.spec.stop.own))]
+    sizes = max(1, min(n, _COORDINATES // p.problem.dim)), max(2, min(_ROWS_OF_A_WORKER, data.n_samples // n))
+    s = Subject(algorithm, parts, rounds=partial(run_two_rounds, p, algorithm, data.read(0, 1), *sizes))
     if not p.algorithm.shares_memory and n * p.problem.dim <= _COORDINATES:
         s.problems = [(p.algorithm, objectives_of(p, dict(enumerate(data.shards(range(n), n)))), p.x0)]
     return s

@@ -25,7 +25,7 @@ from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.theory import attributes as of_theorem
-from mpi_compress.engine.warm_up import first_states, loop_of, rehearse
+from mpi_compress.engine.warm_up import first_states, loop_of, warm_up
 from mpi_compress.exchange.host import own_cores
 from mpi_compress.job.tables import Ending
 from mpi_compress.messages.conventions import conventions_of
@@ -88,19 +88,20 @@ class Execution:
                 return self.file
             raise Stopped(f"{p.spec.label}: stopped by {instead} while another process executes it; {request.again}")
         with Progress(p.spec.label, p.spec.stop.rounds, not request.tells, self.turn) as progress, request.interrupts.in_rounds():
-            observer, untried = self._observer(progress), list[str]()
+            observer = self._observer(progress)
             keeper = request.keeper(self.saved, p.spec.checkpoint, observer, self.recorder, request.interrupts.wish)
             try:
-                request.ranks.compiling_once(lambda: untried.append(rehearse(p, self.sample)))
-                laps.end("rehearse")
-                verdict, x = self._rounds(keeper)
+                request.ranks.compiling_once(partial(warm_up, p, self.sample))
+                laps.end("warm-up")
+                with np.errstate(over="ignore"):  # what goes beyond floats is refused, and said in a line
+                    verdict, x = loop_of(p.algorithm)(p.algorithm, Streams(p.spec.seed), p.x0, observer, keeper)
                 if self.recorder is not None:
                     laps.end("rounds")
                     self._end(self.recorder, verdict, keeper, x)
             except BaseException as error:
                 return self._fail(error)
         self.exchange.close()  # not after an error, for then the other ranks are elsewhere
-        return self._report(verdict, keeper, *untried)
+        return self._report(verdict, keeper)
 
     def _begin(self, tuned: Mapping[str, Any] | None) -> str:
         """Begin the result, or go on with it; why the run is not begun, "" if it is. All ranks call it together."""
@@ -191,12 +192,6 @@ class Execution:
                 self.raised_by_caller = error
                 raise
 
-    def _rounds(self, keeper: Keeper) -> tuple[Ending, Vector]:
-        """Run the rounds: how they ended, and the last iterate (d,)."""
-        p = self.p
-        with np.errstate(over="ignore"):  # what goes beyond floats is refused, and said in a line
-            return loop_of(p.algorithm)(p.algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
-
     def _end(self, recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector) -> None:
         """Complete the result, and remove the checkpoint; or keep both. At rank 0."""
         if verdict is Ending.STOPPED:
@@ -220,16 +215,11 @@ class Execution:
             raise type(error)(f"{where}{error}{'' if ', line ' in str(error) else place_in_part(error)}") from None
         raise error
 
-    def _report(self, verdict: Ending, keeper: Keeper, untried: str = "") -> Path:
-        """Print how the run ended, at rank 0, and why no two rounds of it could be tried before, so that nothing is known of what
-        its parts remember outside of their states; raises Stopped if it was asked to end."""
+    def _report(self, verdict: Ending, keeper: Keeper) -> Path:
+        """Print how the run ended, at rank 0; raises Stopped if it was asked to end."""
         label, request = self.p.spec.label, self.request
         if verdict is Ending.STOPPED:
             raise Stopped(f"{label}: stopped by {keeper.reason}, and saved; {request.again}")
-        if untried and request.tells:
-            print_line(
-                f"{self.p.algorithm.name}: two rounds could not be tried before ({untried}); run --verify tries several layouts"
-            )
         if request.tells_ends:
             why, sent = keeper.observer.reason, keeper.observer.counters.wire_bits_up
             if request.shared and not why:  # of a trial: whether it came down to its target, or to the end of its budget

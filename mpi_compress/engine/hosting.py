@@ -13,7 +13,6 @@ from mpi_compress.engine.theory import Meter, Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.preparing.runs import Prepared
-from mpi_compress.problem.gradient_room import GradientRoom
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 
@@ -49,7 +48,7 @@ def evaluator_of(p: Prepared, exchange: Exchange, rows: Mapping[int, Rows]) -> E
 def objectives_of(p: Prepared, rows: Mapping[int, Rows], m: int | None = None) -> dict[int, Objective]:
     """f_i of the workers whose rows these are, or on m of the rows, evenly spread; without the regulariser where every node applies
     it on its own. Those whose rows hold few coordinates lay out their gradients in one vector."""
-    found, room = dict[int, Objective](), GradientRoom(p.problem.dim)
+    found: dict[int, Objective] = {}
     for i, shard in rows.items():
         weight = p.spec.workers.count / p.problem.data.n_samples
         if m is not None:
@@ -57,7 +56,7 @@ def objectives_of(p: Prepared, rows: Mapping[int, Rows], m: int | None = None) -
             weight = weight * len(shard) / size
             shard = shard.take(np.arange(size, dtype=np.uint64) * len(shard) // size)
         found[i] = objective_of(p, shard, weight)
-        found[i].last.room = room
+        found[i].last.room = next(iter(found.values())).last.room
     return found
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import UserError, placed
-from mpi_compress.core.registry import is_ours, with_inner
+from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.evaluation import Evaluator
@@ -26,23 +25,19 @@ from mpi_compress.saving.checkpoint import States
 from mpi_compress.saving.frames import dump
 from mpi_compress.saving.saved_states import UNKNOWN
 
-_ROWS = 2  # of a shard of the warm-up
-_ROWS_OF_A_USERS = 64  # at most, of one that a user's algorithm rehearses
-_COORDINATES = 4_000_000  # of all workers that a user's algorithm rehearses
+_ROWS = 2  # of a shard
 
 
-def rehearse(p: Prepared, sample: Rows) -> str:
-    """Run two rounds on samples like the given one; by one rank of a host. Why that was not possible, "" if it was. A user's
-    algorithm may need more than that, so its errors here are left to the run itself."""
+def warm_up(p: Prepared, sample: Rows) -> None:
+    """Run two rounds on samples like the given one, for their kernels; by one rank of a host. A user's algorithm may need more than
+    that, so its errors here are left to the run itself."""
     try:
         with placed(p.spec.where), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            play_two_rounds(p, bound_alone(p), sample)
-    except Exception as error:
+            run_two_rounds(p, bound_alone(p), sample)
+    except Exception:
         if is_ours(p.algorithm):
             raise
-        return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}{place_in_part(error)}"
-    return ""
 
 
 def bound_alone(p: Prepared) -> Method:
@@ -50,22 +45,10 @@ def bound_alone(p: Prepared) -> Method:
     return p.spec.algorithm.bind(replace(p.algorithm.setting, participants=None))  # worker 0 compiles its kernels
 
 
-def parts_of(p: Prepared, algorithm: Method) -> list[Any]:
-    """The parts that a run's rounds call."""
-    links = (algorithm.up, algorithm.down)
-    parts = (algorithm, *(part for link in links for part in (link.compressor, link.codec)), p.problem.loss, p.problem.penalty)
-    return [*with_inner((*parts, *p.spec.stop.own))]
-
-
-def play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
-    """Two rounds on samples like the given one: a user's algorithm gets the messages of n workers, on as many samples as a shard
-    has, if that is no great number."""
-    n, rows, setting = 1, _ROWS, p.algorithm.setting
-    if not is_ours(algorithm):
-        n = max(1, min(setting.n, _COORDINATES // setting.dim))
-        rows = max(rows, min(_ROWS_OF_A_USERS, p.problem.data.n_samples // setting.n))
+def run_two_rounds(p: Prepared, algorithm: Any, sample: Rows, n: int = 1, rows: int = _ROWS) -> None:
+    """Two rounds of n workers, each on so many samples like the given one."""
     functions = {i: _trial_objective(p, sample, rows) for i in range(n)}
-    evaluator = Evaluator(Exchange(n), functions, setting.mu_apart)
+    evaluator = Evaluator(Exchange(n), functions, p.algorithm.setting.mu_apart)
     observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), rows * n)
     loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
 
