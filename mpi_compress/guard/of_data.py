@@ -20,7 +20,7 @@ from mpi_compress.problem.datasets.generators import Generator
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.metrics import Metric, ProblemView
-from mpi_compress.problem.partitions import Partition, Split
+from mpi_compress.problem.partitions import Partition, Split, sizes_of
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import COLUMNS
 
@@ -39,7 +39,7 @@ def of_partition(part: Partition) -> Iterator[Finding]:
         y.flags.writeable = False
         for n in _WORKERS:
             try:
-                part.check(n)
+                sizes = sizes_of(part, n)
                 once, again, other = (_assigned(Split(part, n, seed), y) for seed in (1, 1, 2))
             except (ValueError, UserError) as error:
                 if isinstance(error, UserError) and not isinstance(error.__cause__, ValueError):
@@ -49,7 +49,7 @@ def of_partition(part: Partition) -> Iterator[Finding]:
             tried.append(f"n = {n} and {kind}")
             if once != again:
                 yield Finding("seed", False, f"the same seed assigns other samples the second time, for {tried[-1]}")
-            if once != other and not part.drawn:
+            if once != other and not (part.seeded or isinstance(sizes, float | int)):
                 yield Finding("seed", False, f"seeded = False is stated, and another seed assigns other samples, for {tried[-1]}")
     text = f"each goes to one worker, for {', '.join(tried)}" if tried else f"none are assigned: {refused}"
     yield Finding("rows", bool(tried), text)

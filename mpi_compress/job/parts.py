@@ -14,7 +14,7 @@ from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import Loss, losses
 from mpi_compress.problem.metrics import Metric, metrics
 from mpi_compress.problem.models import Model, models
-from mpi_compress.problem.partitions import Partition, partitions
+from mpi_compress.problem.partitions import Partition, partitions, sizes_of
 from mpi_compress.results.columns import refuse_column
 
 _EXACT: dict[str, Any] = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
@@ -100,5 +100,5 @@ def metrics_of(log: LogTable, where: str) -> list[Metric]:
 def partition_of(workers: WorkersTable, where: str) -> Partition:
     """The partition, its parameters checked for so many workers."""
     part = partitions.build(workers.partition, where)
-    checked_at(where, lambda: part.check(workers.count))
+    checked_at(where, lambda: sizes_of(part, workers.count))
     return part

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
+import numpy as np
 from numpy.random import Generator
 
 from mpi_compress.core.fields import Curvature
@@ -32,7 +33,7 @@ class MeanLoss(Part):
     kernel: ClassVar[int | None] = None  # the code of its row in kernels.losses
     labels: ClassVar[Labels]  # what labels are
     curvature: ClassVar[Curvature] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
-    convex: ClassVar[bool]  # True: the loss of any samples is convex in x
+    convex: ClassVar[bool] = True  # True: the loss of any samples is convex in x
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # True if it draws, such as for dropout or noise
     provenance: ClassVar[Mapping[str, str]] = {}  # what else decides a run's bits; UserError where it is not installed
@@ -54,8 +55,8 @@ class MeanLoss(Part):
 
     @property
     def dim(self) -> int:
-        raise NotImplementedError
+        return sum(math.prod(shape) for shape in self.blocks.values()) if self.blocks else self.outline.features
 
     def start(self, rng: Generator) -> Vector:
-        """x0 (d,), where a job names no other."""
-        raise NotImplementedError
+        """x0 (d,), where a job names no other: zeros."""
+        return np.zeros(self.dim)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import Generator
 
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
@@ -32,7 +31,6 @@ class Loss(MeanLoss):
 
     what = "loss"
     of_margin = True
-    convex = True
     formula: ClassVar[str] = ""
     third: ClassVar[float] = math.inf  # bounds |∂³ℓ/∂m³|; ∞: not stated, or none does
     real_labels: ClassVar[bool] = False  # True if labels are numbers to be fitted, and not two classes
@@ -53,13 +51,6 @@ class Loss(MeanLoss):
     @fact
     def labels(self) -> Labels:
         return "number" if self.real_labels else "sign"
-
-    @property
-    def dim(self) -> int:
-        return self.outline.features
-
-    def start(self, rng: Generator) -> Vector:
-        return np.zeros(self.dim)
 
     def mean_loss(self, x: Vector, rows: Rows) -> float:
         """The mean loss of rows at x (d,), of a test set for example."""

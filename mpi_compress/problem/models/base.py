@@ -39,10 +39,6 @@ class Model(MeanLoss, ABC):
     def blocks(self) -> Mapping[str, tuple[int, ...]]:
         """Names and shapes of the parts of x, in order."""
 
-    @property
-    def dim(self) -> int:
-        return sum(math.prod(shape) for shape in self.blocks.values())
-
     def split(self, x: Vector) -> dict[str, Vector]:
         """The blocks of x (d,), as views of their shapes."""
         found, start = {}, 0
@@ -50,10 +46,6 @@ class Model(MeanLoss, ABC):
             found[name] = x[start : start + math.prod(shape)].reshape(shape)
             start += math.prod(shape)
         return found
-
-    def start(self, rng: Generator) -> Vector:
-        """x0 (d,), where a job names no other: zeros."""
-        return np.zeros(self.dim)
 
     @abstractmethod
     @returns(lambda model, given, x, *_: _loss_and_gradient(given, x))

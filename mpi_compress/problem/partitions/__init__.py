@@ -1,9 +1,9 @@
 """Partitions: which rows each worker has."""
 
 from mpi_compress.core.registry import import_all
-from mpi_compress.problem.partitions.base import Partition, SizedPartition, partitions
+from mpi_compress.problem.partitions.base import Partition, SizedPartition, partitions, sizes_of
 from mpi_compress.problem.partitions.split import Split, refuse_idle_workers
 
 import_all(__name__, partitions)
 
-__all__ = ["Partition", "SizedPartition", "Split", "partitions", "refuse_idle_workers"]
+__all__ = ["Partition", "SizedPartition", "Split", "partitions", "refuse_idle_workers", "sizes_of"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from mpi_compress.core.registry import Part, Registry, fact
+from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 
 RowNumbers = NDArray[np.int64]  # rows of a set, counted from 0
@@ -23,21 +23,12 @@ class Partition(Part, ABC):
     methods: `deal`, which gives each worker its rows; or `order`, which puts all rows in an order, of which each worker has a
     slice, as long as any other but for one row."""
 
-    equal: ClassVar[bool] = True  # True: the slices of an order are equal but for one row
     seeded: ClassVar[bool] = True  # False: the run's seed changes nothing, and the prepared rows serve runs of any seed
 
     @property
     def feature(self) -> int | None:
         """The feature, counted from 1, whose values (N,) `deal` and `order` get in place of labels; None: they get labels."""
         return None
-
-    @property
-    def drawn(self) -> bool:
-        """True if the run's seed changes what is assigned."""
-        return self.seeded
-
-    def check(self, n: int) -> None:
-        """Raise ValueError if the parameters do not go with n workers."""
 
     def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
         """The rows of each of n workers, in the order in which the worker has them.
@@ -50,15 +41,11 @@ class Partition(Part, ABC):
             ValueError: these rows cannot be assigned like that; the text says why.
         """
         order = self.order(labels, int(rng.integers(2**32)))
-        return np.split(order, self.cuts(labels.size, n, rng)[1:-1])
+        return np.split(order, slices(self, labels.size, n, rng)[1:-1])
 
     def order(self, labels: Vector, seed: int) -> RowNumbers:
         """All rows (N,) in the order in which slices are cut; labels (N,) as for `deal`, the seed is the run's."""
         raise NotImplementedError
-
-    def cuts(self, rows: int, n: int, rng: Generator) -> RowNumbers:
-        """Where the n slices of an order begin, and its end (n+1,)."""
-        return np.arange(n + 1) * rows // n
 
 
 @dataclass(frozen=True)
@@ -75,25 +62,23 @@ class SizedPartition(Partition):
         if isinstance(self.sizes, float | int) and not 0 <= self.sizes <= _LARGEST_SIGMA:
             raise ValueError(f"sizes = {self.sizes} must be from 0 to {_LARGEST_SIGMA}, or a list of shares, one for each worker")
 
-    @fact
-    def equal(self) -> bool:
-        return self.sizes is None
 
-    @property
-    def drawn(self) -> bool:
-        return self.seeded or isinstance(self.sizes, float | int)
+def sizes_of(partition: Partition, n: int) -> list[float] | float | None:
+    """The sizes of the slices that a partition cuts for n workers; None: equal but for one row; ValueError if there are others."""
+    sizes: list[float] | float | None = getattr(partition, "sizes", None)
+    if isinstance(sizes, list) and len(sizes) != n:
+        raise ValueError(f"sizes has {len(sizes)} shares for {n} workers; give one for each worker")
+    return sizes
 
-    def check(self, n: int) -> None:
-        if isinstance(self.sizes, list) and len(self.sizes) != n:
-            raise ValueError(f"sizes has {len(self.sizes)} shares for {n} workers; give one for each worker")
 
-    def cuts(self, rows: int, n: int, rng: Generator) -> RowNumbers:
-        """The slices begin at ⌊N · (the first shares' sum) / (the sum of all)⌋."""
-        if self.sizes is None:
-            return super().cuts(rows, n, rng)
-        shares = np.array(self.sizes) if isinstance(self.sizes, list) else _log_normal(self.sizes, n, rng)
-        sums = np.concatenate([[0.0], np.cumsum(shares / shares.max())])
-        return np.floor(sums / sums[-1] * rows * (1 + 1e-12)).clip(0, rows).astype(np.int64)
+def slices(partition: Partition, rows: int, n: int, rng: Generator) -> RowNumbers:
+    """Where the n slices of an order begin, and its end (n+1,): at ⌊N · (the first shares' sum) / (the sum of all)⌋."""
+    sizes = sizes_of(partition, n)
+    if sizes is None:
+        return np.arange(n + 1) * rows // n
+    shares = np.array(sizes) if isinstance(sizes, list) else _log_normal(sizes, n, rng)
+    sums = np.concatenate([[0.0], np.cumsum(shares / shares.max())])
+    return np.floor(sums / sums[-1] * rows * (1 + 1e-12)).clip(0, rows).astype(np.int64)
 
 
 def _log_normal(sigma: float, n: int, rng: Generator) -> Vector:

@@ -11,7 +11,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import is_ours, parameters
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.partitions.base import Partition, RowNumbers, partitions
+from mpi_compress.problem.partitions.base import Partition, RowNumbers, partitions, sizes_of, slices
 
 _WHERE = "workers.partition"
 
@@ -27,7 +27,7 @@ class Split:
     @property
     def for_any_n(self) -> bool:
         """True if the rows have the same order for any n, and every worker an equal slice: then they are prepared once."""
-        return self._has_order and self.partition.equal
+        return self._has_order and sizes_of(self.partition, self.n) is None
 
     @property
     def _has_order(self) -> bool:
@@ -39,7 +39,7 @@ class Split:
         part = self.partition
         given = {name: value for name in parameters(type(part)) if (value := getattr(part, name)) is not None}
         text = part.name + (f" {given}" if given else "")
-        text += f" by {self.seed}" if part.drawn else ""
+        text += f" by {self.seed}" if part.seeded or isinstance(sizes_of(part, self.n), float | int) else ""
         return text + ("" if self.for_any_n else f" for {self.n}") + source_of(part)
 
     def deal(self, labels: Vector) -> tuple[RowNumbers, RowNumbers | None]:
@@ -57,7 +57,7 @@ class Split:
             return self._ordered(labels), None
         refuse_idle_workers(self.n, N)
         if self._has_order:
-            rows, cuts = self._ordered(labels), np.asarray(part.cuts(N, self.n, rng))
+            rows, cuts = self._ordered(labels), slices(part, N, self.n, rng)
         else:
             shards = self._shards(_asked(part, lambda: part.deal(labels, self.n, rng)))
             rows, cuts = _each_once(part, np.concatenate(shards), N), np.cumsum([0, *(shard.size for shard in shards)])

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from mpi_compress.core.fields import AtLeastOne, Positive, within
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.partitions.base import Partition, RowNumbers, SizedPartition, partitions
+from mpi_compress.problem.partitions.base import Partition, RowNumbers, SizedPartition, partitions, slices
 
 _TRIES = 10
 
@@ -102,7 +102,7 @@ class Mix(SizedPartition):
     share: Annotated[float, within("[0, 1]")] = 0.5  # p̂
 
     def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
-        ends = self.cuts(labels.size, n, rng)
+        ends = slices(self, labels.size, n, rng)
         taken = int(self.share * labels.size)
         rows = rng.permutation(labels.size)
         by_label, others = np.sort(rows[:taken]), rows[taken:]
