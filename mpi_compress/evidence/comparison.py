@@ -4,11 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text, count_text
@@ -17,7 +15,7 @@ from mpi_compress.evidence.lines import are_copies, by_seed, name_of, seeds_text
 from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import RAISED, Target, first_rows
+from mpi_compress.results.targets import RAISED, Target
 from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.tuning import sizes
 from mpi_compress.results.units import COSTS, model_of, unit_of
@@ -222,7 +220,7 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     if not groups:
         raise UserError("no result has a row yet")
     labels = names_apart([group[0] for group in groups], several_seeds=any(len(group) > 1 for group in groups))
-    took = [[cells(group, [target], by)[0] for target in targets] for group in groups]
+    took = [[cell(group, target, by) for target in targets] for group in groups]
     methods = [ComparedMethod(*method) for method in zip(labels, groups, took, strict=True)]
     methods.sort(key=lambda method: (method.runs[0].attrs.get("n_workers", 1), _order(method, targets)))
     return Comparison(targets, by, methods)
@@ -253,29 +251,25 @@ def amount(value: float, column: str, unit: str | None = None) -> str:
     return f"{value:.4g}{f' {unit}' if unit else ''}"
 
 
-def cells(runs: Sequence[Run], targets: Sequence[Target], by: str) -> list[Cell]:
-    """What the runs of a method, one a seed, took to reach each of several levels of one column."""
-    column, rising = targets[0].column, targets[0].rising
-    if missing := [name for name in (column, by) if not all(run.has(name) for run in runs)]:
-        return [Cell([], by, unknown=f"has no {missing[0]}")] * len(targets)
-    if all(targets[0].is_unknown(run) for run in runs):
-        return [Cell([], by, unknown=f"{'f*' if column == 'suboptimality' else column} is not known")] * len(targets)
-    rows = [first_rows(run.column(column), [target.level for target in targets], rising) for run in runs]
-    took = [np.append(run.column(by).astype(float), math.inf)[own] for run, own in zip(runs, rows, strict=True)]
-    end, unit = cache(lambda late, target: _end([runs[i] for i in late], target, by) if late else ""), unit_of(by, runs)
-    late = (tuple(np.flatnonzero(np.less(row, 0)).tolist()) for row in zip(*rows, strict=True))
-    judged = [targets[0]] * len(targets) if column_of(column).falls else [*targets]
-    ends = [end(those, target) for those, target in zip(late, judged, strict=True)]
-    each = zip(zip(*took, strict=True), ends, zip(*map(partial(_late, by), runs, rows), strict=True), strict=True)
-    lost = [sum(row >= 0 and run.status == "diverged" for row, run in zip(of, runs, strict=True)) for of in zip(*rows, strict=True)]
-    return [Cell([*map(float, s)], by, own, "", unit, n, max(late)) for (s, own, late), n in zip(each, lost, strict=True)]
+def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
+    """What the runs of a method, one a seed, took to reach a target."""
+    if missing := [name for name in (target.column, by) if not all(run.has(name) for run in runs)]:
+        return Cell([], by, unknown=f"has no {missing[0]}")
+    if all(target.is_unknown(run) for run in runs):
+        return Cell([], by, unknown=f"{'f*' if target.column == 'suboptimality' else target.column} is not known")
+    rows = [(run, target.row_of(run)) for run in runs]
+    reached, missed = [(run, row) for run, row in rows if row is not None], [run for run, row in rows if row is None]
+    end = _end(missed, target, by) if missed else ""
+    diverged = sum(run.status == "diverged" for run, _ in reached)
+    late = max((_late(by, run, row) for run, row in reached), default=0.0)
+    return Cell([target.took(run, by) for run in runs], by, end, "", unit_of(by, runs), diverged, late)
 
 
-def _late(by: str, run: Run, rows: Sequence[int] | NDArray[np.intp]) -> list[float]:
-    """For each row the share of what was spent there that was spent since the row before, 0 where no round lies between."""
+def _late(by: str, run: Run, row: int) -> float:
+    """The share of what was spent at a row that was spent since the row before, 0 where no round lies between."""
     spent, rounds = run.column(by), run.column("round")
-    apart = [row > 0 and spent[row] > 0 and rounds[row] - rounds[row - 1] > 1 for row in rows]
-    return [float(1 - spent[row - 1] / spent[row]) if is_apart else 0.0 for row, is_apart in zip(rows, apart, strict=True)]
+    apart = row > 0 and spent[row] > 0 and rounds[row] - rounds[row - 1] > 1
+    return float(1 - spent[row - 1] / spent[row]) if apart else 0.0
 
 
 def _end(runs: Sequence[Run], target: Target, by: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
@@ -32,17 +32,10 @@ def rising(runs: Iterable[Result]) -> set[str]:
     return {metric for run in runs for metric in run.rising}
 
 
-def first_rows(values: NDArray, levels: Sequence[float] | NDArray, rising: bool = False) -> NDArray[np.intp]:
-    """The first row at which a column has come down to each level, or risen to it; -1 where none has. NaN reaches no level."""
-    known, sign = np.flatnonzero(~np.isnan(values)), -1.0 if rising else 1.0
-    best = np.minimum.accumulate(sign * np.asarray(values, dtype=float)[known])
-    return np.append(known, -1)[np.searchsorted(-best, -sign * np.asarray(levels, dtype=float))]
-
-
 def first_row(values: NDArray, level: float, rising: bool = False) -> int | None:
-    """The first row at which a column has come down to a level, or risen to it; None if none has."""
-    (row,) = first_rows(values, [level], rising)
-    return int(row) if row >= 0 else None
+    """The first row at which a column has come down to a level, or risen to it; None if none has. NaN reaches no level."""
+    met = np.flatnonzero(values >= level if rising else values <= level)
+    return int(met[0]) if met.size else None
 
 
 def entry_at(column: NDArray, other: NDArray, level: float, rising: bool = False) -> float:

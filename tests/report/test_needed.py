@@ -14,7 +14,7 @@ from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.report import render
 from mpi_compress.report.needed import needed, winner
-from mpi_compress.results.targets import Target, first_rows
+from mpi_compress.results.targets import Target, first_row
 
 JOB = """
 title = "one"
@@ -74,9 +74,9 @@ def test_where_no_run_gets_better_there_is_no_table(found):
 
 def test_the_first_row_at_a_level_knows_no_nan_and_may_rise():
     values = np.array([0.1, 0.5, 0.4, np.nan, 0.9])
-    assert first_rows(values, [0.1, 0.45, 0.9, 0.95], rising=True).tolist() == [0, 1, 4, -1]
-    assert first_rows(np.array([np.nan, 3, 1, 2]), [np.inf, 3, 2, 0]).tolist() == [1, 1, 2, -1]
-    assert first_rows(np.full(2, np.nan), [1.0]).tolist() == [-1]
+    assert [first_row(values, level, rising=True) for level in (0.1, 0.45, 0.9, 0.95)] == [0, 1, 4, None]
+    assert [first_row(np.array([np.nan, 3, 1, 2]), level) for level in (np.inf, 3, 2, 0)] == [1, 1, 2, None]
+    assert first_row(np.full(2, np.nan), 1.0) is None
     assert round_targets([values], True, False, []) == pytest.approx([0.5, 0.74, 0.86])
 
 
