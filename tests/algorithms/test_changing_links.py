@@ -41,7 +41,7 @@ def test_cat_tunes_for_the_link_of_the_moment():
     done, budgets, nodes = seen(p, {"name": "cat"}, 30, cost=CHANGING)
     for k, second in enumerate(done.trace["model_seconds"][:-1]):
         for i, f in p.fs.items():
-            assert budgets[k, i] == best(done.method, cost.at(second, i), f.value_and_gradient(nodes[k])[1]), (k, i)
+            assert budgets[k, i] == best(done.method, cost.clock.at(second, i), f.value_and_gradient(nodes[k])[1]), (k, i)
     assert len(set(budgets[:, 0].tolist())) > 2
 
 
@@ -50,7 +50,7 @@ def test_kimad_fills_its_deadline_and_no_more():
     done, budgets, _ = seen(p, {"name": "kimad", "deadline": "0.1 s", "least": 2}, 40, cost=CHANGING)
     for k, second in enumerate(done.trace["model_seconds"][:-1]):
         for i, f in p.fs.items():
-            left, link = 0.1 - 2e-6 * f.rows.nonzeros, cost.at(second, i)
+            left, link = 0.1 - 2e-6 * f.rows.nonzeros, cost.clock.at(second, i)
             T = int(budgets[k, i])
             assert T == 2 or link.cost(planned(done.method, T)) <= left
             assert p.dim == T or link.cost(planned(done.method, T + 1)) > left
@@ -74,7 +74,7 @@ def test_kimad_s_iterates_are_those_of_a_plain_loop():
     for k in range(40):
         for i, f in p.fs.items():
             v = f.value_and_gradient(x)[1] - g[i]
-            link = cost.at(done.trace["model_seconds"][k], i)
+            link = cost.clock.at(done.trace["model_seconds"][k], i)
             T = sum(link.cost(planned(done.method, T)) <= 0.1 - 2e-6 * f.rows.nonzeros for T in range(1, p.dim + 1)) if k else p.dim
             kept = np.argsort(-np.abs(v), kind="stable")[: max(T, 1)]
             g[i][kept] += v[kept]

@@ -17,6 +17,7 @@ from mpi_compress.core.expressions import bits_per_second, seconds
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import at_moment, costs
+from mpi_compress.messages.costs.base import files_of
 from mpi_compress.messages.kinds import SignSparse, Sparse
 from mpi_compress.messages.link import Link, ScalarLink, WithScalar
 from mpi_compress.planning import links as calibrate
@@ -147,7 +148,7 @@ def test_calibrate_measures_the_time_of_a_gradient(tmp_path):
     calibrate.write(link, tmp_path / "link.toml", "here")
     cost = costs.build({"name": "trace", "rows": [[0, 0, 1.0]], "compute": str(tmp_path / "link.toml")}, "cost")
     assert cost.clock.computing(1e6) == pytest.approx(2e-3)
-    assert cost.files == [str(tmp_path / "link.toml")]
+    assert files_of(cost) == [str(tmp_path / "link.toml")]
     assert "compute  2 ns a nonzero of a gradient" in calibrate.lines_about(link)
     assert 1e-11 < calibrate.seconds_a_nonzero() < 1e-5
 
