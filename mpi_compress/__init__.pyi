@@ -30,7 +30,6 @@ from mpi_compress.messages.codecs import Codec as Codec
 from mpi_compress.messages.codecs import codecs as codecs
 from mpi_compress.messages.coders import Coder as Coder
 from mpi_compress.messages.coders import coder as coder
-from mpi_compress.messages.coders import measure as measure
 from mpi_compress.messages.compressors import Compressor as Compressor
 from mpi_compress.messages.compressors import compressors as compressors
 from mpi_compress.messages.compressors.base import AmongWorkers as AmongWorkers
@@ -70,6 +69,7 @@ from mpi_compress.messages.kinds import (
 from mpi_compress.messages.link import SILENT as SILENT
 from mpi_compress.messages.link import Link as Link
 from mpi_compress.messages.link import Message as Message
+from mpi_compress.messages.measuring import measure as measure
 from mpi_compress.messages.several import PairLink as PairLink
 from mpi_compress.preparing.alone import problem as problem
 from mpi_compress.preparing.alone import with_suboptimality as with_suboptimality

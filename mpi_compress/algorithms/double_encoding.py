@@ -138,7 +138,7 @@ class DoubleEncoding(Part, Method):
         known: dict[str, Any] = {"sigma": self.sigma(k), "stochastic": self.stochastic}
         if k == 0:
             known["range"] = "sent"
-        elif link.compressor.bounds_range:
+        elif link.compressor.follows == "range":
             known["radius"] = rounded_up(self.L * moved + old * self.sigma(k - 1))
         own = {name: value for name, value in known.items() if hasattr(link.compressor, name)}  # the identity has none of them
         return link.at_once(**own)
@@ -146,9 +146,8 @@ class DoubleEncoding(Part, Method):
     @cached_property
     def quantises(self) -> bool:
         """True if the link of some direction is not exact; ValueError if a link cannot keep its share of the budget."""
-        d = self.setting.dim
         ways = (("up", self.up), ("down", self.down))
-        able = [link.compressor.check_precision(d, self.name, way, self.stochastic) for way, link in ways]
+        able = [sets_precision(self, link.compressor, way) for way, link in ways]
         for (way, link), quantises in zip(ways, able, strict=True):
             if not quantises and link.codec.float_format.bits < 32:  # its rounding is in no budget
                 raise ValueError(
@@ -212,9 +211,26 @@ class DoubleEncoding(Part, Method):
         node.x = x
 
 
+def sets_precision(method: DoubleEncoding, C: Any, way: str) -> bool:
+    """True if a method sets the precision σ of a direction's compressor from round to round; False where that is exact."""
+    if C.name != "lattice":
+        if C.omega(method.setting.dim) != 0.0:
+            raise ValueError(f"{method.name} needs a quantiser of a given precision: {way}.compressor = lattice, or identity")
+        return False
+    if C.sigma is not None or C.radius is not None:
+        raise ValueError(f"{method.name} sets the sigma and the radius of {way}.compressor itself: leave them out")
+    if C.stochastic and not method.stochastic:
+        raise ValueError(f"{method.name} needs a deterministic lattice: leave stochastic out of {way}.compressor")
+    if C.range == "bound" and method.stochastic:
+        raise ValueError(
+            f'{method.name} knows no bound on how stochastic gradients change: it needs range = "sent" in {way}.compressor'
+        )
+    return True
+
+
 def note_round(method: DoubleEncoding, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
     """Note the message of round k, and how far the point of the gradients moved."""
-    if method.up.compressor.bounds_range or method.down.compressor.bounds_range:
+    if "range" in (method.up.compressor.follows, method.down.compressor.follows):
         past.moved = norm(after - before)
     past.k = k + 1
     past.ball = ball(down)

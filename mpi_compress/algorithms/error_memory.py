@@ -58,6 +58,12 @@ class FollowedNorm:
         self.squares, self.lost, self.turned = kernels.squares(v), 0.0, 0.0
 
 
+def level_of(compressor: Any) -> float:
+    """λ of a hard threshold that is the same in every round: exactly the coordinates of magnitude λ or more are sent; 0: there is
+    none."""
+    return compressor.level if compressor.name == "hard-threshold" and not compressor.follows else 0.0
+
+
 @dataclass
 class ErrorMemory:
     """The error is kept in units of the gradient, e_i/γ: then p/γ = e/γ + g costs one addition."""
@@ -71,7 +77,7 @@ class ErrorMemory:
     def begun(cls, f: Objective, compressor: Compressor, batch: int | None, stays: bool) -> "ErrorMemory":
         """e_i = 0. The norm of the error is followed, not measured, if minibatches are sparse and no other coordinates than theirs
         can come to be sent: the threshold is the same in all rounds, and the step and the errors stay (`stays`)."""
-        same_level = compressor.follows == "" and compressor.least_sent > 0 and stays
+        same_level = level_of(compressor) > 0 and stays
         follows = same_level and batch is not None and f.gradients_are_sparse
         return cls(np.zeros(f.dim), FollowedNorm() if follows else None)
 

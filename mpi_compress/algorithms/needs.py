@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from mpi_compress.core.errors import NotMet
 from mpi_compress.messages.compressors import Compressor
+from mpi_compress.messages.compressors.base import coordinates_sent, has_state
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import ChoosingLink, Link
 from mpi_compress.results.columns import TAKEN
@@ -57,7 +58,7 @@ UNBIASED_DOWN = Need(
     lambda m: m.down.compressor.unbiased(m.setting.dim), "{name} needs an unbiased compressor down, such as perm-k or random-k"
 )
 STATELESS_DOWN = Need(
-    lambda m: not m.down.compressor.has_state, "{name} has a message for each worker, and '{down}' remembers one sequence"
+    lambda m: not has_state(m.down.compressor), "{name} has a message for each worker, and '{down}' remembers one sequence"
 )
 STRONGLY_CONVEX = Need(lambda m: m.setting.numbers["mu"] > 0, "{name} needs mu > 0", of=("mu",))
 SMOOTH = Need(lambda m: "L_max" in m.setting.numbers, "{name} needs a loss that is smooth", of=("L",))
@@ -168,7 +169,7 @@ class Foretold:
     @property
     def fixed_budget(self) -> int | None:
         """The number T of coordinates in every message; None if it varies, or is not known."""
-        return None if isinstance(self.up, ChoosingLink) else self.up.compressor.count(self.setting.dim)
+        return None if isinstance(self.up, ChoosingLink) else coordinates_sent(self.up.compressor, self.setting.dim)
 
 
 class Proved:

@@ -12,8 +12,9 @@ from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part
 from mpi_compress.messages.codecs import Codec, codecs
-from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.compressors.base import has_state
+from mpi_compress.messages.from_tables import parts_of
 from mpi_compress.messages.kinds import Compressed, Several, Vector, triangle
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import Objective
@@ -42,7 +43,7 @@ class SendsHessians(Part, Method):
         super().__post_init__()
         if unknown := sorted(set(self.hessian) - {"compressor", "codec"}):
             raise ValueError(f"hessian.{unknown[0]} is not known: hessian is a table of compressor and codec, as [up] is")
-        if self.C[0].has_state:
+        if has_state(self.C[0]):
             raise ValueError(f"hessian.compressor: '{self.C[0].name}' remembers messages; one that does not is needed")
 
     @cached_property

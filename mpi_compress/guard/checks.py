@@ -21,6 +21,7 @@ from mpi_compress.guard.of_messages import link_at, stated
 from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
+from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Vector
@@ -105,7 +106,7 @@ def after_rounds(links: Sequence[Link]) -> Iterator[Finding]:
 
 def _at(c: Compressor, dim: int) -> Link | None:
     """The link of a compressor for vectors (dim,), if these go with it and it states something of them."""
-    link = link_at(c, dim) if c.has_state else None
+    link = link_at(c, dim) if has_state(c) else None
     δ, others = (c.delta(dim), (c.omega(dim), c.variance(dim))) if link else (None, (None, None))
     return None if (δ is None and others == (None, None)) or (δ or 0) > 1 else link
 

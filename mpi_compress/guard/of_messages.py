@@ -60,8 +60,7 @@ def link_at(c: Compressor, dim: int) -> Link | None:
 
 def settled_at(compressor: Compressor, dim: int) -> Link:
     """The same for this d; ValueError or TypeError if it does not go with the parameters."""
-    found = compressor.in_round(dim, 0.1, False)
-    found = found.with_noise(1.0, 1.0, dim) if found.needs_noise else found
+    found = compressor.in_run(dim, step=0.1, regime=False, noise=(1.0, 1.0))
     found.check(dim)
     checked(found.applied(np.ones(dim), round_of(0, state=found.start(dim))), dim)
     return Link(found, codecs[found.codec](), dim)

@@ -9,7 +9,7 @@ from mpi_compress.algorithms.product import known_as
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, WorkersTable
-from mpi_compress.messages.coders import parts_of
+from mpi_compress.messages.from_tables import parts_of
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import Loss, losses
 from mpi_compress.problem.metrics import Metric, metrics

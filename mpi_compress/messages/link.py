@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.fields import parameters
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
-from mpi_compress.messages.codecs.base import BulkCodec
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import BulkCompressor
 from mpi_compress.messages.fields import Reader, number_bytes
@@ -111,7 +110,7 @@ class Link:
         """C(v) of v (dim,), not encoded; OverflowError where finite numbers become infinite, as by the d/k of random-k."""
         c = self.compressor.applied(checked_at("pack", lambda: vector(v, self.dim)), t)
         kind, wanted = type(c), self.compressor.makes
-        if kind is not wanted and not (issubclass(kind, wanted) or (self.codec.tells_kind and self.codec.writes(kind))):
+        if kind is not wanted and not (issubclass(kind, wanted) or (self._says_kind and self.codec.writes(kind))):
             why = f"a {kind.__name__} was given, and receivers read a {wanted.__name__}"
             raise UserError(f"{self.compressor.name}, compress: {why}; makes = {kind.__name__} in the class says otherwise")
         if type(c) is not Dense and not c.is_finite() and np.isfinite(v).all():
@@ -127,7 +126,7 @@ class Link:
         if type(v) is np.ndarray or not isinstance(v, Compressed):  # an array is known at once; an abstract class asks longer
             return self.compress(v, t)
         again = self.compressor.compress_again(v, t)
-        if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
+        if self.compressor.makes is Dense and not self._says_kind and not isinstance(again, Dense):
             again = Dense(again.dense())
         return again
 
@@ -137,16 +136,20 @@ class Link:
             return self.nothing
         return Message(self.write(compressed))
 
+    @property
+    def _says_kind(self) -> bool:
+        """True if a message itself says whether it is sparse or dense."""
+        return self.codec.name == "auto"
+
     @cached_property
     def in_bulk(self) -> bool:
         """True if `pack_all` can pack many vectors by one call."""
-        return isinstance(self.compressor, BulkCompressor) and isinstance(self.codec, BulkCodec)
+        return isinstance(self.compressor, BulkCompressor) and self.codec.name == "fixed"
 
     def pack_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[list[Message], SparseRows] | None:
         """Messages of some `rows` of vs (m, dim), and what the receiver sees, if `in_bulk`; None: `pack` refuses one of them."""
-        compressor, codec = self.compressor, self.codec
+        compressor, codec = self.compressor, cast(Any, self.codec)
         assert isinstance(compressor, BulkCompressor)
-        assert isinstance(codec, BulkCodec)
         written = codec.encode_all(compressor.compress_all(vs, rows))
         if written is None:
             return None

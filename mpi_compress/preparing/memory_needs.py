@@ -13,6 +13,7 @@ from mpi_compress.exchange.base import block
 from mpi_compress.exchange.host import addressable, available, own_cores
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.messages.compressors.base import coordinates_sent
 from mpi_compress.messages.kinds import Dense, Lattice
 from mpi_compress.preparing.needs import algorithm_on
 from mpi_compress.preparing.shapes import Shape, Shapes, rank_0
@@ -117,7 +118,7 @@ def _message(spec: RunSpec, dim: int, few: float | None) -> float:
     """Bytes of a worker's message, encoded or decoded, about; `few`: what the worker keeps of a gradient that it compresses."""
     made, k = spec.up.compressor.makes, None
     with suppress(ValueError):  # a k above d, which is refused where the run is prepared
-        k = spec.up.compressor.count(dim)
+        k = coordinates_sent(spec.up.compressor, dim)
     if made in (Dense, Lattice):
         return 8.0 * dim * (_LATTICE if made is Lattice else 1.0)
     most = 8.0 * dim * _SPARSE if few is None else min(few, 8.0 * dim * _SPARSE)

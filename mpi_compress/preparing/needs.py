@@ -17,7 +17,7 @@ from mpi_compress.core.errors import NotMet, UserError, checked_at, placed
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.job.trials import trials
-from mpi_compress.messages.compressors.base import AmongWorkers, Composed
+from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing.problems import Problem, refuse_left_out, refuse_smoothness, start_of, unsolved_of
@@ -79,7 +79,7 @@ def refusal(spec: RunSpec, shape: Shape | None) -> str:
     that are far apart stand for those of the data that are not known, such as L, and for N and d where there is no shape: what is
     refused alike with all of them does not depend on them. No data are read, and nothing is solved or compiled."""
     spec = trials(spec)[0] if spec.tune else spec
-    if not spec.loss.of_margin or spec.up.compressor.needs_noise:
+    if not spec.loss.of_margin or spec.up.compressor.follows == "noise":
         return ""  # settled by the data themselves
     shapes = [shape] if shape else [Shape(10**9, spec.data.known_dim or dim, 1e10) for dim in (1000, 100_000)]
     said = ""
@@ -164,9 +164,8 @@ def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
 def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
     """The link of a direction, "up" or "down"."""
     compressor, dim = table.compressor, problem.dim
-    if isinstance(compressor, Composed):
-        sizes = [math.prod(shape) for shape in problem.block_shapes]
-        compressor = checked_at(f"{way}.compressor", partial(compressor.within_model, sizes))
+    sizes = [math.prod(shape) for shape in problem.block_shapes]
+    compressor = checked_at(f"{way}.compressor", partial(compressor.in_run, dim, sizes=sizes))
     if isinstance(compressor, AmongWorkers):
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
     if not (table.budget or spec.algorithm.settles(compressor, way)):

@@ -89,12 +89,12 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
 def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
     """The run, its uplink's compressor settled by the gradients' noise at x0 if it needs that (M = 0); at rank 0."""
     compressor = spec.up.compressor
-    if not compressor.needs_noise:
+    if compressor.follows != "noise":
         return spec
     n, batch = spec.workers.count, spec.algorithm.batch
     fs = (problem.objective(rows, n, problem.mu) for rows in problem.data.shards(range(n), n))
-    zeta2, sigma2 = gradient_noise(fs, n, batch, x0)
-    settled = checked_at("up.compressor", lambda: compressor.with_noise(zeta2, sigma2, problem.dim))
+    noise = gradient_noise(fs, n, batch, x0)
+    settled = checked_at("up.compressor", lambda: compressor.in_run(problem.dim, noise=noise))
     return replace(spec, up=replace(spec.up, compressor=settled))
 
 

@@ -17,7 +17,7 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.among_workers import Pattern, PermK
 from mpi_compress.messages.compressors.at_random import RandomK, UniSp
-from mpi_compress.messages.compressors.base import Sized
+from mpi_compress.messages.compressors.base import Sized, coordinates_sent
 from mpi_compress.messages.compressors.largest import Accordion, HardThreshold, TopK
 from mpi_compress.messages.compressors.levels import Rounding
 from mpi_compress.messages.compressors.signs import LQ, SQ
@@ -243,7 +243,7 @@ def test_a_percentage_is_of_the_dimension():
     assert TopK("0.2%").compress(v, at()).elements == 2
     assert TopK("0.2%").compress(v[-10:], at()).elements == 1
     assert Accordion(1, "5%").compress(v, at()).elements == 50
-    assert [TopK(k).count(1000) for k in (7, "0.2%")] == [7, 2]
+    assert [coordinates_sent(TopK(k), 1000) for k in (7, "0.2%")] == [7, 2]
 
 
 @given(v=hard(largest_exponent=3), threshold=st.floats(1e-6, 10))
@@ -263,19 +263,19 @@ def test_hard_threshold_sends_nothing_of_a_negative_vector_below_it_and_all_of_o
 
 def test_hard_threshold_follows_from_the_accuracy_and_the_step_of_madelon():
     """HT §C.3.2: dγ²λ² = 5e-12 is λ = 2.98."""
-    assert HardThreshold(accuracy=5e-12).in_round(500, 3.3564e-8, False).level == pytest.approx(2.979, abs=1e-3)
+    assert HardThreshold(accuracy=5e-12).in_run(500, step=3.3564e-8, regime=False).level == pytest.approx(2.979, abs=1e-3)
     assert HardThreshold(like_k=25).level == 0.1
 
 
 def test_hard_threshold_follows_from_k_and_the_noise_of_gradients():
     """HT §D: (2/√k)√((2d/k + M)ζ² + σ²), whose short form takes ζ = 0 and σ = 1/4."""
     full = HardThreshold(like_k=4, estimate=True)
-    assert full.with_noise(0.0, 1 / 16, 100).level == HardThreshold(like_k=4).level == 0.25
-    assert full.with_noise(2.0, 3.0, 10).level == pytest.approx(np.sqrt(5 * 2 + 3))
+    assert full.in_run(100, noise=(0.0, 1 / 16)).level == HardThreshold(like_k=4).level == 0.25
+    assert full.in_run(10, noise=(2.0, 3.0)).level == pytest.approx(np.sqrt(5 * 2 + 3))
     with pytest.raises(ValueError, match="no noise"):
-        full.with_noise(0.0, 0.0, 10)
+        full.in_run(10, noise=(0.0, 0.0))
     with pytest.raises(ValueError, match="not finite"):
-        full.with_noise(np.inf, np.inf, 10)
+        full.in_run(10, noise=(np.inf, np.inf))
 
 
 @given(v=hard(), k=st.integers(1, 30))

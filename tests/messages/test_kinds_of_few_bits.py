@@ -13,6 +13,7 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.coders import coder
 from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.compressors.base import coordinates_sent
 from mpi_compress.messages.kinds import BlockSigns, Dithered, Permuted, Powers, Sketch
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.messages.mean import Averager
@@ -278,7 +279,7 @@ def test_a_chain_quantises_the_values_that_are_kept_and_no_others():
     np.testing.assert_allclose(seen.dense(), wanted, rtol=1e-7)
     assert message.data.size == (1 + 125) + (4 + 50)  # T and 100 indices of 10 bits, the norm and 100 fields of 1 + 3 bits
     assert link.paper_bits(seen) == 100 * 10 + (32 + 100 * 4)
-    assert (C.delta(1000), C.omega(1000), C.count(1000)) == (None, None, 100)  # ω₂ = min(100/64, √100/4) > 1
+    assert (C.delta(1000), C.omega(1000), coordinates_sent(C, 1000)) == (None, None, 100)  # ω₂ = min(100/64, √100/4) > 1
     np.testing.assert_allclose(chain(top, {"name": "dithering", "levels": 4}, shrunk=True).delta(1000), 0.1 / (1 + 100 / 64))
     by_seed = chain({"name": "unisp", "kappa": 0.5, "shared_seed": True}, "natural").compress(v, at())
     assert linked(chain({"name": "unisp", "kappa": 0.5, "shared_seed": True}, "natural"), 1000).encode(by_seed).data.size < 8 + 3 + 600

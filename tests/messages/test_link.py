@@ -124,7 +124,7 @@ def at(k=0):
 
 def link_of(compressor, codec=None, model=False):
     C = compressors.build(compressor, "up.compressor")
-    C = C.within_model([6, 0, 20, 1, 23]) if model else C
+    C = C.in_run(D, sizes=[6, 0, 20, 1, 23]) if model else C
     return Link(C, codecs.build(codec or {"name": C.codec, "float": 32}, "up.codec"), D)
 
 
@@ -199,7 +199,7 @@ def test_accordions_layers_follow_the_regime_of_the_run():
     C = compressors.build(layered({"name": "accordion", "k_min": "5%", "k_max": "30%"}), "up")
     assert C.follows == "regime"
     assert C.each.every == 10
-    sent = [C.in_round(D, 0.1, critical).compress(V, at()).elements for critical in (False, True)]
+    sent = [C.in_run(D, step=0.1, regime=critical).compress(V, at()).elements for critical in (False, True)]
     assert sent == [sum(max(1, round(share * size)) for size in LAYERS) for share in (0.05, 0.3)]
 
 
@@ -208,7 +208,7 @@ def test_blocks_of_a_model_need_a_model():
     with pytest.raises(ValueError, match="needs a run of a model"):
         C.check(D)
     with pytest.raises(ValueError, match="a loss of a margin has none"):
-        C.within_model([])
+        C.in_run(D, sizes=[])
 
 
 def test_runs_of_a_model_take_its_blocks(tmp_path, flowers):

@@ -111,7 +111,7 @@ def test_accordion_states_the_coarser_of_its_two_regimes():
     C = compressors["accordion"](k_min=2, k_max=4)
     assert C.delta(16) == 2 / 16
     for critical, k in ((False, 2), (True, 4)):
-        assert shares(C.in_round(16, 0.1, critical), ONES, 1)[0] == 16 - k
+        assert shares(C.in_run(16, step=0.1, regime=critical), ONES, 1)[0] == 16 - k
 
 
 def test_every_compressor_that_states_a_theorem_is_among_them():

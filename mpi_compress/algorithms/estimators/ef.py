@@ -17,7 +17,6 @@ from mpi_compress.core.fields import AtLeastOne, Decay, Positive
 from mpi_compress.core.registry import fact
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.compressors import Compressor
-from mpi_compress.messages.compressors.base import Composed
 from mpi_compress.messages.kinds import Compressed, Vector
 
 
@@ -74,7 +73,7 @@ class ErrorFeedback(Estimator):
 
     def in_round(self, k: int, regime: Regime | None) -> Link:
         """The uplink of round k: a threshold given by an accuracy follows γ, ACCORDION's k follows the regime."""
-        compressor = self.up.compressor.in_round(self.up.dim, self.gamma(k), regime is None or regime.critical)
+        compressor = self.up.compressor.in_run(self.up.dim, step=self.gamma(k), regime=regime is None or regime.critical)
         return replace(self.up, compressor=compressor)
 
     def drops_errors(self, k: int) -> bool:
@@ -99,9 +98,8 @@ class ErrorFeedback(Estimator):
         memory.silent += mean.elements == 0
         if memory.regime is not None:
             epoch = rounds_of_epoch(self.setting.numbers["N"], self.setting.n, self.batch)
-            compressor = self.up.compressor
-            parameters = compressor.each if isinstance(compressor, Composed) else compressor
-            memory.regime.hear(parameters, mean, t.k, epoch, self.gamma(t.k + 1) < self.gamma(t.k))
+            of_blocks = getattr(self.up.compressor, "each", self.up.compressor)
+            memory.regime.hear(of_blocks, mean, t.k, epoch, self.gamma(t.k + 1) < self.gamma(t.k))
         return (mean,)
 
 

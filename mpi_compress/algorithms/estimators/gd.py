@@ -14,6 +14,7 @@ from mpi_compress.core.expressions import Expression
 from mpi_compress.core.registry import fact
 from mpi_compress.kernels import select
 from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.messages.compressors.base import coordinates_sent
 
 
 @algorithms.register("gd")
@@ -60,8 +61,10 @@ class GD(Estimator):
             return np.nan
         if compressor.omega(d) == 0.0:
             return 1.0
-        T = compressor.keeps_largest(d)
-        return np.nan if T is None or self.setting.n > 1 else improvement_of(Sparsification(), g, select.largest(g, T))
+        T = coordinates_sent(compressor, d)
+        if compressor.name != "top-k" or T is None or self.setting.n > 1:
+            return np.nan
+        return improvement_of(Sparsification(), g, select.largest(g, T))
 
 
 @algorithms.register("nesterov")

@@ -11,6 +11,7 @@ from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Link, Message, Moved, Objective, Round, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Decay
+from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
 from mpi_compress.messages.kinds.grids import Whole
 
@@ -149,7 +150,7 @@ class PowerSGD(Estimator):
         if self.down.compressor.makes is not Dense or self.down.compressor.omega(dim) != 0.0:
             raise ValueError("power-sgd sends whole factors down: leave the compressor of [down] out")
         C = self.up.compressor
-        if not issubclass(C.makes, Whole) or C.has_state or C.follows or C.needs_noise or C.bounds_range:
+        if not issubclass(C.makes, Whole) or has_state(C) or C.follows:
             raise ValueError("power-sgd sends all numbers of its factors: [up] has a compressor such as qsgd or natural, or none")
 
     @cached_property

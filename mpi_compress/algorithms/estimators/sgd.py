@@ -8,7 +8,7 @@ from mpi_compress.algorithms.contract import Average
 from mpi_compress.algorithms.needs import Log, PartialMean
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Step, algorithms
-from mpi_compress.messages.kinds import Compressed, Dense, Vector
+from mpi_compress.messages.kinds import Compressed, Dense, Vector, squared_norm
 
 
 @dataclass
@@ -27,8 +27,8 @@ class SentVariance:
 
     def count(self, g: Vector | Compressed, sent: Compressed) -> None:
         """Add the message that g (d,) became."""
-        self.sent += sent.squared_norm()
-        self.given += (g if isinstance(g, Compressed) else Dense(g)).squared_norm()
+        self.sent += squared_norm(sent)
+        self.given += squared_norm(g if isinstance(g, Compressed) else Dense(g))
         self.density += sent.elements / sent.dim
         self.messages += 1
 

@@ -10,6 +10,7 @@ from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Log
 from mpi_compress.algorithms.vocabulary import Objective, Round, Sampling, Step, Vector
 from mpi_compress.exchange.host import rest
 from mpi_compress.kernels.locks import add_locked, add_shared, read_locked
+from mpi_compress.messages.compressors.base import has_state
 
 _TRIES = 1000  # to take a lock before a worker sleeps a moment: who holds it may have no core meanwhile
 
@@ -47,7 +48,7 @@ class AsyncSGD(SharedMemoryMethod):
     def check(self) -> None:
         if self.average != "last":
             raise ValueError('async-sgd has no rounds to average over: leave out average, or say "last"')
-        if self.up.compressor.has_state:
+        if has_state(self.up.compressor):
             raise ValueError(f"async-sgd keeps nothing for a compressor: {self.up.compressor.name} has a state")
         least = 2 * self.setting.dim + 64
         if self.pool is not None and self.pool < least:

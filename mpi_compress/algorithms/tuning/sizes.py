@@ -20,9 +20,9 @@ from mpi_compress.algorithms.tuning.schemes import ANY_ROUND, SCHEMES, Mean, Spa
 from mpi_compress.algorithms.tuning.search import TIE
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import CostModel, at_moment, costs
+from mpi_compress.messages.from_tables import parts_of
 from mpi_compress.messages.kinds import Bytes, Compressed, Sparse, Vector, WithSize
 from mpi_compress.messages.link import ChoosingLink, Link, Message
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.algorithms.error_memory import ErrorMemory
+from mpi_compress.algorithms.error_memory import ErrorMemory, level_of
 from mpi_compress.algorithms.estimators.ef import EF, ErrorFeedback
 from mpi_compress.algorithms.estimators.ef_gdstar import EFGDStar
 from mpi_compress.algorithms.hosted import HostedWorkers
@@ -129,7 +129,7 @@ class ErrorsTogether(Way):
     def holds(cls, hosted: HostedWorkers) -> bool:
         link = hosted.algorithm.up
         followed = any(worker.followed is not None for worker in hosted.workers.values())
-        return not followed and (link.in_bulk or _level(link) > 0)
+        return not followed and (link.in_bulk or level_of(link.compressor) > 0)
 
     def messages(self, node: Any, k: int) -> list[Message]:
         link = self.algorithm.uplink(node, k)
@@ -203,7 +203,7 @@ class ErrorsTogether(Way):
 
     @cached_property
     def _threshold(self) -> float:
-        return _level(self.algorithm.up)
+        return level_of(self.algorithm.up.compressor)
 
     @cached_property
     def _e(self) -> NDArray[np.float64]:
@@ -217,11 +217,6 @@ class ErrorsTogether(Way):
     def _h(self) -> NDArray[np.float64]:
         shifted = isinstance(self.algorithm, EFGDStar)
         return side_by_side(self.workers, "h") if shifted else np.empty((len(self.workers), 0))
-
-
-def _level(link: Link) -> float:
-    """λ of a hard threshold that is the same in every round; 0: there is none."""
-    return 0.0 if link.compressor.follows else link.compressor.least_sent
 
 
 @dataclass
@@ -247,7 +242,7 @@ class OnlyTouched(Way):
         assert worker.followed is not None
         worker.step = γ
         touched, worker.followed.growth = f.add_sparse_gradient(worker.e, x, rows)
-        message = link.encode(Sparse(link.dim, *reaching_among(worker.e, touched, link.compressor.least_sent)))
+        message = link.encode(Sparse(link.dim, *reaching_among(worker.e, touched, level_of(link.compressor))))
         worker.take_out(link.unpack(message))
         return message
 

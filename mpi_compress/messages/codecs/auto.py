@@ -1,10 +1,14 @@
+"""The codec that tries others."""
+
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, IndexCodec, Known, codecs
+from mpi_compress.core.registry import fact
+from mpi_compress.messages.codecs.base import Bytes, FieldCodec, IndexCodec, Known, codecs
+from mpi_compress.messages.fields import Reader
 from mpi_compress.messages.kinds import Compressed, Dense, SignSparse, Sparse
 
 QUICK = ("fixed", "bitmap", "rice")
@@ -16,7 +20,7 @@ DENSE = CHOICES.index("dense")
 
 
 @codecs.register("auto")
-class Auto(Codec):
+class Auto(FieldCodec):
     """The shortest message that any codec writes; its first byte says which codec.
 
     A sparse vector may be written dense. Where dense vectors are expected, sparse ones may come, such as a mean of sparse vectors.
@@ -24,14 +28,12 @@ class Auto(Codec):
     sent too, gain little.
     """
 
-    tells_kind = True
-
     search: Literal["full", "quick"] = "full"  # "quick": no Elias codes and no entropy coder are tried for sparse vectors
 
     @cached_property
-    def choices(self) -> tuple[Codec, ...]:
+    def choices(self) -> tuple[FieldCodec, ...]:
         """The codecs of `CHOICES`, with this codec's floats."""
-        return tuple(codecs.shipped(name)(self.float) for name in CHOICES)
+        return tuple(cast(FieldCodec, codecs.shipped(name)(self.float)) for name in CHOICES)
 
     @cached_property
     def tried(self) -> dict[int, IndexCodec]:
@@ -39,8 +41,13 @@ class Auto(Codec):
         wanted = QUICK if self.search == "quick" else CHOICES
         return {i: codec for i, codec in enumerate(self.choices) if isinstance(codec, IndexCodec) and codec.name in wanted}
 
-    def writes(self, kind: type[Compressed]) -> bool:
-        return any(codec.writes(kind) for codec in self.choices)
+    @fact
+    def kinds(self) -> tuple[type[Compressed], ...]:
+        return tuple(kind for codec in self.choices for kind in codec.kinds)
+
+    @fact
+    def layouts(self) -> tuple[str, ...]:
+        return tuple(layout for codec in self.choices for layout in codec.layouts)
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Sparse | SignSparse):
@@ -57,12 +64,11 @@ class Auto(Codec):
         dense = isinstance(c, Sparse) and c.dim * self.float_format.nbytes <= c.elements * self.float_format.nbytes + least
         return DENSE if dense else best
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
-        if at >= data.size or data.item(at) >= len(CHOICES):
-            raise CorruptMessage("the first byte names no codec")
-        codec = self.choices[data.item(at)]
+    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
+        place = r.byte(len(CHOICES) - 1, "codec")
+        codec = self.choices[place]
         if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
-            kind = Dense if data.item(at) == DENSE else Sparse
+            kind = Dense if place == DENSE else Sparse
         if not codec.writes(kind):
             raise CorruptMessage(f"'{codec.name}' writes no such messages")
-        return codec.decode(data, at + 1, dim, kind, known)
+        return codec.read(r, dim, kind, known)

@@ -1,12 +1,11 @@
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage, UserError
@@ -16,7 +15,7 @@ from mpi_compress.kernels import bits, floats
 from mpi_compress.messages import fields
 from mpi_compress.messages.fields import NO_BYTES, Reader
 from mpi_compress.messages.formats import FORMATS, FloatFormat, Setting
-from mpi_compress.messages.kinds import Bytes, Compressed, Hybrid, Indices, Known, SignSparse, Sparse, SparseRows, checked
+from mpi_compress.messages.kinds import Bytes, Compressed, Hybrid, Indices, Known, SignSparse, Sparse, checked
 
 Real = float  # Codec has a field of that name
 Decoded = tuple[Compressed, int]  # a vector, and where its bytes end
@@ -29,7 +28,8 @@ class Codec(Part, ABC):
     """Writes compressed vectors as bytes, exactly, and reads them back. A message delimits itself: a reader that knows its kind and
     dimension finds where it ends."""
 
-    tells_kind: ClassVar[bool] = False  # True: a message states whether it is sparse or dense
+    kinds: ClassVar[Collection[type[Compressed]]] = ()  # that it writes itself
+    layouts: ClassVar[Collection[str]] = ()  # by which kinds say how they are written: those that have one of these are written so
 
     float: Setting = 64  # on the wire: 16 (IEEE binary16), "bf16", 32 or 64; its bits are the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: indices count, or are free, as some authors have it
@@ -45,9 +45,9 @@ class Codec(Part, ABC):
         """The format of floats on the wire."""
         return FORMATS[self.float]
 
-    @abstractmethod
     def writes(self, kind: type[Compressed]) -> bool:
         """True if this codec can write compressed vectors of that kind."""
+        return kind in self.kinds or any(layout in self.layouts for layout in kind.layouts)
 
     @abstractmethod
     @returns(lambda codec, given, *_: arrays.raw(given))
@@ -89,13 +89,7 @@ def _refusing(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:
 
 
 class FieldCodec(Codec):
-    """A codec whose messages are read field by field. It writes `kinds`, and those that have its `layout`."""
-
-    kinds: ClassVar[tuple[type[Compressed], ...]] = ()
-    layout: ClassVar[str] = ""
-
-    def writes(self, kind: type[Compressed]) -> bool:
-        return kind in self.kinds or self.layout in kind.layouts
+    """A codec whose messages are read field by field."""
 
     @abstractmethod
     def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
@@ -116,17 +110,8 @@ class LayoutCodec(FieldCodec):
         return kind.read(r, dim, known)
 
 
-class BulkCodec(ABC):
-    """A codec that writes and reads many sparse vectors by one call."""
-
-    @abstractmethod
-    def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
-        """The messages, as `encode` writes them, one after the other, and where each ends; None: a finite value overflows. The
-        bytes are 8 more than the messages take, because `decode_all` reads whole words."""
-
-    @abstractmethod
-    def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
-        """Decode the messages that `encode_all` wrote."""
+INDEXED = (Sparse, SignSparse, Hybrid)
+"""The kinds that every codec of index sets writes."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +124,6 @@ class IndexCodec(FieldCodec):
 
     with counts in seven-bit groups, and floats of the codec's format.
     """
-
-    kinds: ClassVar[tuple[type[Compressed], ...]] = (Sparse, SignSparse, Hybrid)
 
     @abstractmethod
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:

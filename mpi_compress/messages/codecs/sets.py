@@ -9,7 +9,7 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive, bits, rice
 from mpi_compress.kernels import elias as kernels
-from mpi_compress.messages.codecs.base import Bytes, IndexCodec, Known, codecs
+from mpi_compress.messages.codecs.base import INDEXED, Bytes, IndexCodec, Known, codecs
 from mpi_compress.messages.fields import NO_BYTES, Reader, coded, count_bytes, float_bytes, write_integers
 from mpi_compress.messages.kinds import Compressed, Indices, Levels
 
@@ -17,6 +17,8 @@ from mpi_compress.messages.kinds import Compressed, Indices, Levels
 @codecs.register("bitmap")
 class Bitmap(IndexCodec):
     """Index sets as d bits, 1 for each index that is in the set."""
+
+    kinds = INDEXED
 
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         out = np.zeros(ahead + (dim + 7) // 8, dtype=np.uint8)
@@ -34,6 +36,8 @@ class Bitmap(IndexCodec):
 @codecs.register("rice")
 class Rice(IndexCodec):
     """Index sets as Golomb–Rice codes of their gaps: one byte for the parameter k that is best for the set, then the codes."""
+
+    kinds = INDEXED
 
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         k, nbits = rice.best_parameter(indices)
@@ -57,15 +61,15 @@ class Entropy(IndexCodec):
     The initial chances are those of a uniformly random set, for integers even ones. They adapt to the gaps, or integers, before.
     """
 
-    layout = "entropy"
+    kinds, layouts = INDEXED, ("entropy",)
 
     def encode(self, compressed: Any) -> Bytes:
-        if self.layout in compressed.layouts:
+        if "entropy" in compressed.layouts:
             return np.concatenate([compressed.head(self.float_format), write_integers(compressed.integers)])
         return super().encode(compressed)
 
     def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Compressed:
-        if self.layout in kind.layouts:
+        if "entropy" in kind.layouts:
             most, made = kind.read_head(r, dim, known)
             return made(r.integers(dim, most))
         return super().read(r, dim, kind, known)
@@ -92,7 +96,7 @@ class Elias(IndexCodec):
     its sign and the code of its size; or for every coordinate the code of its size + 1, and its sign if it is not 0."""
 
     omega: ClassVar[bool]
-    kinds = (*IndexCodec.kinds, Levels)
+    kinds = (*INDEXED, Levels)
 
     def encode(self, compressed: Compressed) -> Bytes:
         if not isinstance(compressed, Levels):

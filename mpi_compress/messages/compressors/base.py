@@ -21,7 +21,7 @@ from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector, 
 def _stated(most: float) -> Callable[..., float | None]:
     """The check of what a theorem states: a number from 0 on, or None where there is no such theorem."""
 
-    def check(part: Any, given: Any, *_: Any) -> float | None:
+    def check(part: Any, given: Any, *_: Any) -> Any:
         if not (given is None or (isinstance(given, int | float | np.number) and 0 <= given <= most)):
             right = f"a number from 0 to {most:g}, or None where there is no such theorem"
             raise ValueError(f"{arrays.shown(given)} was given; it should be {right}")
@@ -41,15 +41,7 @@ class Compressor(Part, ABC):
     codec: ClassVar[str] = "fixed"  # the codec that its paper counts
     paper: ClassVar[str] = ""
     draws_indices: ClassVar[bool] = False  # True: chance alone says which coordinates are sent, not the vector
-    has_state: ClassVar[bool] = False  # True where a class defines `start`
-    least_sent: ClassVar[float] = 0.0  # λ, where exactly the coordinates of magnitude λ or more are sent; 0: there is no such λ
-    follows: ClassVar[Literal["", "step", "regime"]] = ""  # what sets a parameter `in_round`: γ, or ACCORDION's regime; "": none
-    bounds_range: ClassVar[bool] = False  # True: messages do not send their range; both ends bound it from round to round (AIADE)
-    needs_noise: ClassVar[bool] = False  # True: parameters follow from gradients' noise at the start of a run, by `with_noise`
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.has_state = cls.start is not Compressor.start
+    follows: ClassVar[Literal["", "step", "regime", "noise", "range"]] = ""  # what of a run sets a parameter; "": nothing
 
     @abstractmethod
     @returns(lambda compressor, given, v, *_: checked(given, v.size), given=arrays.read_only)
@@ -64,7 +56,7 @@ class Compressor(Part, ABC):
 
     def applied(self, v: Vector, t: Round) -> Compressed:
         """C(v), with the node's state where there is one."""
-        return self.compress(v, t, t.state) if self.has_state else self.compress(v, t)
+        return self.compress(v, t, t.state) if has_state(self) else self.compress(v, t)
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         """C of a vector that is held in compressed form."""
@@ -79,32 +71,13 @@ class Compressor(Part, ABC):
     def check(self, dim: int) -> None:
         """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
 
-    def in_round(self, dim: int, step: float, critical: bool) -> "Compressor":
-        """This compressor with its parameters for a round of step size γ = `step`, in a `critical` regime or not (ACCORDION)."""
-        return self
-
-    def check_precision(self, dim: int, method: str, way: str, stochastic: bool) -> bool:
-        """True if a method, which needs an unbiased quantiser if `stochastic`, can set its precision σ from round to round; False
-        where it is exact. ValueError: it is neither."""
-        if self.omega(dim) != 0.0:
-            raise ValueError(f"{method} needs a quantiser of a given precision: {way}.compressor = lattice, or identity")
-        return False
-
-    def count(self, dim: int) -> int | None:
-        """How many of `dim` coordinates it sends, where it has a k that says so."""
-        k = getattr(self, "k", None)
-        return count_of(k, dim) if isinstance(k, int) or (isinstance(k, str) and "%" in k) else None
-
-    def keeps_largest(self, dim: int) -> int | None:
-        """T, where C(v) is v on its T largest coordinates (CAT eq. 2); None: it is something else."""
-        return None
-
-    def with_noise(self, zeta2: float, sigma2: float, dim: int) -> "Compressor":
-        """This compressor with its parameters settled by the gradients' noise.
+    def in_run(self, dim: int, **known: Any) -> "Compressor":
+        """This compressor with the parameters that follow from what is known of a run; others stay.
 
         Args:
-            zeta2: ζ² ≥ (1/n) Σ‖∇f_i − ∇f‖² (HT Assumption 4, C = 0).
-            sigma2: σ² ≥ E‖ξ_i‖² (HT Assumption 3, M = 0).
+            known: `sizes`, the coordinates of each block of the model, none for a loss of a margin; or, by what it `follows`,
+                `step`: γ of the round; `regime`: True in a critical one (ACCORDION); `noise`: (ζ², σ²) of the gradients at the
+                start, ζ² ≥ (1/n) Σ‖∇f_i − ∇f‖² and σ² ≥ E‖ξ_i‖² (HT Assumptions 4 and 3, C = M = 0).
         """
         return self
 
@@ -144,19 +117,6 @@ class AmongWorkers(Compressor):
     @abstractmethod
     def among(self, n: int) -> "AmongWorkers":
         """This compressor in a run of n workers; ValueError where its parameters name another number."""
-
-
-class Composed(Compressor):
-    """A compressor of blocks: another one, `each`, is applied to each of them."""
-
-    @property
-    @abstractmethod
-    def each(self) -> Compressor:
-        """The compressor of a block."""
-
-    @abstractmethod
-    def within_model(self, sizes: Sequence[int]) -> "Composed":
-        """This compressor in a run of a model whose blocks have so many coordinates; none are given for a loss of a margin."""
 
 
 class Sized(Compressor):
@@ -212,6 +172,17 @@ def count_of(k: int | str | None, dim: int) -> int:
     if k > dim:
         raise ValueError(f"k = {k} is more than the d = {dim} coordinates there are")
     return k
+
+
+def has_state(compressor: Compressor) -> bool:
+    """True if it remembers something from one message to the next: its class defines `start`."""
+    return type(compressor).start is not Compressor.start
+
+
+def coordinates_sent(compressor: Compressor, dim: int) -> int | None:
+    """How many of `dim` coordinates a compressor sends, or the first one of a chain, where it has a k that says so."""
+    k = getattr(getattr(compressor, "outer", compressor), "k", None)
+    return count_of(k, dim) if isinstance(k, int) or (isinstance(k, str) and "%" in k) else None
 
 
 class OfK(Compressor):

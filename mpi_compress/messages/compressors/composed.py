@@ -1,6 +1,6 @@
 """Compressors that are made of others: one for each block, and one after another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -10,13 +10,13 @@ from mpi_compress.core.registry import fact, is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import FieldCodec, IndexCodec
-from mpi_compress.messages.compressors.base import AmongWorkers, Composed, Compressor, compressors, one_of
+from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors, coordinates_sent, has_state, one_of
 from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Known, Permuted, Sparse, Vector, no_coordinates
 from mpi_compress.messages.kinds.grids import Whole
 
 
 @compressors.register("blocks")
-class BlockWise(AmongWorkers, Composed):
+class BlockWise(AmongWorkers):
     """A compressor for each block of coordinates on its own: blocks of a model by their `sizes`, or `slices` of near-equal length.
 
     δ is the least and ω the largest of the blocks'; variances and bits add up. A share such as k = "1%" is one of each block, and
@@ -47,7 +47,7 @@ class BlockWise(AmongWorkers, Composed):
         if self.sizes != "model" and min(self.sizes or [self.slices or 0]) < 1:
             raise ValueError("slices and sizes should be at least 1")
         each = self.each
-        if each.has_state or each.follows == "step" or each.needs_noise:
+        if has_state(each) or each.follows in ("step", "noise"):
             raise ValueError(f"{each.name} follows the run, which no block can: blocks are for compressors that do not")
         codec = self._codec
         if not (codec in codecs and codecs[codec]().writes(each.makes)):
@@ -60,20 +60,18 @@ class BlockWise(AmongWorkers, Composed):
     def among(self, n: int) -> Self:
         return self.bound_to(each=self.each.among(n)) if isinstance(self.each, AmongWorkers) else self
 
-    def within_model(self, sizes: Sequence[int]) -> Self:
-        if self.sizes != "model":
-            return self
-        held = [size for size in sizes if size > 0]
-        if not held:
-            raise ValueError('sizes = "model" takes the blocks of a model, and a loss of a margin has none; give slices or sizes')
-        return self.bound_to(each=self.each, sizes=held)
-
     @fact
-    def follows(self) -> Literal["", "step", "regime"]:
+    def follows(self) -> str:
         return self.each.follows
 
-    def in_round(self, dim: int, step: float, critical: bool) -> Self:
-        return self.bound_to(each=self.each.in_round(dim, step, critical)) if self.follows else self
+    def in_run(self, dim: int, **known: Any) -> Self:
+        own: dict[str, Any] = {"each": self.each.in_run(dim, **known)}
+        if self.sizes == "model" and "sizes" in known:
+            own["sizes"] = [size for size in known["sizes"] if size > 0]
+            if not own["sizes"]:
+                none = "a loss of a margin has none; give slices or sizes"
+                raise ValueError(f'sizes = "model" takes the blocks of a model, and {none}')
+        return self.bound_to(**own)
 
     def lengths(self, dim: int) -> list[int]:
         """The number of coordinates of each block."""
@@ -166,7 +164,7 @@ class Chain(AmongWorkers):
         super().__post_init__()
         outer, inner = self.outer, self.inner
         for each in (outer, inner):
-            if each.has_state or each.follows or each.needs_noise or each.bounds_range:
+            if has_state(each) or each.follows:
                 raise ValueError(f"{each.name} follows the run, which no part of a chain can")
         if outer.makes not in (Sparse, Drawn, Permuted):
             raise ValueError(f"first = '{outer.name}' sends no value of its own for each coordinate; try top-k or random-k")
@@ -190,10 +188,7 @@ class Chain(AmongWorkers):
 
     def _most(self, dim: int) -> int:
         """The number of values, or d where it varies."""
-        return self.outer.count(dim) or dim
-
-    def count(self, dim: int) -> int | None:
-        return self.outer.count(dim)
+        return coordinates_sent(self.outer, dim) or dim
 
     def check(self, dim: int) -> None:
         self.outer.check(dim)

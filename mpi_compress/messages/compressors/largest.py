@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from math import inf, sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,6 @@ class TopK(OfK, BulkCompressor):
         indices, values = select.largest_of_rows(vs, rows, k)
         return SparseRows(dim, indices, values, k * np.arange(1, rows.size + 1))
 
-    def keeps_largest(self, dim: int) -> int:
-        return count_of(self.k, dim)
-
     def delta(self, dim: int) -> float:
         return count_of(self.k, dim) / dim
 
@@ -61,8 +58,8 @@ class Accordion(Compressor):
     follows = "regime"
     paper = "HT §6"
 
-    def in_round(self, dim: int, step: float, critical: bool) -> "Accordion":
-        return replace(self, k=self.k_max if critical else self.k_min)
+    def in_run(self, dim: int, **known: Any) -> "Accordion":
+        return replace(self, k=self.k_max if known["regime"] else self.k_min) if "regime" in known else self
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         return TopK(self.k_max if self.k is None else self.k).compress(v, t)
@@ -81,9 +78,9 @@ class HardThreshold(Compressor, BulkCompressor):
     """All coordinates with |v_j| ≥ λ (HT §4.2).  Absolute with v² = dλ² (HT §5).
 
     λ is `threshold`; or follows from `accuracy` ε and the step size γ by dγ²λ² = ε, which only an algorithm that has a step can
-    settle (`in_round`); or from `like_k`, the k of a top-k that it should converge no slower than, by (2/√k)√((2d/k + M)ζ² + σ²)
+    settle (`in_run`); or from `like_k`, the k of a top-k that it should converge no slower than, by (2/√k)√((2d/k + M)ζ² + σ²)
     (HT §6, §D): its short form 1/(2√k), which takes ζ = 0 and σ = 1/4, or, where `estimate` is set, with ζ and σ as the run's
-    workers have them at the start (`with_noise`).
+    workers have them at the start.
     """
 
     threshold: Positive | None = None  # λ, the least magnitude that is sent; left out: accuracy or like_k is given
@@ -130,23 +127,16 @@ class HardThreshold(Compressor, BulkCompressor):
         raise ValueError("accuracy needs the step size of an algorithm that sets it (ef); or give threshold = λ")
 
     @fact
-    def least_sent(self) -> float:
-        return self.level
+    def follows(self) -> Literal["", "step", "noise"]:
+        return "step" if self.accuracy is not None else "noise" if self.estimate else ""
 
-    @fact
-    def follows(self) -> Literal["", "step"]:
-        return "" if self.accuracy is None else "step"
-
-    def in_round(self, dim: int, step: float, critical: bool) -> "HardThreshold":
-        return self if self.accuracy is None else HardThreshold(sqrt(self.accuracy / dim) / step)
-
-    @fact
-    def needs_noise(self) -> bool:
-        return self.estimate
-
-    def with_noise(self, zeta2: float, sigma2: float, dim: int) -> "HardThreshold":
-        """This compressor with λ by `like_k`'s full formula, M = 0; ValueError where λ would be 0, or not finite."""
-        assert self.like_k is not None
+    def in_run(self, dim: int, **known: Any) -> "HardThreshold":
+        """This compressor with λ by the step, or by `like_k`'s full formula; ValueError where that would be 0, or not finite."""
+        if self.accuracy is not None and "step" in known:
+            return HardThreshold(sqrt(self.accuracy / dim) / known["step"])
+        if self.like_k is None or not self.estimate or "noise" not in known:
+            return self
+        zeta2, sigma2 = known["noise"]
         level = 2 / sqrt(self.like_k) * sqrt(2 * dim / self.like_k * zeta2 + sigma2)
         if not level < inf:
             raise ValueError("estimate = true finds gradients at the start whose squares are not finite; give threshold = λ")

@@ -78,19 +78,8 @@ class LatticeQuantizer(Compressor):
     paper = "AIADE §2, Lemma 2.1"
 
     @fact
-    def bounds_range(self) -> bool:
-        return self.range == "bound"
-
-    def check_precision(self, dim: int, method: str, way: str, stochastic: bool) -> bool:
-        if self.sigma is not None or self.radius is not None:
-            raise ValueError(f"{method} sets the sigma and the radius of {way}.compressor itself: leave them out")
-        if self.stochastic and not stochastic:
-            raise ValueError(f"{method} needs a deterministic lattice: leave stochastic out of {way}.compressor")
-        if self.range == "bound" and stochastic:
-            raise ValueError(
-                f'{method} knows no bound on how stochastic gradients change: it needs range = "sent" in {way}.compressor'
-            )
-        return True
+    def follows(self) -> Literal["", "range"]:
+        return "range" if self.range == "bound" else ""
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         """Raises OverflowError where the grid is finer than floats."""

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -71,18 +71,6 @@ class Compressed(ABC):
             raise ValueError(f"dim = {self.dim} was given, and the vector has {dim} coordinates")
         return self
 
-    def replaced(self, **fields: Any) -> Self:
-        """The same with other values of some fields."""
-        return replace(self, **fields)  # type: ignore[type-var]
-
-    def squared_norm(self) -> float:
-        """‖this‖²; infinite where it overflows."""
-        sparse = self.sparse()
-        try:
-            return kernels.norm(self.dense() if sparse is None else sparse.values) ** 2
-        except OverflowError:
-            return inf
-
     def sparse(self) -> "Sparse | None":
         """The same vector as indices and values; None for kinds that hold all coordinates."""
         return None
@@ -92,6 +80,14 @@ class Compressed(ABC):
         out = np.zeros(self.dim)
         self.add_to(out)
         return out
+
+
+C = TypeVar("C", bound=Compressed)
+
+
+def replaced(c: C, **fields: Any) -> C:
+    """The same vector with other values of some fields."""
+    return replace(c, **fields)  # type: ignore[type-var]
 
 
 class SaysLayout(Compressed):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from mpi_compress.core.sums import added
-from mpi_compress.messages.kinds.base import Compressed, Sparse, Vector, index_bits
+from mpi_compress.messages.kinds.base import Compressed, Sparse, Vector, index_bits, replaced
 from mpi_compress.messages.kinds.coordinates import Drawn, Permuted
 
 __all__ = ["Accompanied", "Blocks", "Chained", "Pair", "Several", "WithScalar", "WithSize"]
@@ -52,7 +52,7 @@ class Accompanied(_Together):
         return (self.vector,)
 
     def checked(self, dim: int) -> "Accompanied":
-        return self.replaced(vector=self.vector.checked(dim))
+        return replaced(self, vector=self.vector.checked(dim))
 
 
 @dataclass(frozen=True)

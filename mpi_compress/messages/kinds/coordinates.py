@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from math import log2
+from math import inf, log2
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +15,22 @@ from mpi_compress.core.sums import added
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.fields import Reader, count_bytes, float_bytes, seed_bytes
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Indices, Known, SaysLayout, Sparse, Vector, index_bits
+from mpi_compress.messages.kinds.base import (
+    Bytes,
+    Compressed,
+    Flags,
+    Indices,
+    Known,
+    SaysLayout,
+    Sparse,
+    Vector,
+    index_bits,
+    replaced,
+)
 
 __all__ = [
-    "Cyclic", "Drawn", "Hybrid", "Permuted", "SignSparse", "SparseRows", "cyclic_indices", "permuted_indices", "uniform_indices",
+    "Cyclic", "Drawn", "Hybrid", "Permuted", "SignSparse", "SparseRows", "cyclic_indices", "permuted_indices", "squared_norm",
+    "uniform_indices",
 ]  # fmt: skip
 
 
@@ -116,9 +128,6 @@ class Hybrid(Compressed):
         kernels.merge(self.indices, self.values, self.sign_indices, self.negative, self.magnitude, indices, values)
         return Sparse(self.dim, indices, values)
 
-    def squared_norm(self) -> float:
-        return float(self.values @ self.values) + self.sign_indices.size * self.magnitude * self.magnitude
-
     def checked(self, dim: int) -> "Hybrid":
         valued = Sparse(self.dim, self.indices, self.values).checked(dim)
         sign_indices, order = arrays.increasing(self.sign_indices, dim, "sign_indices")
@@ -127,6 +136,17 @@ class Hybrid(Compressed):
         negative = arrays.flags(self.negative, sign_indices.shape, "negative")[order]
         magnitude = arrays.number(self.magnitude, "magnitude")
         return Hybrid(dim, valued.indices, valued.values, sign_indices, negative, magnitude)
+
+
+def squared_norm(c: Compressed) -> float:
+    """‖c‖²; infinite where it overflows."""
+    if isinstance(c, Hybrid):
+        return float(c.values @ c.values) + c.sign_indices.size * c.magnitude * c.magnitude
+    sparse = c.sparse()
+    try:
+        return kernels.norm(c.dense() if sparse is None else sparse.values) ** 2
+    except OverflowError:
+        return inf
 
 
 class SharedSeed(SaysLayout):
@@ -155,7 +175,7 @@ class SharedSeed(SaysLayout):
 
     def checked(self, dim: int) -> Self:
         super().checked(dim)
-        return self.replaced(values=arrays.floats(self.values, self.indices.shape, "values"))
+        return replaced(self, values=arrays.floats(self.values, self.indices.shape, "values"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from mpi_compress.kernels import elias
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.fields import Reader, float_bytes, sign_bytes, signed_fields
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Known, SaysLayout, Vector
+from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Known, SaysLayout, Vector, replaced
 
 __all__ = ["BlockSigns", "Dense", "Dithered", "Grid", "Lattice", "Levels", "Ternary", "lattice_bits"]
 
@@ -140,7 +140,7 @@ class Grid(Integral):
         name, shape = self.floats[0], (-(-dim // bucket),)
         given, numbers = getattr(self, name), self._checked_numbers(dim, most)
         steps: Any = arrays.floats(given, shape, name) if self.bucket_name else arrays.number(given, name)
-        return self.replaced(**{self.numbers: numbers, name: steps})
+        return replaced(self, **{self.numbers: numbers, name: steps})
 
     def _checked_numbers(self, dim: int, most: int) -> NDArray[Any]:
         numbers = arrays.whole(getattr(self, self.numbers), (dim,), self.numbers, -most, most)

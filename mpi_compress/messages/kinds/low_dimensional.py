@@ -13,7 +13,7 @@ from mpi_compress.kernels.triangles import add_pairs, square, triangle
 from mpi_compress.kernels.vectors import all_finite, dense_add
 from mpi_compress.messages.fields import Reader, float_bytes, seed_bytes
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Bytes, Known, SaysLayout, Vector
+from mpi_compress.messages.kinds.base import Bytes, Known, SaysLayout, Vector, replaced
 
 __all__ = ["Eigenpairs", "Projections", "Sketch", "side_of", "square", "triangle"]
 
@@ -85,7 +85,7 @@ class FromSeed(SaysLayout):
             raise ValueError(f"{name}: the shape {np.shape(numbers)} was given; the axes should be {', '.join(self.axes)}")
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed = {self.seed}; it should have 32 bits")
-        return self.replaced(**{name: arrays.floats(numbers, np.shape(numbers), name)})
+        return replaced(self, **{name: arrays.floats(numbers, np.shape(numbers), name)})
 
     def write(self, form: FloatFormat) -> Bytes:
         return np.concatenate([seed_bytes(self.seed, "<u4"), float_bytes(getattr(self, self.floats[0]).ravel(), form)])
