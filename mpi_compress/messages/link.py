@@ -110,7 +110,7 @@ class Link:
         """C(v) of v (dim,), not encoded; OverflowError where finite numbers become infinite, as by the d/k of random-k."""
         c = self.compressor.applied(checked_at("pack", lambda: vector(v, self.dim)), t)
         kind, wanted = type(c), self.compressor.makes
-        if kind is not wanted and not (issubclass(kind, wanted) or (self._says_kind and self.codec.writes(kind))):
+        if kind is not wanted and not (issubclass(kind, wanted) or (_says_kind(self.codec) and self.codec.writes(kind))):
             why = f"a {kind.__name__} was given, and receivers read a {wanted.__name__}"
             raise UserError(f"{self.compressor.name}, compress: {why}; makes = {kind.__name__} in the class says otherwise")
         if type(c) is not Dense and not c.is_finite() and np.isfinite(v).all():
@@ -126,7 +126,7 @@ class Link:
         if type(v) is np.ndarray or not isinstance(v, Compressed):  # an array is known at once; an abstract class asks longer
             return self.compress(v, t)
         again = self.compressor.compress_again(v, t)
-        if self.compressor.makes is Dense and not self._says_kind and not isinstance(again, Dense):
+        if self.compressor.makes is Dense and not _says_kind(self.codec) and not isinstance(again, Dense):
             again = Dense(again.dense())
         return again
 
@@ -135,11 +135,6 @@ class Link:
         if type(compressed) is Sparse and compressed.indices.size == 0:
             return self.nothing
         return Message(self.write(compressed))
-
-    @property
-    def _says_kind(self) -> bool:
-        """True if a message itself says whether it is sparse or dense."""
-        return self.codec.name == "auto"
 
     @cached_property
     def in_bulk(self) -> bool:
@@ -197,6 +192,11 @@ class Link:
     def paper_bits(self, content: Compressed) -> float:
         """The paper's count for a message, from what was decoded."""
         return self.codec.paper_bits(content)
+
+
+def _says_kind(codec: Codec) -> bool:
+    """True if its messages themselves say whether they are sparse or dense."""
+    return codec.name == "auto"
 
 
 class ScalarLink(Link):
