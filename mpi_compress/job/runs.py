@@ -13,19 +13,18 @@ import tomli_w
 from mpi_compress.algorithms import Method
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.plugins import prefer, source_of
-from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
-from mpi_compress.job import parts
-from mpi_compress.job.dotted import refuse_unknown, value_at, with_values
+from mpi_compress.core.registry import checked, is_ours, with_inner
+from mpi_compress.job.dotted import value_at, with_values
+from mpi_compress.job.methods import downlink_of, method_of, uplink_of
+from mpi_compress.job.problems import data_table, loss_of, metrics_of, partition_of
 from mpi_compress.job.stopping import Logged, stop_of
 from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.costs.base import FILES, files_of
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.cache import digest
-from mpi_compress.problem.datasets.formats import formats
-from mpi_compress.problem.datasets.known import PUBLISHED, how_to_get
+from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.labels import Labels
 from mpi_compress.problem.datasets.table import DataTable, content_id
 from mpi_compress.problem.mean_loss import MeanLoss
@@ -226,7 +225,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     tune, tables = _tuned(written, at)
     algorithm, objective = _algorithm(tables), tables.read("objective", ObjectiveTable)
     workers, log, data = tables.read("workers", WorkersTable), tables.read("log", LogTable), data_table(tables["data"], f"{at}data")
-    cost, metrics = _cost(tables["cost"], folder, at), parts.metrics_of(log, f"{at}log.metrics")
+    cost, metrics = _cost(tables["cost"], folder, at), metrics_of(log, f"{at}log.metrics")
     return RunSpec(
         label=label,
         index=index,
@@ -235,13 +234,13 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         seed=_seed(written, at),
         data=data,
         objective=objective,
-        loss=parts.loss_of(objective, data, at),
+        loss=loss_of(objective, data, at),
         penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
         workers=workers,
-        partition=parts.partition_of(workers, f"{at}workers.partition"),
+        partition=partition_of(workers, f"{at}workers.partition"),
         algorithm=algorithm,
-        up=parts.uplink_of(tables["up"], algorithm, at),
-        down=parts.downlink_of(tables["down"], algorithm, at),
+        up=uplink_of(tables["up"], algorithm, at),
+        down=downlink_of(tables["down"], algorithm, at),
         cost=cost,
         start=tables.read("start", StartTable),
         stop=stop_of(tables["stop"], Logged(log, metrics, data, cost, algorithm), at),
@@ -274,7 +273,7 @@ def _algorithm(tables: _Tables) -> Method:
     for key in ("data", "algorithm", "stop"):
         if key not in tables:
             raise UserError(f"{tables.at}{key}: the table [{key}] is missing")
-    return parts.method_of(tables["algorithm"], tables["down"], tables.at)
+    return method_of(tables["algorithm"], tables["down"], tables.at)
 
 
 def _cost(table: dict[str, Any], folder: Path, at: str) -> CostModel:
@@ -286,25 +285,6 @@ def _cost(table: dict[str, Any], folder: Path, at: str) -> CostModel:
         if isinstance(cost.get(key), str):
             cost[key] = _here_or_beside(cost[key], folder)
     return costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost")
-
-
-def data_table(table: dict[str, Any], where: str) -> DataTable:
-    """[data]: keys that belong to its generator, or to its format, are their parameters."""
-    common = [k for k in parameters(DataTable) if k != "parameters"]
-    kind, registry = ("generator", generators) if "generator" in table else ("format", formats)
-    of_set = PUBLISHED.get(str(table.get("name")))
-    name = table.get(kind, of_set.format if of_set and kind == "format" else None)
-    if name is None:
-        refuse_unknown(table, common, where)
-        return checked(DataTable, table, where)
-    if not isinstance(name, str) or not registry.knows(name):
-        raise UserError(f"{where}.{kind}: {registry.lacks(name)}")
-    own = parameters(registry[name])
-    refuse_unknown(table, [*common, *own], where)
-    values = {k: v for k, v in table.items() if k in own}
-    registry.build({"name": name, **values}, where)
-    rest = {k: v for k, v in table.items() if k not in own}
-    return checked(DataTable, {**rest, "parameters": values}, where)
 
 
 def _here_or_beside(path: str, folder: Path) -> str:

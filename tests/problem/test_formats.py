@@ -15,7 +15,7 @@ from helpers.refusals import naming, refused
 
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
-from mpi_compress.job.runs import data_table
+from mpi_compress.job.problems import data_table
 from mpi_compress.problem.datasets.convert import Spool
 from mpi_compress.problem.datasets.known import PUBLISHED, Published
 from mpi_compress.problem.datasets.store import open_data, open_test

@@ -1,4 +1,4 @@
-"""The parts of a run from its tables: of its method, with the links; and of its problem, with the split, metrics and stops."""
+"""A run's method from its tables, with the links of its messages."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,14 +8,8 @@ from mpi_compress.algorithms import Estimator, Method, algorithms
 from mpi_compress.algorithms.product import known_as
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.job.dotted import refuse_unknown
-from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, WorkersTable
+from mpi_compress.job.tables import LinkTable
 from mpi_compress.messages.from_tables import parts_of
-from mpi_compress.problem.datasets.table import DataTable
-from mpi_compress.problem.losses import Loss, losses
-from mpi_compress.problem.metrics import Metric, metrics
-from mpi_compress.problem.models import Model, models
-from mpi_compress.problem.partitions import Partition, partitions, sizes_of
-from mpi_compress.results.columns import refuse_column
 
 _EXACT: dict[str, Any] = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 
@@ -73,32 +67,3 @@ def _own_uplink(algorithm: Method, at: str) -> LinkTable:
     except UserError:
         such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
         raise UserError(f"{at}up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None
-
-
-def loss_of(objective: ObjectiveTable, data: DataTable, at: str) -> Loss | Model:
-    """The loss or the model; a name of the other kind is refused as such."""
-    if objective.model is not None:
-        if isinstance(objective.model, str) and objective.model in losses and objective.model not in models:
-            raise UserError(f'{at}objective.model: {objective.model} is a loss of a margin; write loss = "{objective.model}"')
-        if data.positive is not None:
-            raise UserError(f"{at}data.positive: makes two classes of labels, and a model takes them as they are; leave it out")
-        return models.build(objective.model, f"{at}objective.model")
-    loss = "logistic" if objective.loss is None else objective.loss
-    if isinstance(loss, str) and loss in models and loss not in losses:
-        raise UserError(f'{at}objective.loss: {loss} is a model; write model = "{loss}"')
-    return losses.build(loss, f"{at}objective.loss")
-
-
-def metrics_of(log: LogTable, where: str) -> list[Metric]:
-    """The metrics of [log], of which no two have one column."""
-    found = [metrics.build(spec, where) for spec in log.metrics]
-    for i, metric in enumerate(found):
-        refuse_column(metric.column, [m.column for m in found[:i]], where)
-    return found
-
-
-def partition_of(workers: WorkersTable, where: str) -> Partition:
-    """The partition, its parameters checked for so many workers."""
-    part = partitions.build(workers.partition, where)
-    checked_at(where, lambda: sizes_of(part, workers.count))
-    return part
