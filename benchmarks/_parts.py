@@ -19,6 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds
@@ -101,7 +102,7 @@ class PartTimer:
 
     def of(self, spec: RunSpec) -> PartCosts:
         """The costs of a run's parts; UserError where it has no rounds, or where the first of them are not finite."""
-        if spec.algorithm.shares_memory:
+        if not isinstance(spec.algorithm, Algorithm):
             raise UserError(f"{spec.where}algorithm.name = {spec.algorithm.name}: it has no rounds, and so no parts of one")
         spec = without_optimum(replace(spec, stop=Stop(rounds=_MOST), tune=None))
         p = prepare(spec, Ranks(), self._problems, quiet=True, force=True)

@@ -91,7 +91,7 @@ def ours(
     link = Link(compressors.build(up, "up"), codecs.build(codec, "up"), dim)
     back = Link(compressors.build("identity", "down"), codecs.build({"name": "auto", "search": "quick"}, "down"), dim)
     numbers = {"L": L, "mu": mu, "n": float(n), "d": float(dim), "N": float(N), "kappa": 1e4}
-    setting = Setting(n, dim, link, back, costs.build(cost, "cost"), mu if apart else 0.0, numbers, x_star)
+    setting = Setting(n=n, dim=dim, up=link, down=back, cost=costs.build(cost, "cost"), numbers=numbers, mu_apart=mu if apart else 0.0, x_star=x_star)
     method = algorithms.build(algorithm, "algorithm").bind(setting)
     fs = {i: Objective(p, losses["logistic"](), n / N, 0.0 if apart else mu) for i, p in enumerate(parts)}
 

@@ -85,7 +85,7 @@ class Played:
             "n": float(WORKERS), "d": float(D), "N": float(N),
         }  # fmt: skip
         links = _link(up), _link(more.get("down", WHOLE))
-        self.setting = Setting(WORKERS, D, *links, self.cost, 0.0, numbers, participants=more.get("participants"))
+        self.setting = Setting(n=WORKERS, dim=D, up=links[0], down=links[1], cost=self.cost, numbers=numbers, participants=more.get("participants"))
         self.method = algorithms.build(algorithm, "algorithm").bind(self.setting)
         self.gradients = self.bits = math.nan
 

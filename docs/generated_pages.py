@@ -51,7 +51,7 @@ def part(name: str, cls: Any) -> Iterator[str]:
     if paper and paper not in says:
         yield f"Source: {paper}.\n"
     if theory:
-        yield f"In formulas, `theory` is `{theory}`" + (", for convex f_i.\n" if getattr(cls, "theory_is_convex", False) else ".\n")
+        yield f"In formulas, `theory` is `{theory}`" + (", for convex f_i.\n" if cls.theorem.convex else ".\n")
     known = meanings(cls)
     rows = [[f"`{f.name}`", default(f), known.get(f.name, "")] for f in fields(cls) if f.init] if is_dataclass(cls) else []
     if rows:

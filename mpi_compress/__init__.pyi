@@ -7,9 +7,11 @@ from mpi_compress.algorithms import Estimator as Estimator
 from mpi_compress.algorithms import Setting as Setting
 from mpi_compress.algorithms import needs
 from mpi_compress.algorithms.contract import AnswersEach as AnswersEach
+from mpi_compress.algorithms.log import Log as Log
 from mpi_compress.algorithms.sampling import Batches as Batches
 from mpi_compress.algorithms.steps import Step as Step
 from mpi_compress.algorithms.steps import step_at as step_at
+from mpi_compress.algorithms.theorem import Theorem as Theorem
 from mpi_compress.algorithms.tuning.sizes import best_size as best_size
 from mpi_compress.core.errors import CorruptMessage as CorruptMessage
 from mpi_compress.core.errors import UserError as UserError

@@ -1,4 +1,4 @@
-"""The contract of an algorithm: what is known where, and five verbs.
+"""The contract of a method: what it states, and the verbs of its rounds.
 
 There are three kinds of state, plain dataclasses of arrays and numbers that a checkpoint can save:
 
@@ -18,22 +18,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.error_memory import packed, rest_of
-from mpi_compress.algorithms.needs import Foretold, Linked, Log, Need, Proved, check_needs
+from mpi_compress.algorithms.error_memory import Rest, packed, rest_of
+from mpi_compress.algorithms.lemma import Lemma
+from mpi_compress.algorithms.log import Log
+from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
-from mpi_compress.algorithms.steps import OF_COMPRESSORS, formulas_in, formulas_of, names_of, step_at, theorems_of, values_of
+from mpi_compress.algorithms.steps import OF_COMPRESSORS, named_by, step_at, theorems_of, values_of
+from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.core import arrays
-from mpi_compress.core.expressions import names_in
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.returned import returns
 from mpi_compress.core.streams import Round
+from mpi_compress.messages.compressors.base import coordinates_sent
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import ChoosingLink, Link, Message
 from mpi_compress.messages.mean import Averager
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import Penalty
@@ -41,9 +44,10 @@ from mpi_compress.problem.rows import Rows
 
 Average = Literal["last", "uniform", "linear", "geometric"]
 First = Literal["gradient", "compressed"]
+PartialMean = Literal["", "over all", "over participants"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """What a run fixes for its algorithm."""
 
@@ -52,8 +56,8 @@ class Setting:
     up: Link
     down: Link
     cost: CostModel
-    mu_apart: float  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
     numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_mean, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa
+    mu_apart: float = 0.0  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
     x_star: Vector | None = None  # (d,), where it is known
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
     participants: int | None = None  # r of the n workers that take part in each round; None: all
@@ -66,101 +70,89 @@ class Setting:
         return self.n if self.participants is None else self.participants
 
 
-class Method(Linked, Foretold, Proved, ABC):
-    """A method of distributed optimisation in rounds: workers send, the master answers, everyone hears. Its fields are its
-    parameters."""
+class Method(Part, ABC):
+    """A method of distributed optimisation. Its fields are its parameters; those that others ask for have the defaults below."""
 
-    name: ClassVar[str]
     paper: ClassVar[str] = ""
     needs: ClassVar[Sequence[Need]] = ()  # of the problem, the links and the setting: `needs.check_needs`
     shares: ClassVar[Sequence[str]] = ()  # parameters that must be above 0 and at most 1
     theory: ClassVar[str] = ""  # its theoretical step size as a formula; the formulas of its parameters may name it `theory`
-    tight: ClassVar[str] = ""  # the step size of a tight analysis, likewise, which steps may name `tight`
-    theory_is_convex: ClassVar[bool] = False  # True: that theorem is about convex f_i
-    shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
-    answers_each: ClassVar[bool] = False  # True: its master has a message of its own for each worker, as `AnswersEach` says
-    keeps_rest: ClassVar[bool] = False  # True: nodes add up what they hear, and the master keeps what rounding left of it: `Rest`
-    needs_optimum: ClassVar[bool] = False  # True: it is given x*
+    theorem: ClassVar[Theorem] = Theorem()  # what falls in a round, and by how much
+    log: ClassVar[Log] = Log()  # the columns that it adds to the trace
+    compressor: ClassVar[str] = "identity"  # of the uplink, where a job names none
+    links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none
+    sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
+    partial_mean: ClassVar[PartialMean] = ""  # of what r of n workers sent: its divisor; "": needs all
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
-    logs: ClassVar[Sequence[str]] = ()  # columns that `worker_logs` adds to the trace
-    log: Any = None  # a `Log`, where columns of the trace are more than the means of these
     step: Any = None  # γ, the step size: a number, or a formula such as "1/L"
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
-    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all
+
     first: First | None = None  # what round 0 sends: whole gradients, or compressed ones; None: as later rounds
 
-    # of a bound method alone; `up` and `down` are the setting's links, unless the method has others
-    setting: Setting
-    numbers: Mapping[str, float]  # what formulas may name
-
-    if TYPE_CHECKING:  # a method is a part, too
-
-        def bound_to(self, **known: Any) -> Self: ...
+    # of a bound method alone, each its own; `up` and `down` are the setting's links, unless the method has others
+    setting: ClassVar[Setting]
+    numbers: ClassVar[Mapping[str, float]]  # what formulas may name
+    up: ClassVar[Any]
+    down: ClassVar[Any]
 
     def bind(self, setting: Setting) -> Self:
         """This method in one run: a new object, its formulas evaluated; ValueError where one has no value or a need is not met."""
-        bound = self.settled(setting)
+        bound = in_setting(self, setting)
         check_needs(bound)
         bound.check()
-        nearest = next(name for cls in type(self).__mro__ for name in ("log", "logged", "logs", "worker_logs") if name in vars(cls))
-        return bound.bound_to(log=Log(bound.logs, bound.worker_logs) if nearest in ("logs", "worker_logs") else bound.logged())
-
-    def settled(self, setting: Setting) -> Self:
-        """This method with what follows from the setting and from its parameters; nothing is checked yet."""
-        bound = self.bound_to(setting=setting, up=setting.up, down=setting.down)
-        numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
-        values = values_of(self, numbers, theorems_of(self))
-        return bound.bound_to(**values, numbers={**{k: v for k, v in values.items() if isinstance(v, float)}, **numbers})
+        return bound
 
     def check(self) -> None:
         """Raise ValueError where the setting and the method do not go together."""
 
-    def names(self) -> set[str]:
-        """The quantities that its formulas name."""
-        return set().union(*(names_of(getattr(self, key), theorems_of(self)) for key in formulas_of(type(self))))
-
     def knows(self) -> Mapping[str, float]:
         """Quantities that formulas may name beside those of the setting: the minibatch, δ and ω of the compressors, if named."""
         known: dict[str, float | None] = {"batch": self.batch}
-        for name in self.names() & OF_COMPRESSORS.keys():
+        for name in named_by(self) & OF_COMPRESSORS.keys():
             compressor = (self.up if OF_COMPRESSORS[name][0] == "up" else self.down).compressor
             known[name] = getattr(compressor, name.removesuffix("_down"))(self.setting.dim)
         return {name: value for name, value in known.items() if value is not None}
-
-    @property
-    def takes_theorem_step(self) -> bool:
-        """True if its step, as it was given, is the theorem's or a multiple of it."""
-        theorems = theorems_of(self)
-        return any(str(formula) in theorems.values() or names_in(formula) & theorems.keys() for formula in formulas_in(self.step))
-
-    def logged(self) -> Log:
-        """What a bound method logs: its `log`, or `logs` by `worker_logs`."""
-        return Log(self.logs, self.worker_logs) if self.log is None else self.log
-
-    @returns(lambda method, given, worker: arrays.floats(given, (len(method.logs),), "numbers, one for each of logs,"))
-    def worker_logs(self, worker: Any) -> Sequence[float]:
-        """One number for each of `logs`."""
-        return ()
 
     def gamma(self, k: int) -> float:
         """γ_k."""
         return step_at(self.step, k)
 
     @cached_property
-    def batches(self) -> Batches | None:
+    def _batches(self) -> Batches | None:
         return None if self.batch is None else Batches(self.batch, self.sampling)
 
     def rows(self, f: Objective, t: Round, number: int | None = None) -> NDArray[Any] | None:
         """The rows of a worker's minibatch of round t.k, of that `number` if not every round takes one; None: all of its shard."""
-        return None if self.batches is None else self.batches.rows(len(f.rows), t, number)
+        return None if self._batches is None else self._batches.rows(len(f.rows), t, number)
 
-    @cached_property
-    def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
-        """(1/n) Σ of compressed vectors, added in worker order, sparse where they are; (1/r) Σ if `partial_mean` says so."""
-        average = Averager(self.setting.dim).mean
-        return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
+    def iterate(self, node: Any) -> Vector:
+        """The point (d,) to evaluate."""
+        return node.x
+
+    def more_memory(self, dim: int, n: int) -> tuple[float, float]:
+        """Numbers that a worker, and the master of n workers, keep beside a few vectors (dim,)."""
+        return 0.0, 0.0
+
+    @property
+    def lemma(self) -> Lemma:
+        """What CAT's descent lemmas say of the next round."""
+        return Lemma(T=None if isinstance(self.up, ChoosingLink) else coordinates_sent(self.up.compressor, self.setting.dim))
+
+
+def in_setting(method: Any, setting: Setting) -> Any:
+    """A declared method with the links of a run, and numbers in place of formulas; nothing is checked yet."""
+    bound = method.bound_to(setting=setting, up=setting.up, down=setting.down)
+    numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
+    values = values_of(method, numbers, theorems_of(method))
+    return bound.bound_to(**values, numbers={**{k: v for k, v in values.items() if isinstance(v, float)}, **numbers})
+
+
+class Algorithm(Method):
+    """A method in rounds: workers send, the master answers, everyone hears."""
+
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all
 
     @abstractmethod
     def start(self, x0: Vector) -> Any:
@@ -180,7 +172,7 @@ class Method(Linked, Foretold, Proved, ABC):
 
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
         """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`."""
-        return packed(master if self.keeps_rest else None, self.downlink(node, t.k), self.mean(ups), t)
+        return packed(master if isinstance(master, Rest) else None, self.downlink(node, t.k), self.mean(ups), t)
 
     def worker_hears(self, node: Any, worker: Any, down: Compressed, t: Round) -> None:
         """Take the master's message over into a worker's own memory, before `all_hear`. It must not change `node`."""
@@ -189,17 +181,27 @@ class Method(Linked, Foretold, Proved, ABC):
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
         """Take the master's message over into what every node knows, the master included."""
 
-    def iterate(self, node: Any) -> Vector:
-        """The point (d,) to evaluate."""
-        return node.x
+    def starts_whole(self, k: int) -> bool:
+        """True if round k sends whole gradients: all d coordinates, which are counted."""
+        return k == 0 and self.first == "gradient"
 
+    def needs_all(self, node: Any, k: int) -> bool:
+        """True if all workers take part in round k, whatever [workers] participate says."""
+        return self.starts_whole(k)
 
-class Algorithm(Part, Method):
-    """A method that says all of its verbs itself; to `isinstance`, every method in rounds."""
+    def uplink(self, node: Any, k: int) -> Link:
+        """The link that workers' messages are read with in round k; it depends on what both ends know alone."""
+        return self.up.whole if self.starts_whole(k) else self.up
 
-    @classmethod
-    def __subclasshook__(cls, other: Any) -> Any:
-        return (Method in other.__mro__ and not other.shares_memory) if cls is Algorithm else NotImplemented
+    def downlink(self, node: Any, k: int) -> Link:
+        """The link that the master's message is read with in round k."""
+        return self.down
+
+    @cached_property
+    def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
+        """(1/n) Σ of compressed vectors, added in worker order, sparse where they are; (1/r) Σ if `partial_mean` says so."""
+        average = Averager(self.setting.dim).mean
+        return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
 
 
 def one_each(method: Any, given: Any, *_: Any) -> Sequence[Message]:
@@ -216,8 +218,6 @@ class AnswersEach(Algorithm):
     place of `master_answers`, and each worker hears its own by `worker_hears`. What `all_hear` takes over then is the `point` that
     the master holds: evaluations need it on every rank. It is not counted, and no worker may use it."""
 
-    answers_each = True
-
     @abstractmethod
     @returns(one_each)
     def answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Sequence[Message]:
@@ -226,18 +226,6 @@ class AnswersEach(Algorithm):
     @abstractmethod
     def point(self, master: Any) -> Vector:
         """The iterate (d,) that the master holds."""
-
-
-class SharedMemoryMethod(Part, Method):
-    """A method without messages: each worker adds to one iterate in memory that all of them share."""
-
-    shares_memory = True
-    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: new ones in each update
-    start = worker_sends = all_hear = None  # type: ignore[assignment]  # there are no rounds
-
-    @abstractmethod
-    def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
-        """Worker i's next update of `shared.x`."""
 
 
 algorithms: Registry[Any] = Registry("algorithm", Method, own="Algorithm")

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Method, Setting
-from mpi_compress.algorithms.needs import SMOOTH, WHOLE_GRADIENTS, Log, Need
+from mpi_compress.algorithms.contract import Algorithm
+from mpi_compress.algorithms.log import Log
+from mpi_compress.algorithms.needs import SMOOTH, WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import PrecisionExhausted
-from mpi_compress.core.expressions import Expression, evaluate
-from mpi_compress.core.registry import Part
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Compressed, Lattice, Vector, lattice_bits
@@ -61,7 +62,7 @@ class Master:
 
 
 @dataclass(frozen=True)
-class DoubleEncoding(Part, Method):
+class DoubleEncoding(Algorithm):
     """What the AIADE paper's Algorithms 1 to 3 share. 1 and 3 differ in g_i and in σ_k; in 2 gradients are taken at y.
 
     Both links are lattices whose σ_k both ends know; an exact link can stand in for either. The range M of a message is sent, or,
@@ -83,11 +84,12 @@ class DoubleEncoding(Part, Method):
     level: Expression = "g0"  # s, in aiade ε: the scale of the bound on ‖v − ∇f‖, which falls from round to round
     step: Expression = "1/L_max"  # η, the step size
     convexity: Expression = "mu"  # µ, the strong convexity of f: mu is the regulariser's, and f may have more
-    L: ClassVar[float]  # of a bound method: the largest L_i, and its parameters' values
-    η: ClassVar[float]
-    µ: ClassVar[float]
-    s: ClassVar[float]
-    c1: ClassVar[float]  # c', where there is one
+
+    # of a bound method: the largest L_i, and its parameters' values
+    L = property(lambda self: self.setting.numbers["L_max"])
+    η = property(lambda self: float(self.step))
+    µ = property(lambda self: float(self.convexity))
+    s = property(lambda self: float(self.level))
 
     @abstractmethod
     def budget(self, k: int) -> float:
@@ -105,21 +107,6 @@ class DoubleEncoding(Part, Method):
     def sigma(self, k: int) -> float:
         """σ_k: half of the budget for each direction."""
         return self.budget(k) / 2
-
-    def names(self) -> set[str]:
-        return super().names() | {"L_max"}
-
-    def knows(self) -> Mapping[str, float]:
-        numbers = dict(self.setting.numbers)
-        for key in ("convexity", "rho", "theory", "step"):
-            if hasattr(self, key):
-                numbers[key] = evaluate(getattr(self, key), numbers)
-        return numbers
-
-    def settled(self, setting: Setting) -> Self:
-        bound = super().settled(setting)
-        η, µ, s, c1 = map(float, (bound.step, bound.convexity, bound.level, bound.rate))
-        return bound.bound_to(L=setting.numbers["L_max"], η=η, µ=µ, s=s, c1=c1)
 
     def check(self) -> None:
         for key, value in (("level", self.s), ("step", self.η)):
@@ -155,7 +142,8 @@ class DoubleEncoding(Part, Method):
                 )
         return any(able)
 
-    def logged(self) -> Log:
+    @fact
+    def log(self) -> Log:
         """The lemma's bits a coordinate, up and down, the theorem's bound, and the gap.
 
         gap: ‖v_k − ∇f(y_k)‖ of the last round over what it cannot exceed; NaN where no lattice makes a difference.

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.needs import Log
+from mpi_compress.algorithms.log import Log
+from mpi_compress.algorithms.needs import ROUNDED_DOWN
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import feedback as kernels
 from mpi_compress.messages.compressors import Compressor
@@ -159,7 +160,7 @@ class Rest:
 
 def rest_of(method: Any) -> Rest | None:
     """What rounding left of a bound method's answers before round 0; None where nothing is to be kept."""
-    return Rest(np.zeros(method.setting.dim)) if method.keeps_rest and method.down.codec.float != 64 else None
+    return Rest(np.zeros(method.setting.dim)) if ROUNDED_DOWN in method.needs and method.down.codec.float != 64 else None
 
 
 def packed(rest: Rest | None, link: Link, mean: Compressed, t: Round, weight: float = 1.0) -> Message:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.sampling import participants
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
@@ -17,7 +17,7 @@ from mpi_compress.problem.points import Standing
 class HostedWorkers:
     """The workers hosted here, in worker order. A fast path runs them together, equal to `messages` to the last bit."""
 
-    algorithm: Method
+    algorithm: Algorithm
     objectives: Mapping[int, Objective]  # f_i of each
     workers: Mapping[int, Any]  # their own memories
     streams: Streams  # of their random draws

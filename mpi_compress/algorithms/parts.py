@@ -13,17 +13,17 @@ x − γ (h + m), and a sparse m is added where it is not 0.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Average, Method
-from mpi_compress.algorithms.needs import EXACT_DOWN, Need
-from mpi_compress.algorithms.steps import Decreasing, formulas_of, names_of, step_at, values_of
+from mpi_compress.algorithms.contract import Average
+from mpi_compress.algorithms.needs import Need
+from mpi_compress.algorithms.steps import Decreasing, step_at, values_of
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Message
 from mpi_compress.problem.scaled_vector import ScaledVector
 
 Point = Vector | ScaledVector
@@ -74,37 +74,39 @@ class Node:
         """Where gradients are taken (d,)."""
         return self.moved.point
 
+    @property
+    def iterate(self) -> Vector:
+        """The point (d,) to evaluate."""
+        return dense(self.moved.x) if self.moved.mean is None else self.moved.mean.x
 
-class Bindable:
+
+class PartOfMethod(Part):
     """What a server and a downlink have in common: they are declared by themselves, and bound to a method in a run."""
 
     paper: ClassVar[str] = ""
     needs: ClassVar[Sequence[Need]] = ()
-    method: Any  # of a bound part: the method, bound to its setting
+    method: ClassVar[Any]  # of a bound part: the method, bound to its setting
 
-    if TYPE_CHECKING:  # it is a part, too
-
-        def bound_to(self, **known: Any) -> Self: ...
-
-    def bind(self, method: Method) -> Self:
+    def bind(self, method: Any) -> Self:
         """This part in a method that is bound to its setting: a new object, its formulas evaluated."""
         return self.bound_to(method=method, **values_of(self, method.numbers))
-
-    def names(self) -> set[str]:
-        """The quantities that its formulas name."""
-        return set().union(*(names_of(getattr(self, key), {}) for key in formulas_of(self.__class__)))
 
     def check(self) -> None:
         """Raise ValueError where a parameter does not go with the method."""
 
 
 @dataclass(frozen=True)
-class Server(Bindable, Part, ABC):
+class Server(PartOfMethod, ABC):
     """How x moves along a direction."""
 
     scales: ClassVar[bool] = False  # True: it moves an x that is a scalar times a vector
     proximal: ClassVar[bool] = False  # True: it applies a penalty that is not in the f_i
     average: Average | None = field(default=None, kw_only=True)  # the point to evaluate; left out: as the algorithm says
+
+    def begun(self, x0: Vector) -> Any:
+        """What moves from x0 (d,) on."""
+        x = x0.copy()
+        return self.start(ScaledVector(x) if self.scales and self.method.scaled else x)
 
     def start(self, x: Point) -> Moved:
         """What moves from x (d,) on, its own copy."""
@@ -118,10 +120,12 @@ class Server(Bindable, Part, ABC):
         """The mean of iterates before the first round."""
         return IterateMean.begun(self.average or "last", dense(x))
 
-    def take_in(self, s: Moved, k: int) -> None:
-        """Take the iterate of round k into the mean, if one is wanted."""
+    def advance(self, s: Any, g: Direction | None, γ: float, k: int) -> None:
+        """Move x along −g in round k, None: x stays; and take it into the mean, if one is wanted."""
+        if g is not None:
+            self.move(s, g, γ, k)
         if s.mean is not None:
-            s.mean.take_in(dense(s.x), self.weight_ratio(k))
+            s.mean.take_in(dense(s.x), self.weight_ratio(k + 1))
 
     def weight_ratio(self, k: int) -> float:
         """w_(k−1) / w_k; ValueError if the weights do not go with the step."""
@@ -149,18 +153,16 @@ class Server(Bindable, Part, ABC):
 
 
 @dataclass(frozen=True)
-class Downlink(Bindable, Part, ABC):
+class Downlink(PartOfMethod, ABC):
     """What workers hear of the means, or of x."""
 
     compressor: ClassVar[str] = "identity"  # of [down], where a job names none
-    lifts: ClassVar[Sequence[Need]] = (EXACT_DOWN,)  # what estimators need that is no need here
-    answers_each: ClassVar[bool] = False  # True: each worker hears a message of its own
-    keeps_rest: ClassVar[bool] = False  # True: of rounded messages the master keeps what rounding left: `error_memory.Rest`
     everyone_remembers: ClassVar[bool] = False  # True: every node has the memory of the means; else the master alone
 
     @abstractmethod
     def start(self, m: Any, x0: Vector) -> Any:
-        """What every node knows before round 0, with the point of the gradients as `x` and the estimator's `known`."""
+        """What every node knows before round 0, with the point of the gradients as `x`, the one to evaluate as `iterate`, and the
+        estimator's `known`."""
 
     def start_master(self, m: Any, node: Any) -> Any:
         return None
@@ -170,13 +172,6 @@ class Downlink(Bindable, Part, ABC):
 
     @abstractmethod
     def all_hear(self, m: Any, node: Any, down: Compressed, t: Round) -> None: ...
-
-    def downlink(self, m: Any, node: Any, k: int) -> Link:
-        return m.down
-
-    def iterate(self, m: Any, node: Any) -> Vector:
-        """The point (d,) to evaluate."""
-        return dense(node.x)
 
     def verbs(self, m: Any) -> Mapping[str, Any]:
         """Attributes of a bound method that this downlink takes over, such as `worker_sends`, by name: here none."""

@@ -7,10 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.registry import Part
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import has_state
@@ -31,7 +30,7 @@ REMEMBERS_GRADIENTS = Need(
 
 
 @dataclass(frozen=True)
-class SendsHessians(Part, Method):
+class SendsHessians(Algorithm):
     """A method with a link of Hessians beside [up], the link of gradients. A Hessian is a vector here, its triangle (d(d+1)/2,) as
     `messages.kinds.triangle` has it: its norm is ‖·‖_F, and any compressor of vectors will do. By a compressed [up] workers send
     C(∇f_i − h_i), and h_i takes that in, as EF21 has it; by an exact one gradients themselves, and all h_i stay 0."""

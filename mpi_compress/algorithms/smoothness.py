@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Method, Setting
-from mpi_compress.algorithms.needs import Need, PartialMean
+from mpi_compress.algorithms.contract import Algorithm, PartialMean, Setting
+from mpi_compress.algorithms.lemma import Lemma
+from mpi_compress.algorithms.needs import Need
+from mpi_compress.algorithms.steps import takes_theorem_step
 from mpi_compress.core.errors import NotMet, UserError
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Dense, Several, Sparse, Vector, square, triangle
@@ -45,7 +47,7 @@ class Roots:
 
 
 @dataclass(frozen=True)
-class KnowsSmoothness(Method):
+class KnowsSmoothness(Algorithm):
     """A method whose Q acts on L_i^{−1/2} v. The receiver multiplies by L_i^{1/2}, which round 0 sends in [up]'s floats.
 
     L_i is s n/N A_iᵀA_i + µI for a loss with second derivatives up to s, sent as d(d+1)/2 floats, or the diagonal (d,)
@@ -57,10 +59,10 @@ class KnowsSmoothness(Method):
     matrix: Literal["full", "diagonal"] = "full"  # L_i: whole, or a diagonal above it
     needs: ClassVar[Sequence[Need]] = (OF_ROWS, FITS)
     partial_mean: ClassVar[PartialMean] = ""
-    fixed_budget = None
+    lemma = Lemma()
 
     def bind(self, setting: Setting) -> Self:
-        if self.matrix == "diagonal" and self.takes_theorem_step:
+        if self.matrix == "diagonal" and takes_theorem_step(self):
             raise NotMet(f'{self.name} with matrix = "diagonal" needs a step: its theoretical step size is that of matrix = "full"')
         return super().bind(setting)
 

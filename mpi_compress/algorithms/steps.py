@@ -15,6 +15,7 @@ from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.core.errors import NotMet, UserError, nearest
 from mpi_compress.core.expressions import Expression, evaluate, names_in
 from mpi_compress.core.fields import Checked
+from mpi_compress.core.registry import with_inner
 
 _FORMS = {"1/t": 1.0, "1/sqrt(t)": 0.5}
 _WARM_UP = "warm-up"
@@ -175,13 +176,28 @@ def _formulas(cls: Any) -> dict[Field[Any], bool]:
 
 def theorems_of(method: Any) -> Mapping[str, str]:
     """The formulas of the step sizes that theorems give a method, by their names in formulas."""
-    return {name: getattr(method, name) for name in (THEORY, TIGHT) if getattr(method, name)}
+    return {name: formula for name, formula in ((THEORY, method.theory), (TIGHT, method.theorem.tight)) if formula}
 
 
 def names_of(value: Any, theorems: Mapping[str, str]) -> set[str]:
     """The quantities that a parameter's formulas name, those of a theoretical step size in place of its name."""
     named = {name for formula in formulas_in(value) for name in names_in(formula)}
     return named.union(*(names_in(theorems[name]) for name in named & theorems.keys())) - theorems.keys()
+
+
+def named_by(method: Any) -> set[str]:
+    """The quantities that the formulas of a declared method name, those of the parts inside it, and those of its needs."""
+    found = {name for need in method.needs for name in need.of}
+    for part in with_inner((method,)):
+        theorems = theorems_of(method) if part is method else {}
+        found = found.union(*(names_of(getattr(part, key), theorems) for key in formulas_of(type(part))))
+    return found
+
+
+def takes_theorem_step(method: Any) -> bool:
+    """True if the step of a declared method is a theorem's, or a multiple of it."""
+    theorems = theorems_of(method)
+    return any(str(formula) in theorems.values() or names_in(formula) & theorems.keys() for formula in formulas_in(method.step))
 
 
 def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theorems: Mapping[str, str]) -> Schedule:
@@ -211,12 +227,13 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
 
 
 def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, str] = MappingProxyType({})) -> dict[str, Schedule]:
-    """The values of a part's formulas, as `settled` raises and takes them. A parameter may name others, a step all of them."""
+    """The values of a part's formulas, as `settled` raises and takes them. A parameter may name others."""
     given = {f.name: (getattr(part, f.name), is_step) for f, is_step in _formulas(part.__class__).items()}
     formulas = {key: (value, is_step) for key, (value, is_step) in given.items() if value is not None}
-    named = {key: names_of(value, theorems) for key, (value, _) in formulas.items()}
     values: dict[str, Schedule] = {}
-    for key in sorted(formulas, key=lambda key: (formulas[key][1], bool(named[key] & formulas.keys()))):
+    while formulas:
+        ready = (key for key, (value, _) in formulas.items() if not names_of(value, theorems) & formulas.keys() - {key})
+        key = next(ready, next(iter(formulas)))
         known = {**{name: value for name, value in values.items() if isinstance(value, float)}, **numbers}
-        values[key] = settled(key, *formulas[key], known, theorems)
+        values[key] = settled(key, *formulas.pop(key), known, theorems)
     return values

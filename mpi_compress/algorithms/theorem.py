@@ -1,6 +1,7 @@
-"""What a method may state of its theorem: V, a function of its states, and ρ, the factor by which V falls in a round."""
+"""What a method states of its theorem: V, a function of its states, and ρ, the factor by which V falls in a round."""
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,35 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
 
 _ROUNDING = 1e-9
-_DECIDE = frozenset(("lyapunov", "worker_sends", "estimate", "master_answers", "all_hear", "theory", "parts"))
+_DECIDE = frozenset(("theorem", "worker_sends", "estimate", "master_answers", "all_hear", "theory", "parts"))
+
+
+class Theorem:
+    """A theorem about a bound method m; by default it says nothing. One with V defines `V`, and `terms` if V needs some."""
+
+    convex: bool = False  # True: the step size `theory` is that of a theorem about convex f_i
+    tight: str = ""  # the step size of a tight analysis, as a formula, which steps may name `tight`
+    needs: Sequence[Need] = ()  # of V, beside what the method needs itself
+    formulas: Sequence[str] = ()  # further formulas that name quantities of V
+    rate: Any = None  # ρ: a formula of the method's quantities, or a method `rate(self, m, t)` of the round that V went through
+
+    def terms(self, m: Any, node: Any, worker: Any, f: "Shard") -> Sequence[float | Vector]:
+        """What V needs of a worker, numbers and vectors (d,)."""
+        return ()
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: "AtRecord") -> float:
+        """V, by the means of all workers' terms."""
+        raise NotImplementedError
+
+    @property
+    def has_V(self) -> bool:
+        return type(self).V is not Theorem.V
+
+
+class OfConvex(Theorem):
+    """The step size `theory` is that of a theorem about convex f_i, and no V is stated."""
+
+    convex = True
 
 
 @dataclass(frozen=True)
@@ -61,7 +90,7 @@ class Shard:
         return self.at(self.x_star)[1]
 
 
-OWN_PARTS = Need(lambda m: not m.differs, "V of {name} is that of its own server and downlink")
+OWN_PARTS = Need(lambda m: {m.server.name, m.by.name} <= {*m.parts}, "V of {name} is that of its own server and downlink")
 EXACT_MEAN = Need(lambda m: m.down.compressor.omega(m.setting.dim) == 0.0, "V of {name} is that of an exact message down")
 PLAIN = (ONE_STEP_SIZE, LAST_ITERATE, EXACT_MEAN, OWN_PARTS)
 OWN_MOMENTUM = Need(lambda m: m.momentum is None and m.setting.numbers["mu"], "V of {name} needs mu > 0 and its own τ", ("mu",))
@@ -95,18 +124,20 @@ def constants(method: Any, *names: str) -> list[float]:
 def stated(method: Any) -> bool:
     """True if a method states V itself: one that changes a line, a part or the step of another one does not inherit V."""
     own = next(vars(cls) for cls in type(method).__mro__ if not _DECIDE.isdisjoint(vars(cls)))
-    return own.get("lyapunov") is not None
+    return "theorem" in own and method.theorem.has_V
 
 
 def names_of_theorem(method: Any) -> set[str]:
     """The quantities of the problem that V and ρ of a method may name."""
-    formulas = (method.theory, method.tight, method.rate, *method.theorem_formulas)
+    theorem = method.theorem
+    formulas = (method.theory, theorem.tight, theorem.rate, *theorem.formulas)
     return set().union(*(names_in(each) for each in formulas if each and isinstance(each, str))) if stated(method) else set()
 
 
 def factor(method: Any, t: Round) -> float:
     """ρ of round t.k."""
-    return float(method.rate(t)) if callable(method.rate) else evaluate(method.rate, quantities(method))
+    rate = method.theorem.rate
+    return float(rate(method, t)) if callable(rate) else evaluate(rate, quantities(method))
 
 
 def unproved(method: Any) -> str:
@@ -114,7 +145,7 @@ def unproved(method: Any) -> str:
     if not stated(method):
         return f"{method.name} states no V"
     try:
-        for need in (_USUAL, *method.theorem_needs):
+        for need in (_USUAL, *method.theorem.needs):
             check_need(need, method)
         ρ = factor(method, Round(0, Streams(0), Role.MASTER))
     except ValueError as error:
@@ -130,7 +161,8 @@ def in_mean(method: Any) -> bool:
 
 def value_of(method: Any, node: Any, means: Any, master: Any, x: Vector, f: float, gradient: Vector) -> float:
     """V, by the means of workers' terms."""
-    return float(method.lyapunov(node, means, master, AtRecord(x, f, gradient, method.setting.x_star, method.setting.f_star)))
+    known = AtRecord(x, f, gradient, method.setting.x_star, method.setting.f_star)
+    return float(method.theorem.V(method, node, means, master, known))
 
 
 TIGHT = "2/(L_mean + mu)*(1 - sqrt(1 - delta))/(1 + sqrt(1 - delta))"

@@ -1,7 +1,7 @@
 """The words of a method's file: the contract of its part, and what its verbs take and return."""
 
-from mpi_compress.algorithms.contract import Algorithm, First, Setting, algorithms
-from mpi_compress.algorithms.needs import Log, PartialMean
+from mpi_compress.algorithms.contract import Algorithm, First, PartialMean, Setting, algorithms
+from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Node, dense, downlinks
 from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.sampling import Sampling

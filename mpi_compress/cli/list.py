@@ -169,11 +169,11 @@ def _described(key: str, part: Any) -> Iterator[str]:
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "") + whose
     if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:
         yield f"    x moves by the server {parts[0]}, workers hear by {parts[1]}"
-    if theory := getattr(part, "theory", ""):
-        convex = ", for convex f_i" if getattr(part, "theory_is_convex", False) else ""
-        yield f"    in formulas, theory is {theory}{convex}"
-    if tight := getattr(part, "tight", ""):
-        yield f"    and tight is {tight}"
+    theory, theorem = (getattr(part, key, "") for key in ("theory", "theorem"))
+    if theory:
+        yield f"    in formulas, theory is {theory}{', for convex f_i' * theorem.convex}"
+        if theorem.tight:
+            yield f"    and tight is {theorem.tight}"
     known, hints = meanings(part), get_type_hints(part)
     for field in sorted(fields(part), key=lambda field: field.kw_only is True):
         if field.init:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.contract import SharedMemoryMethod
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.engine.keeper import Keeper
@@ -46,7 +45,7 @@ class Shared:
 
 
 def run(
-    algorithm: SharedMemoryMethod, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
+    algorithm: Any, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
 ) -> tuple[Ending, Vector]:
     """Update until the observer ends the run; its verdict, and the last iterate (d,). All ranks wait while a row is logged, and at
     no other time. Round k ends when all workers together have made k·n updates, whichever of them made more; some ranks may be one
@@ -87,7 +86,7 @@ def _begin(shared: Shared, pools: Mapping[int, Pool | None], exchange: Exchange,
 
 
 def _update_until(
-    updates: int, algorithm: SharedMemoryMethod, shared: Shared, observer: Observer, address: Callable[[int], tuple[Any, ...]]
+    updates: int, algorithm: Any, shared: Shared, observer: Observer, address: Callable[[int], tuple[Any, ...]]
 ) -> None:
     """Let the workers hosted here update in turn until all have made so many updates; `address` gives a worker's draws."""
     objectives = observer.objectives

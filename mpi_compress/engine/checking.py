@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.plugins import parts_of_plugins
@@ -121,6 +122,6 @@ def _of_method(p: Prepared) -> Subject:
     parts = [*with_inner((algorithm, *links, p.problem.loss, p.problem.penalty, *p.spec.stop.own))]
     sizes = max(1, min(n, _COORDINATES // p.problem.dim)), max(2, min(_ROWS_OF_A_WORKER, data.n_samples // n))
     s = Subject(algorithm, parts, rounds=partial(run_two_rounds, p, algorithm, data.read(0, 1), *sizes))
-    if not p.algorithm.shares_memory and n * p.problem.dim <= _COORDINATES:
+    if isinstance(p.algorithm, Algorithm) and n * p.problem.dim <= _COORDINATES:
         s.problems = [(p.algorithm, objectives_of(p, dict(enumerate(data.shards(range(n), n)))), p.x0)]
     return s

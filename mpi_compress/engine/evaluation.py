@@ -145,7 +145,7 @@ class Evaluator:
             evaluated = f if self.samples is None else self.samples[i]
             value, gradient = evaluated.at(point)
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
-            numbers = np.array([*largest, *peaks, *log.of_worker(workers[i]), value, f.samples, moment])
+            numbers = np.array([*largest, *peaks, *log.numbers(workers[i]), value, f.samples, moment])
             yield report(numbers, gradient, evaluated.last.listed, log.vector(workers[i]))
 
     def _evaluation(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.blame import place_in_part, text_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import Progress, Turn, bits_text, ignore, print_line
@@ -60,7 +61,7 @@ class Execution:
     def __init__(self, p: Prepared, file: Path, request: Request, kept: dict[Any, dict[int, Rows]], turn: Turn):
         self.p, self.file, self.request, self.turn = p, file, request, turn
         ranks, workers = request.ranks, p.spec.workers
-        patience = 0.0 if p.algorithm.shares_memory else workers.patience_seconds  # without rounds some wait while others work
+        patience = workers.patience_seconds if isinstance(p.algorithm, Algorithm) else 0.0  # without rounds some wait
         cores = len(own_cores()) * ranks.size // len(ranks.ranks_here) if ranks.crowded else None
         self.layout = rank_0(p.spec, p.problem.data.nonzeros, p.problem.data.n_samples, p.problem.dim, ranks.size, cores)
         master = "worker" if self.layout.hosts else "dedicated"

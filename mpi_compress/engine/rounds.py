@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from itertools import repeat
 from typing import Any
 
-from mpi_compress.algorithms import Method
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Role, Round, Streams
@@ -21,7 +21,7 @@ from mpi_compress.saving.checkpoint import States
 
 
 def run(
-    algorithm: Method, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
+    algorithm: Algorithm, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
 ) -> tuple[Ending, Vector]:
     """Run rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,)."""
     s = _first_states(algorithm, x0, observer)
@@ -58,7 +58,7 @@ def run(
             observer.refusals = {**refused, "the master": answers[0].refusal if answers else None}
 
 
-def _first_states(algorithm: Method, x0: Vector, observer: Observer) -> States:
+def _first_states(algorithm: Algorithm, x0: Vector, observer: Observer) -> States:
     node, has_master = algorithm.start(x0), observer.exchange.has_master
     workers = {i: algorithm.start_worker(node, f) for i, f in observer.objectives.items()}
     up = {i: algorithm.up.start() for i in workers}
@@ -86,7 +86,7 @@ def _answers(algorithm: Any, s: States, ups: Sequence[Compressed] | None, t: Rou
     if ups is not None:
         try:
             asked = (s.node, s.master, ups, t)
-            made = [*algorithm.answers(*asked)] if algorithm.answers_each else [algorithm.master_answers(*asked)]
+            made = [*algorithm.answers(*asked)] if hasattr(algorithm, "answers") else [algorithm.master_answers(*asked)]
             if _decoded(made, downlink) is not None:
                 return made
         except OverflowError as raised:
@@ -94,9 +94,9 @@ def _answers(algorithm: Any, s: States, ups: Sequence[Compressed] | None, t: Rou
     return [Message(REFUSED, refusal=error)]
 
 
-def _sent_down(algorithm: Method, answers: list[Message] | None, exchange: Exchange) -> list[Message]:
+def _sent_down(algorithm: Algorithm, answers: list[Message] | None, exchange: Exchange) -> list[Message]:
     """The messages that this rank hears: the one to all, or those to its workers."""
-    if not algorithm.answers_each:
+    if not hasattr(algorithm, "answers"):
         return [exchange.broadcast(answers[0] if answers else None)]
     refused = exchange.agree(answers is not None and answers[0].is_refused)
     return [Message(REFUSED)] if refused else exchange.scatter(answers)
@@ -107,8 +107,8 @@ def _hear(algorithm: Any, s: States, downs: Sequence[Compressed] | None, t: Roun
     its own, the iterate is the master's, and goes to the other ranks off the count, for evaluations."""
     if downs is None:
         return False
-    each = algorithm.answers_each
-    if getattr(algorithm.worker_hears, "__func__", None) is not Method.worker_hears:  # they have memories of it
+    each = hasattr(algorithm, "answers")
+    if getattr(algorithm.worker_hears, "__func__", None) is not Algorithm.worker_hears:  # they have memories of it
         for (i, worker), down in zip(s.workers.items(), downs if each else repeat(downs[0]), strict=False):
             algorithm.worker_hears(s.node, worker, down, t.to(i))
     if each:

@@ -71,19 +71,19 @@ class Theory:
     @classmethod
     def of(cls, algorithm: Method) -> "Theory":
         """The theory of a run of this algorithm, bound to its setting; a fixed T of its own is among the budgets."""
-        setting, own = algorithm.setting, algorithm.fixed_budget
+        setting, own = algorithm.setting, algorithm.lemma.T
         T = budgets(setting.dim, [] if own is None else [own])
         return cls(T, *sparsification(setting.up.codec, setting.cost, setting.dim, T))
 
     def attributes(self, algorithm: Method) -> Mapping[str, Any]:
         """Attributes of the result that hold for the whole run."""
-        return {"curve": algorithm.curve, "theory_T": self.T, "theory_payload": self.payload, "theory_cost": self.cost}
+        return {"curve": algorithm.lemma.curve, "theory_T": self.T, "theory_payload": self.payload, "theory_cost": self.cost}
 
     def of_worker(self, algorithm: Method, f: Objective, x: Vector, g: Vector) -> tuple[Vector, float]:
         """What worker i with g = ∇f_i(x) reports: −ω(T) for all T and −improvement; and E‖g_i‖², rows drawn with replacement."""
         omega = curve(StochasticSparsification(), g, self.T)
         noise = 0.0 if algorithm.batch is None else sampling_noise(f, x) / algorithm.batch
-        return -np.append(omega, algorithm.improvement(g)), squared_norm(g) + noise
+        return -np.append(omega, algorithm.lemma.improvement(g)), squared_norm(g) + noise
 
     def row(self, gradient: Vector, peaks: Vector, moment: float, mean: float) -> dict[str, Any]:
         """The row of /theory: `peaks` the largest of the workers' reports, `moment` the mean of E‖g_i‖², `mean` ‖(1/n)ΣE g_i‖²."""
@@ -139,7 +139,7 @@ class Meter:
     def _reports(self, node: Any, workers: Mapping[int, Any], x: Vector) -> Iterator[Vector]:
         for i, shard in self.shards.items():
             shard.x = x
-            terms = self.method.lyapunov_terms(node, workers[i], shard)
+            terms = self.method.theorem.terms(self.method, node, workers[i], shard)
             lengths = [term.size if isinstance(term, np.ndarray) else _NUMBER for term in terms]
             yield np.concatenate([[float(len(terms))], lengths, *map(np.ravel, terms)])
 

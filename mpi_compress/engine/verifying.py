@@ -15,6 +15,7 @@ from typing import Any
 
 import tomli_w
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.ending import RANK_VARIABLES
 from mpi_compress.core.errors import UserError
@@ -64,13 +65,13 @@ def verify(job: Job | Mapping[str, Any] | str | Path, rounds: int = ROUNDS) -> l
     job = job if isinstance(job, Job) else load_job(job)
     if rounds < 2:
         raise UserError(f"--verify {rounds}: at least 2 rounds are required, for a checkpoint in the middle")
-    specs = [spec for spec in job.runs if not spec.algorithm.shares_memory]
+    specs = [spec for spec in job.runs if isinstance(spec.algorithm, Algorithm)]
     with tempfile.TemporaryDirectory(prefix="mpi-compress-verify-") as folder:
         first, *others = _ways(rounds)
         plain = _played(first, specs, rounds, Path(folder, "first"))
         found = dict(_in_another_way(way, specs, rounds, Path(folder, str(i))) for i, way in enumerate(others))
     said = [_of_run(spec, rounds, plain[i], {way: notes[i] for way, notes in found.items()}) for i, spec in enumerate(specs)]
-    left = (spec for spec in job.runs if spec.algorithm.shares_memory)
+    left = (spec for spec in job.runs if not isinstance(spec.algorithm, Algorithm))
     return [*said, *(Verified(s.label, True, f"{s.algorithm.name} has no rounds, and its updates come in any order") for s in left)]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.registry import is_ours
@@ -55,14 +56,14 @@ def run_two_rounds(p: Prepared, algorithm: Any, sample: Rows, n: int = 1, rows: 
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Ending, Vector]]:
     """The loop that runs an algorithm: in rounds, or with workers that share memory."""
-    return asynchronous.run if algorithm.shares_memory else rounds.run
+    return rounds.run if isinstance(algorithm, Algorithm) else asynchronous.run
 
 
 def first_states(p: Prepared, sample: Rows) -> States:
     """States of the kinds and shapes that the run's algorithm makes, of worker 0 alone, for its checkpoints. Those of a user's
     algorithm that cannot start on two samples are `UNKNOWN`: its source, which is part of the run id, is enough."""
     algorithm = p.spec.algorithm.bind(p.algorithm.setting)
-    if algorithm.shares_memory:
+    if not isinstance(algorithm, Algorithm):
         shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)
         return States(0, shared, None, {0: 0}, {0: None})
     up, down = {0: algorithm.up.start()}, algorithm.down.start()

@@ -128,13 +128,13 @@ class Rounds:
         uplink, downlink = method.uplink(self.nodes[0], k), method.downlink(self.nodes[0], k)
         ups = [uplink.unpack(Message(sent[i].data)) for i in self.fs]
         asked = self.nodes[0], self.master, ups, Round(k, self.streams, Role.MASTER, state=self.down)
-        answers = [*method.answers(*asked)] if method.answers_each else [method.master_answers(*asked)]
+        answers = [*method.answers(*asked)] if hasattr(method, "answers") else [method.master_answers(*asked)]
         heard = [downlink.unpack(Message(message.data)) for message in answers]
         for node, home in self._hosts():
             t = Round(k, self.streams, Role.MASTER)
             for i in home:
                 method.worker_hears(node, self.workers[i], heard[i % len(heard)], t.to(i))
-            method.all_hear(node, Dense(method.point(self.master)) if method.answers_each else heard[0], t)
+            method.all_hear(node, Dense(method.point(self.master)) if hasattr(method, "answers") else heard[0], t)
         return sent, answers
 
     def round(self, k: int) -> dict[tuple[str, int], Any]:
@@ -175,7 +175,10 @@ def made_up_problem(given: Method, n: int) -> Problem:
     for names in product((given.compressor, *_LINKS), _LINKS):
         try:
             up, down = (_link(name, n) for name in names)
-            setting = Setting(n, _DIM, up, down, costs.shipped("wire")(), apart, numbers, x_star, whole=whole)
+            cost = costs.shipped("wire")()
+            setting = Setting(
+                n=n, dim=_DIM, up=up, down=down, cost=cost, numbers=numbers, mu_apart=apart, x_star=x_star, whole=whole
+            )
             fs = {i: Objective(shard, loss, 1.0 / _ROWS, _MU - apart, careful=True) for i, shard in enumerate(rows)}
             return given.bind(setting), fs, np.linspace(-1.0, 1.0, _DIM)
         except Exception as error:  # other links may do

@@ -5,6 +5,7 @@ from typing import Any
 
 from mpi_compress.algorithms import Algorithm, algorithms
 from mpi_compress.algorithms.parts import Downlink, Server
+from mpi_compress.algorithms.product import heard_by
 from mpi_compress.guard.checks import CHECKS, Subject, everything
 from mpi_compress.guard.findings import Finding, NeedsAJob
 from mpi_compress.guard.hidden_state import contents
@@ -60,7 +61,7 @@ def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
         case Server():
             s.problems = [made_up_problem(gd(server=part, step="0.1/L"), n) for n in (1, 3)]
         case Downlink():
-            s.problems = [made_up_problem(gd(step="0.1/L").heard_by(part), n) for n in (1, 3)]
+            s.problems = [made_up_problem(heard_by(gd(step="0.1/L"), part), n) for n in (1, 3)]
         case Metric():
             s.view = made_up_view()
         case _ if not any(isinstance(part, check.of) and {*check.takes} <= {"part", "dim"} for check in CHECKS) and rows is None:

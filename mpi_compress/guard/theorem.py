@@ -61,7 +61,7 @@ class RandomProblem:
         x = method.iterate(node)
         for shard in shards.values():
             shard.x = x
-        terms = [method.lyapunov_terms(node, play.workers[i], shard) for i, shard in shards.items()]
+        terms = [method.theorem.terms(method, node, play.workers[i], shard) for i, shard in shards.items()]
         f, g = (sum(each) / n for each in zip(*(shard.at(x) for shard in shards.values()), strict=True))
         return value_of(method, node, [sum(each) / n for each in zip(*terms, strict=True)], play.master, x, f, g)
 
@@ -84,7 +84,7 @@ def theorem(method: Method, problems: int = PROBLEMS, rounds: int = ROUNDS, own:
     """V of a declared method on random problems, up to the first one where it rises above ρV; by `own` compressors up and down."""
     if not stated(method):
         those = ", ".join(name for name, cls in algorithms.items() if stated(object.__new__(cls)))
-        raise UserError(f"--theorem: {method.name} states no V, as lyapunov and rate do (docs/theorem.md); these do: {those}")
+        raise UserError(f"--theorem: {method.name} states no V, as its theorem may (docs/theorem.md); these do: {those}")
     found: list[tuple[Fall, str]] = []
     why, seed = "", 0
     while seed < problems and not (found and found[-1][0].broken):
@@ -137,7 +137,7 @@ def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> Ran
     """A random problem that goes with V of a method; or why the last one that was tried does not."""
     rng, why = np.random.default_rng([SEED, seed]), ""
     loss = losses.shipped(("logistic", "least-squares")[seed % 2])()
-    methods = [given, replace(given, step="tight")] if given.tight else [given]
+    methods = [given, replace(given, step="tight")] if given.theorem.tight else [given]
     for n in (*rng.permutation([1, 2, 3, 5]).tolist(), 1):
         d, m, κ = int(rng.integers(3, 12)), int(rng.integers(2, 9)), 10 ** rng.uniform(0.5, 3)
         a, labels = _rows(rng, n, m, d)
@@ -151,7 +151,10 @@ def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> Ran
         numbers["g0"] = float(np.linalg.norm(f.elsewhere(x0)[1]))
         fs = {i: Objective(Rows((a[i::n],), labels[i::n], d), loss, 1.0 / m, µ) for i in range(n)}
         for (up, down), method in ((links, method) for links in _links(rng, given, d, own) for method in rng.permutation(methods)):
-            setting = Setting(n, d, up, down, costs.shipped("wire")(), 0.0, numbers, best.x, whole=whole, f_star=best.f)
+            cost = costs.shipped("wire")()
+            setting = Setting(
+                n=n, dim=d, up=up, down=down, cost=cost, numbers=numbers, x_star=best.x, whole=whole, f_star=best.f
+            )
             try:
                 bound = method.bind(setting)
                 why = unproved(bound)

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from mpi_compress.algorithms import Estimator, Method, algorithms
-from mpi_compress.algorithms.product import known_as
+from mpi_compress.algorithms import Algorithm, Estimator, Method, algorithms
+from mpi_compress.algorithms.product import heard_by, known_as, other_parts
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.tables import LinkTable
@@ -22,9 +23,9 @@ def method_of(table: Mapping[str, Any], down: Mapping[str, Any], at: str) -> Met
             raise UserError(f"{at}down.by: {algorithm.name} is no product, and says itself what workers hear: leave by out")
         return algorithm
     if by is not None:
-        algorithm = checked_at(f"{at}down", lambda: algorithm.heard_by(by))
-    if algorithm.differs and "step" not in table:
-        name, product = known_as(algorithm), f"{algorithm.name} with {algorithm.differs}"
+        algorithm = checked_at(f"{at}down", partial(heard_by, algorithm, by))
+    if (others := other_parts(algorithm)) and "step" not in table:
+        name, product = known_as(algorithm), f"{algorithm.name} with {others}"
         why = f'{product} has a name of its own: name = "{name}"' if name else f"no theorem is known for {product}"
         raise UserError(f"{at}algorithm: step = … is needed: {why}")
     return algorithm
@@ -44,7 +45,7 @@ def uplink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
         return _link(table, f"{at}up")
     if budget != "cat":
         raise UserError(f'{at}up.budget: {budget!r} was given; it should be "cat", which tunes each message, or left out')
-    if algorithm.sets_compressor or algorithm.shares_memory:
+    if algorithm.sets_compressor or not isinstance(algorithm, Algorithm):
         raise UserError(f"{at}up.budget: {algorithm.name} sets what is sent itself: leave budget out of [up]")
     return replace(_link(table, f"{at}up"), budget=budget)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.progress import count_text, time_text
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
@@ -107,7 +108,7 @@ class _Processes:
 def _command(job: Job) -> list[str]:
     """One process; mpiexec where workers share memory, which run at the same time only on ranks of their own: one for each."""
     run = [sys.executable, "-m", "mpi_compress", "run", "--quiet"]
-    ranks = [spec.workers.count for spec in job.runs if spec.algorithm.shares_memory]
+    ranks = [spec.workers.count for spec in job.runs if not isinstance(spec.algorithm, Algorithm)]
     beside = Path(sys.executable).with_name("mpiexec")
     mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
     return [mpiexec, "-n", str(max(ranks)), *run] if ranks and mpiexec else [*run, "--one-process"]

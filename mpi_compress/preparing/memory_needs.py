@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange.base import block
@@ -54,11 +55,11 @@ _MORE_THAN_MOST = _Vectors(4.0, 3.0, 3.0)
 
 def vectors_of(spec: RunSpec) -> _Vectors:
     """The vectors in the states of a run's algorithm, `Method.more_memory` left out."""
-    if not spec.loss.of_margin or not is_ours(spec.algorithm) or spec.algorithm.shares_memory:
+    if not spec.loss.of_margin or not is_ours(spec.algorithm) or not isinstance(spec.algorithm, Algorithm):
         return _MORE_THAN_MOST
     n = spec.workers.count
     try:
-        algorithm = algorithm_on(spec, Shape(n, _DIM, float(n * _DIM)))
+        algorithm: Any = algorithm_on(spec, Shape(n, _DIM, float(n * _DIM)))
         of_worker, of_master = algorithm.more_memory(_DIM, n)
         node = algorithm.start(np.full(_DIM, 1e-3))
         rows = Rows((np.full((1, _DIM), 1e-2),), np.ones(1), _DIM)

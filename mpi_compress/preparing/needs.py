@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpi_compress.algorithms import Method, Setting, algorithms
+from mpi_compress.algorithms import Algorithm, Method, Setting, algorithms
 from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, theorems_of
 from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
@@ -40,7 +40,7 @@ def _with(trait: str) -> str:
 def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
     """What is refused of the tables of a run and its method, in sentences for users; `Method.needs` says what the method needs."""
     workers, name, as_set = spec.workers, method.name, f"{method.name}, as it is set here,"
-    if method.shares_memory:
+    if not isinstance(method, Algorithm):
         for key in ("cost_up", "wire_bits_up"):
             if key in spec.stop.columns:
                 yield f"stop.{key}: {name} shares memory and counts no bits; give rounds or seconds"
@@ -142,8 +142,10 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     whole = partial(problem.objective, n=1, mu=problem.mu) if problem.loss.of_margin else None
     n, participants = spec.workers.count, spec.workers.participants
     numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
-    given = numbers, problem.x_star, penalty, participants, whole, shapes, problem.f_star
-    return Setting(n, problem.dim, up, down, spec.cost, apart, *given)
+    return Setting(
+        n=n, dim=problem.dim, up=up, down=down, cost=spec.cost, numbers=numbers, mu_apart=apart, x_star=problem.x_star,
+        penalty_apart=penalty, participants=participants, whole=whole, shapes=shapes, f_star=problem.f_star,
+    )  # fmt: skip
 
 
 def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
@@ -168,7 +170,9 @@ def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
     compressor = checked_at(f"{way}.compressor", partial(compressor.in_run, dim, sizes=sizes))
     if isinstance(compressor, AmongWorkers):
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
-    if not (table.budget or spec.algorithm.settles(compressor, way)):
+    sets = spec.algorithm.sets_compressor and (way == "up" or way in spec.algorithm.links)
+    follows = way == "up" and compressor.follows == "step" and hasattr(spec.algorithm, "in_round")  # error feedback sets it
+    if not (table.budget or sets or follows):
         checked_at(f"{way}.compressor", partial(compressor.check, dim))
     link = Link(compressor, table.codec, dim)
     return checked_at(f"{way}.budget", partial(tuned, link, spec.cost)) if table.budget else link

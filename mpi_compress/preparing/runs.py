@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.algorithms import Method
-from mpi_compress.algorithms.steps import formulas_of
+from mpi_compress.algorithms.steps import formulas_of, named_by, takes_theorem_step
 from mpi_compress.algorithms.tuning.sizes import follows_link
 from mpi_compress.core.errors import checked_at, placed
 from mpi_compress.core.installed import package_of
@@ -101,7 +101,7 @@ def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
 def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     """The quantities that formulas may name, ‖∇f(x0)‖ only if one does. At rank 0."""
     known = problem.numbers(spec.workers.count)
-    if "g0" in spec.algorithm.names():
+    if "g0" in named_by(spec.algorithm):
         f = problem.objective(problem.data.read(0, problem.data.n_samples), 1, problem.mu)
         known["g0"] = norm(f.value_and_gradient(x0)[1])
     return known
@@ -137,7 +137,7 @@ def _remarks(spec: RunSpec, problem: Problem) -> Iterator[str]:
 def condition_not_met(spec: RunSpec, problem: Problem) -> str:
     """What the theorem of the run's step takes for granted and the problem does not state; "" if there is no such thing."""
     method = spec.algorithm
-    if problem.is_convex or not (method.theory_is_convex and method.takes_theorem_step):
+    if problem.is_convex or not (method.theorem.convex and takes_theorem_step(method)):
         return ""
     return f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"
 

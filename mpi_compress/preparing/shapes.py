@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Dense, Lattice
@@ -148,7 +149,7 @@ def rank_0(spec: RunSpec, nonzeros: float, samples: int, dim: int, ranks: int, c
     rows = samples / n if spec.algorithm.batch is None else spec.algorithm.batch
     w = _CALL + _NONZERO * nonzeros / samples * rows + _COORDINATE * dim
     sent = dim if spec.up.compressor.makes in (Dense, Lattice) else _SPARSE * dim
-    m = 0.0 if spec.algorithm.shares_memory else _DECODE + _ADDED * sent
+    m = _DECODE + _ADDED * sent if isinstance(spec.algorithm, Algorithm) else 0.0
     of_all = n * m
     apart, hosting = (-(-n // hosts) * w + of_all for hosts in (ranks - 1, ranks))
     gain = 1.0 - hosting / apart

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from mpi_compress.algorithms.needs import OPTIMUM
+from mpi_compress.algorithms.steps import named_by
 from mpi_compress.algorithms.theorem import names_of_theorem
 from mpi_compress.core.registry import is_ours
 from mpi_compress.job.runs import RunSpec
@@ -22,9 +24,9 @@ class Wanted:
 
     @classmethod
     def by(cls, spec: RunSpec) -> "Wanted":
-        names, stop = spec.algorithm.names(), spec.stop
+        names, stop = named_by(spec.algorithm), spec.stop
         names |= names_of_theorem(spec.algorithm) if spec.log.theory else set()
-        optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or not stop.columns.isdisjoint(OF_OPTIMUM)
+        optimum = spec.start.at == "optimum" or OPTIMUM in spec.algorithm.needs or not stop.columns.isdisjoint(OF_OPTIMUM)
         own = not all(map(is_ours, (spec.algorithm, *spec.metrics)))  # they may look at x*, if it is known
         named = not spec.asked.isdisjoint((*OF_OPTIMUM, "suboptimality"))
         asked = own or named or spec.log.theory or spec.objective.f_star == "solve"

@@ -7,7 +7,8 @@ from helpers.plays import bound, play, problem
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms, downlinks, servers
-from mpi_compress.algorithms.needs import Log
+from mpi_compress.algorithms.log import Log
+from mpi_compress.algorithms.parts import PartOfMethod
 from mpi_compress.core.registry import Part
 
 TOP, RANDOM = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}
@@ -22,7 +23,7 @@ DECLARED = [
 
 
 def attributes(part):
-    return {name: value for name, value in vars(part).items() if name != "server_given"}
+    return dict(vars(part))
 
 
 @pytest.mark.parametrize("tables", DECLARED, ids=lambda tables: tables[0]["name"])
@@ -46,9 +47,11 @@ def test_a_declared_method_knows_no_run():
 
 
 @pytest.mark.parametrize("kind", ["algorithm", "server", "downlink"])
-def test_no_part_of_a_method_stands_more_than_three_classes_below_part(kind):
+def test_no_part_of_a_method_stands_more_than_three_classes_below_its_contract(kind):
+    contracts = (*mc.Algorithm.__mro__, PartOfMethod)
+
     def depth(cls):
-        return 1 + max(depth(base) for base in cls.__bases__ if issubclass(base, Part)) if cls is not Part else 0
+        return 0 if cls in contracts else 1 + max(depth(base) for base in cls.__bases__ if issubclass(base, Part))
 
     parts = {"algorithm": algorithms, "server": servers, "downlink": downlinks}
     assert {name: depth(cls) for name, cls in parts[kind].items() if depth(cls) > 3} == {}
@@ -60,21 +63,18 @@ def test_two_step_sizes_of_ef21_p_diana_are_one_number():
     assert method.alpha == method.beta == 0.5 * 3 / 30
 
 
-def test_columns_come_from_logs_or_from_a_component():
+def test_columns_come_from_the_log_of_the_nearest_class():
     class Heights(mc.Estimator):
         step: float = 0.1
-        logs = ("height",)
+        log = Log(("height",), lambda worker: (2.0,))
 
         def worker_sends(self, node, worker, f, t):
             return self.up.pack(f.gradient(node.x), t)
 
-        def worker_logs(self, worker):
-            return (2.0,)
-
     class Doubled(Heights):
         log = Log(("height",), lambda worker: (3.0,), lambda means, node: {"twice": 2 * means["height"]})
 
-    of_ef = type("OfEF", (algorithms["ef"],), {"logs": ("height",), "worker_logs": Heights.worker_logs})
+    of_ef = type("OfEF", (algorithms["ef"],), {"log": Heights.log})
     columns = [play(problem(), cls(), TOP, 1).rows[-1].trace for cls in (Heights, Doubled, of_ef)]
-    names = ("height", "twice", "height")  # the last one's class is nearer than the component of ef
+    names = ("height", "twice", "height")
     assert [own[name] for own, name in zip(columns, names, strict=True)] == [2.0, 6.0, 2.0]

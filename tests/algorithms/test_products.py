@@ -16,7 +16,7 @@ from helpers.running import run_of
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.algorithms.parts import dense
-from mpi_compress.algorithms.product import Estimator
+from mpi_compress.algorithms.product import Estimator, heard_by
 from mpi_compress.algorithms.servers.norms import Muon, polar_factor
 from mpi_compress.core.expressions import evaluate
 
@@ -71,7 +71,7 @@ def played(p, algorithm, up, server=None, by=None, down=None, rounds=ROUNDS, **m
     """The points that are evaluated."""
     nodes = []
     method = algorithms.build({**algorithm, "step": γ, **({"server": server} if server else {})}, "algorithm")
-    method = method.heard_by(by) if by else method
+    method = heard_by(method, by) if by else method
     bound = play(p, method, up, rounds, lambda k, node, workers: nodes.append(deepcopy(node)), down=down, **more).method
     return np.array([np.array(dense(bound.iterate(node))) for node in nodes])
 

@@ -393,7 +393,7 @@ OWN_DATA = {"data": 'generator = "mine"', "compressor": '{ name = "top-k", k = 3
 
 BY_RANDOM_ROWS = 'async-sgd", batch = 1, step = "0.01'  # an algorithm's name, and more of its table
 STATE_WORKER = "\n    def start_worker(self, node, f):\n        return Node(node.x)\n"
-LOGS = "\n    logs = {}\n\n    def worker_logs(self, worker):\n        return {}\n"
+LOGS = "\n    log = mc.Log({}, lambda worker: {})\n"
 COST = """
 @mc.costs.register("mine")
 @dataclass(frozen=True)
@@ -402,16 +402,27 @@ class Mine(mc.CostModel):
         return {}
 """
 EACH = """
-from mpi_compress.algorithms.estimators.gd import GDByMARINAP
-
 @mc.algorithms.register("mine")
 @dataclass(frozen=True)
-class Mine(GDByMARINAP):
-    step: float = 0.1
+class Mine(mc.AnswersEach):
+    def start(self, x0):
+        return Node(x0.copy())
+
+    def start_master(self, node):
+        return Node(node.x.copy())
+
+    def worker_sends(self, node, worker, f, t):
+        return self.up.pack(f.gradient(node.x), t)
 
     def answers(self, node, master, ups, t):
-        messages = super().answers(node, master, ups, t)
+        messages = [self.down.pack(master.x, t.to(i)) for i in range(self.setting.n)]
         return {}
+
+    def point(self, master):
+        return master.x
+
+    def all_hear(self, node, down, t):
+        node.x = down.dense()
 """
 
 
@@ -463,8 +474,8 @@ AS_IT_RUNS = [
         ("node.x, [-1]", "rows -1 -1"), ("node.x, [0.5]", "rows float64 whole"),
     )),
     *((algorithm(more=LOGS.format(logs, given)), TOP, says) for logs, given, says in (
-        ('("height",)', "[1.0, 2.0]", "mine, worker_logs: numbers, one for each of logs, (2,) (1,)"),
-        ('("height",)', "[]", "mine, worker_logs: (0,)"), ('("loss",)', "[1.0]", "algorithm: logs: 'loss' is a column that every run has"),
+        ('("height",)', "[1.0, 2.0]", "log, of_worker: numbers, one for each column, (2,) (1,)"),
+        ('("height",)', "[]", "log, of_worker: (0,)"), ('("loss",)', "[1.0]", "log: 'loss' is a column that every run has"),
         ('("a/b",)', "[1.0]", "should be names of columns"), ('"ab"', "[1.0]", "ab names"),
     )),
     # codecs, costs and data
@@ -786,7 +797,7 @@ def test_an_error_of_a_plugin_names_its_file_and_its_line(sends, says, tmp_path)
 
 @pytest.mark.parametrize(("was", "now"), [
     ("x0):", "):"), ("worker, f, t):", "f, t):"), ("ups, t):", "ups, t, more):"), ("Algorithm):", "Algorithm):\n    needs = None"),
-    ("Algorithm):", "Algorithm):\n    logs = None"), ("    def start", "    def iterate(self, node):\n        pass\n\n    def start"),
+    ("Algorithm):", "Algorithm):\n    log = None"), ("    def start", "    def iterate(self, node):\n        pass\n\n    def start"),
     ("    def start", "    def uplink(self, node, k):\n        pass\n\n    def start"),
 ])  # fmt: skip
 def test_what_cannot_be_called_or_taken_of_a_part_is_one_line_that_names_its_file(was, now, tmp_path, capfd):

@@ -124,17 +124,21 @@ import numpy as np
 import mpi_compress as mc
 
 
+class OfHeavy(mc.Theorem):
+    rate = "1 - step*mu"
+
+    def V(self, m, node, workers, master, known):
+        return known.gap
+
+
 @mc.algorithms.register("heavy")
 @dataclass(frozen=True)
 class Heavy(mc.Estimator):
+    theorem = OfHeavy()
     step: mc.Step = "1/L"  # γ
-    rate = "1 - step*mu"
 
     def worker_sends(self, node, worker, f, t):
         return self.up.pack(f.gradient(node.x), t)
-
-    def lyapunov(self, node, workers, master, known):
-        return known.gap
 """
 
 

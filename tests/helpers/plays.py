@@ -76,7 +76,8 @@ def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, partici
     g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs.values()], axis=0))
     numbers = {**p.numbers, "g0": g0}
     whole = lambda rows: Objective(rows, losses[p.loss](), 1 / p.N, p.mu)  # noqa: E731
-    setting = Setting(p.count, p.dim, link, back, costs.build(cost, "cost"), p.apart, numbers, x_star, participants=participants, whole=whole)
+    setting = Setting(n=p.count, dim=p.dim, up=link, down=back, cost=costs.build(cost, "cost"), numbers=numbers, mu_apart=p.apart, x_star=x_star,
+                      participants=participants, whole=whole)
     return method.bind(setting)
 
 

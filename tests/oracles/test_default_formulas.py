@@ -8,7 +8,7 @@ import pytest
 from helpers.plays import bound
 
 from mpi_compress.algorithms import algorithms
-from mpi_compress.algorithms.steps import formulas_of
+from mpi_compress.algorithms.steps import formulas_of, takes_theorem_step
 
 L, L_MAX, L_MEAN, L_RMS, L_ROW, MU, G0 = 2.0, 3.0, 2.25, 2.5, 7.0, 0.1, 5.0
 
@@ -210,4 +210,4 @@ def test_a_pass_of_svrg_and_of_a_warm_up_is_a_worker_s_largest_shard_over_its_mi
      ("0.1/L", False), (0.1, False), ([[0, 0.1], [5, "0.1/L"]], False)],
 )  # fmt: skip
 def test_a_step_is_the_theorem_s_where_one_of_its_rounds_has_it_or_a_multiple(step, theorem):
-    assert algorithms.build({"name": "ef", "step": step}, "algorithm").takes_theorem_step is theorem
+    assert takes_theorem_step(algorithms.build({"name": "ef", "step": step}, "algorithm")) is theorem

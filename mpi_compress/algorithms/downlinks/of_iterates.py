@@ -17,6 +17,11 @@ class Node:
     x: Vector  # (d,) ef21-p: w, where gradients are taken; marina-p: x, which the master alone uses
     known: Any  # the estimator's
 
+    @property
+    def iterate(self) -> Vector:
+        """The point (d,) to evaluate."""
+        return self.x
+
 
 @dataclass
 class Master:
@@ -43,7 +48,7 @@ class EF21P(Downlink):
         return Node(x0.copy(), m.start_known(x0))
 
     def start_master(self, m: Estimator, node: Node) -> Master:
-        return Master(m.started(node.x), m.start_memory(node.x))
+        return Master(m.server.begun(node.x), m.start_memory(node.x))
 
     def master_answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Message:
         m.move(master.moved, m.estimate(node, master.memory, mean, t), t.k)
@@ -81,7 +86,6 @@ class MARINAP(Downlink):
 
     paper = "MARINA-P"
     compressor = "perm-k"
-    answers_each = True
     needs = (STATELESS_DOWN, UNBIASED_DOWN, LAST_ITERATE)
     p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole
 
@@ -90,10 +94,15 @@ class MARINAP(Downlink):
             raise ValueError(f"p = {self.p} must be more than 0, and at most 1")
 
     def verbs(self, m: Estimator) -> Mapping[str, Any]:
-        """Workers keep w_i beside what is the estimator's own."""
-        own = {verb: partial(getattr(self, verb), m) for verb in ("start_worker", "worker_sends")}
+        """Workers keep w_i beside what is the estimator's own, and hear messages of their own."""
+        own = {verb: partial(getattr(self, verb), m) for verb in ("start_worker", "worker_sends", "answers", "downlink")}
         of_worker, vector = (lambda worker: m.log.of_worker(worker.own)), (lambda worker: m.log.vector(worker.own))
-        return {**own, "worker_hears": self.worker_hears, "log": replace(m.log, of_worker=of_worker, vector=vector)}
+        return {
+            **own,
+            "worker_hears": self.worker_hears,
+            "point": self.point,
+            "log": replace(m.log, of_worker=of_worker, vector=vector),
+        }
 
     def downlink(self, m: Estimator, node: NodeWithCoin, k: int) -> Link:
         return m.down.whole if node.full else m.down
@@ -106,7 +115,7 @@ class MARINAP(Downlink):
         return Worker(node.x.copy(), node.x.copy() if looks_back else None, m.start_worker(node, f))
 
     def start_master(self, m: Estimator, node: NodeWithCoin) -> Master:
-        return Master(m.started(node.x), m.start_memory(node.x))
+        return Master(m.server.begun(node.x), m.start_memory(node.x))
 
     def worker_sends(self, m: Estimator, node: NodeWithCoin, worker: Worker, f: Objective, t: Round) -> Message:
         known = node.known if worker.before is None else replace(node.known, before=worker.before)
@@ -115,10 +124,10 @@ class MARINAP(Downlink):
     def master_answers(self, m: Estimator, node: NodeWithCoin, master: Master, mean: Compressed, t: Round) -> Message:
         raise NotImplementedError("each worker hears a message of its own")
 
-    def answers(self, m: Estimator, node: NodeWithCoin, master: Master, mean: Compressed, t: Round) -> Sequence[Message]:
+    def answers(self, m: Estimator, node: NodeWithCoin, master: Master, ups: Sequence[Compressed], t: Round) -> Sequence[Message]:
         before = dense(master.moved.point).copy()
-        m.move(master.moved, m.estimate(node, master.memory, mean, t), t.k)
-        x, link = dense(master.moved.point), m.downlink(node, t.k)
+        m.move(master.moved, m.estimate(node, master.memory, m.answer(ups), t), t.k)
+        x, link = dense(master.moved.point), self.downlink(m, node, t.k)
         v = x if node.full else x - before
         return [link.pack(v, t.to(i)) for i in range(m.setting.n)]
 
@@ -129,7 +138,7 @@ class MARINAP(Downlink):
             worker.x[:] = 0.0
         down.add_to(worker.x)
 
-    def point(self, m: Estimator, master: Master) -> Vector:
+    def point(self, master: Master) -> Vector:
         return dense(master.moved.point)
 
     def all_hear(self, m: Estimator, node: NodeWithCoin, down: Compressed, t: Round) -> None:

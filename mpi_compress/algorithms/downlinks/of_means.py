@@ -1,15 +1,13 @@
 """Downlinks of which the mean, or the direction that it means, is compressed: everyone moves x alike."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.error_memory import packed, rest_of
-from mpi_compress.algorithms.needs import EXACT_DOWN, Need
+from mpi_compress.algorithms.error_memory import Rest, packed, rest_of
 from mpi_compress.algorithms.parts import add
-from mpi_compress.algorithms.vocabulary import Compressed, Downlink, Estimator, Message, Node, Round, Vector, dense, downlinks
+from mpi_compress.algorithms.vocabulary import Compressed, Downlink, Estimator, Message, Node, Round, Vector, downlinks
 
 
 @downlinks.register("mean")
@@ -22,28 +20,21 @@ class Mean(Downlink):
     Where nodes add up the means, those may be rounded to fewer than 64 bits: the master keeps a `Rest` (`error_memory`).
     """
 
-    lifts: ClassVar[Sequence[Need]] = ()
     everyone_remembers = True
-    keeps_rest = True
 
     def start(self, m: Estimator, x0: Vector) -> Node:
-        return Node(m.started(x0), m.start_memory(x0), m.start_known(x0))
+        return Node(m.server.begun(x0), m.start_memory(x0), m.start_known(x0))
 
     def start_master(self, m: Estimator, node: Node) -> Any:
         return rest_of(m)
 
     def master_answers(self, m: Estimator, node: Node, master: Any, mean: Compressed, t: Round) -> Message:
-        if master is not None and m.renews(node):
-            master.e[:] = 0.0
-        return packed(master, m.downlink(node, t.k), mean, t, m.weight(node))
+        return packed(master if isinstance(master, Rest) else None, m.downlink(node, t.k), mean, t)
 
     def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
         g = m.estimate(node, node.memory, down, t)
         m.next_round(node, t)
         m.move(node.moved, g, t.k)
-
-    def iterate(self, m: Estimator, node: Node) -> Vector:
-        return dense(node.moved.x) if node.moved.mean is None else node.moved.mean.x
 
 
 @dataclass
@@ -61,11 +52,10 @@ class DoubleSqueeze(Mean):
     """
 
     paper = "DoubleSqueeze, Algorithm 1"
-    lifts = (EXACT_DOWN,)
     everyone_remembers = False
 
     def start(self, m: Estimator, x0: Vector) -> Node:
-        return Node(m.started(x0), None, m.start_known(x0))
+        return Node(m.server.begun(x0), None, m.start_known(x0))
 
     def start_master(self, m: Estimator, node: Node) -> Master:
         return Master(np.zeros(m.setting.dim), m.start_memory(m.iterate(node)))

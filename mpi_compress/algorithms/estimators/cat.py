@@ -1,17 +1,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.estimators.gd import GD
+from mpi_compress.algorithms.lemma import Lemma
+from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import Need
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WHOLE
+from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WHOLE, Theorem
 from mpi_compress.algorithms.tuning.schemes import SCHEMES, Budget, Scheme, Tuning, check_budget
 from mpi_compress.algorithms.tuning.sizes import sizes_of
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector, algorithms
-from mpi_compress.core.registry import fact
 from mpi_compress.messages.compressors.base import Sized
 
 
@@ -24,6 +25,15 @@ LEMMA = Need(
     lambda m: m.setting.n == 1 and m.up.compressor.name == "top-k" and m.is_lemma_step,
     "V of {name} is that of one worker, top-k and the step 1/L",
 )
+
+
+class CATTheorem(Theorem):
+    needs = (*PLAIN, WHOLE, F_STAR, LEMMA)
+    rate = "1 - mu/(L*d)"
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f*, which falls by 1 − α(T)µ/L where f is µ-PŁ (CAT's Lemma 1); α(T) is at least T/d, and T at least 1."""
+        return float(known.gap)
 
 
 @algorithms.register("cat")
@@ -52,20 +62,13 @@ class CAT(GD):
     """
 
     paper = "CAT eq. 8–16"
+    theorem = CATTheorem()
     compressor = "top-k"
     sets_compressor = True
     proximal = False
     partial_mean = ""
-    logs = ("budget",)
+    log = Log(("budget",), lambda worker: (worker.budget,))
     budget: Budget = "cat"  # T, or the size s: tuned, by Alistarh's rule for S+Q, or a number
-
-    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, WHOLE, F_STAR, LEMMA)
-
-    rate = "1 - mu/(L*d)"
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """f − f*, which falls by 1 − α(T)µ/L where f is µ-PŁ (CAT's Lemma 1); α(T) is at least T/d, and T at least 1."""
-        return float(known.gap)
 
     @cached_property
     def tuning(self) -> Tuning:
@@ -91,18 +94,12 @@ class CAT(GD):
     def answer(self, ups: Sequence[Compressed]) -> Compressed:
         return self.tuning.answer(self.mean, ups)
 
-    @fact
-    def curve(self) -> str:
-        return self.tuning.symbol
-
     @property
-    def fixed_budget(self) -> int | None:
-        return self.budget if isinstance(self.budget, int) and isinstance(self.tuning, Scheme) else None
+    def lemma(self) -> Lemma:
+        T = self.budget if isinstance(self.budget, int) and isinstance(self.tuning, Scheme) else None
+        return Lemma(T, self.tuning.symbol, self.improvement)
 
     def improvement(self, g: Vector) -> float:
         if not self.is_lemma_step or self.setting.cost.clock or (self.setting.n > 1 and not self.tuning.is_unbiased):
             return np.nan
         return self.tuning.improvement_for(g)
-
-    def worker_logs(self, worker: Worker) -> Sequence[float]:
-        return (worker.budget,)

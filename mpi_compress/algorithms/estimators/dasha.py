@@ -6,7 +6,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import First, algorithms
 from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP, Need
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, constants
+from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, Theorem, constants
 from mpi_compress.algorithms.vocabulary import Estimator, Expression, Message, Objective, Round, Sampling, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
 
@@ -21,6 +21,25 @@ DEFAULTS = Need(
     lambda m: m.first == "gradient" and abs(m.a * (2 * constants(m, "omega")[0] + 1) - 1) < 1e-9,
     'V of {name} is that of first = "gradient" and a = 1/(2ω + 1)',
 )
+
+
+class DASHATheorem(Theorem):
+    needs = (*PLAIN, F_STAR, WITHIN, DEFAULTS)
+    formulas = ("L_rms",)
+    rate = "max(1 - step*mu, 1 - a/2)"
+
+    def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[Any]:
+        return worker.g - worker.h, squared_norm(worker.g - worker.h)
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f* + c (X + 4aωY/n) at the messages to come: X, Y bound E‖g⁺ − h⁺‖² and mean E‖g_i⁺ − h_i⁺‖². Derived here.
+
+        X = (1−a)²‖g − h‖² + (2ω/n)(a² mean‖g_i − h_i‖² + L̃²‖x − x⁻‖²), Y likewise without n, and c = γ/(a(3 − 2a)).
+        """
+        (e, squares), (γ, a, ω, n, L̃) = workers, constants(m, "step", "a", "omega", "n", "L_rms")
+        new = 2 * ω * (a**2 * squares + L̃**2 * squared_norm(γ * node.memory.g))
+        X, Y = (1 - a) ** 2 * squared_norm(e) + new / n, (1 - a) ** 2 * squares + new
+        return float(known.gap + γ / (a * (3 - 2 * a)) * (X + 4 * a * ω / n * Y))
 
 
 @algorithms.register("dasha")
@@ -38,6 +57,7 @@ class DASHA(Estimator):
     """
 
     paper = "DASHA, Algorithm 1"
+    theorem = DASHATheorem()
     compressor = "random-k"
     adds_up = True
     needs: ClassVar[Sequence[Need]] = (*ADDS_UP, UNBIASED_UP)
@@ -46,22 +66,6 @@ class DASHA(Estimator):
     step: Step = "theory"  # γ, the step size
     a: Expression = "1/(2*omega + 1)"  # a, the share of g_i − h_i that a message corrects
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
-    theorem_formulas = ("L_rms",)
-    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, F_STAR, WITHIN, DEFAULTS)
-    rate = "max(1 - step*mu, 1 - a/2)"
-
-    def lyapunov_terms(self, node: Any, worker: Worker, f: Any) -> Sequence[Any]:
-        return worker.g - worker.h, squared_norm(worker.g - worker.h)
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """f − f* + c (X + 4aωY/n) at the messages to come: X, Y bound E‖g⁺ − h⁺‖² and mean E‖g_i⁺ − h_i⁺‖². Derived here.
-
-        X = (1−a)²‖g − h‖² + (2ω/n)(a² mean‖g_i − h_i‖² + L̃²‖x − x⁻‖²), Y likewise without n, and c = γ/(a(3 − 2a)).
-        """
-        (e, squares), (γ, a, ω, n, L̃) = workers, constants(self, "step", "a", "omega", "n", "L_rms")
-        new = 2 * ω * (a**2 * squares + L̃**2 * squared_norm(γ * node.memory.g))
-        X, Y = (1 - a) ** 2 * squared_norm(e) + new / n, (1 - a) ** 2 * squares + new
-        return float(known.gap + γ / (a * (3 - 2 * a)) * (X + 4 * a * ω / n * Y))
 
     def start_worker(self, node: Any, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim), np.zeros(f.dim))

@@ -1,14 +1,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need, PartialMean
+from mpi_compress.algorithms.contract import PartialMean, Setting
+from mpi_compress.algorithms.lemma import Lemma
+from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.sampling import sampled_omega
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, Roots, scaled, times
-from mpi_compress.algorithms.theorem import PLAIN, WITHIN, constants
+from mpi_compress.algorithms.theorem import PLAIN, WITHIN, Theorem, constants
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Compressed, Pair, Vector, no_coordinates
@@ -28,6 +30,20 @@ class Worker:
 LEARNS_SLOWLY = Need(lambda m: m.alpha * (1 + constants(m, "omega")[0]) <= 1 + 1e-9, "the theorem of {name} has α ≤ 1/(1 + ω)")
 
 
+class DIANATheorem(Theorem):
+    convex = True
+    needs = (*PLAIN, OPTIMUM, WITHIN, LEARNS_SLOWLY)
+    rate = "max(1 - step*mu, 1 - alpha/2)"
+
+    def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[float]:
+        return (squared_norm(worker.h - f.at_optimum),)
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(nα): Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1."""
+        γ, ω, n, α = constants(m, "step", "omega", "n", "alpha")
+        return float(known.distance2() + 4 * ω / (n * α) * γ**2 * workers[0])
+
+
 @algorithms.register("diana")
 class DIANA(Estimator):
     """DIANA: Mishchenko, Gorbunov, Takáč, Richtárik (2019), Algorithm 1; any unbiased Q as Horváth et al. (2019). All h start at 0.
@@ -44,25 +60,14 @@ class DIANA(Estimator):
     """
 
     paper = "DIANA, Algorithm 1"
+    theorem: ClassVar[Theorem] = DIANATheorem()
     compressor = "random-k"
     partial_mean: ClassVar[PartialMean] = "over participants"
     needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
     shares = ("alpha",)
     theory = "1/(L_max*(1 + 6*omega/n))"
-    theory_is_convex = True
     step: Step = theory  # γ, the step size
     alpha: Expression = "1/(1 + omega)"  # α, the step size of the shifts h_i
-
-    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, OPTIMUM, WITHIN, LEARNS_SLOWLY)
-    rate = "max(1 - step*mu, 1 - alpha/2)"
-
-    def lyapunov_terms(self, node: Any, worker: Worker, f: Any) -> Sequence[float]:
-        return (squared_norm(worker.h - f.at_optimum),)
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(nα): Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1."""
-        γ, ω, n, α = constants(self, "step", "omega", "n", "alpha")
-        return float(known.distance2() + 4 * ω / (n * α) * γ**2 * workers[0])
 
     def knows(self) -> Mapping[str, float]:
         known = super().knows()
@@ -86,6 +91,18 @@ class DIANA(Estimator):
         return h, mean
 
 
+class RandDIANATheorem(Theorem):
+    convex = True
+    needs = (*PLAIN, OPTIMUM, WITHIN)
+    rate = "max(1 - step*mu, 1 - p/2)"
+    terms = DIANATheorem.terms
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(np): as DIANA's."""
+        γ, ω, n, p = constants(m, "step", "omega", "n", "p")
+        return float(known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0])
+
+
 @algorithms.register("rand-diana")
 class RandDIANA(Estimator):
     """Rand-DIANA: Shulgin and Richtárik (2021): DIANA whose shifts are gradients of rounds before. All h start at 0.
@@ -102,17 +119,14 @@ class RandDIANA(Estimator):
     """
 
     paper = "Rand-DIANA"
+    theorem = RandDIANATheorem()
     compressor = "random-k"
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
     shares = ("p",)
     theory = "1/(L_max*(1 + 6*omega/n))"
-    theory_is_convex = True
     step: Step = theory  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability that a worker sends its difference whole, too, and renews h_i
-    theorem_needs = (*PLAIN, OPTIMUM, WITHIN)
-    rate = "max(1 - step*mu, 1 - p/2)"
-    lyapunov_terms = DIANA.lyapunov_terms
-    fixed_budget = None
+    lemma = Lemma()
 
     def uplink(self, node: Any, k: int) -> RefreshLink:
         return RefreshLink(self.up)
@@ -120,11 +134,6 @@ class RandDIANA(Estimator):
     def downlink(self, node: Any, k: int) -> Link:
         link = super().downlink(node, k)
         return PairLink(link) if self.by.everyone_remembers else link
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(np): as DIANA's."""
-        γ, ω, n, p = constants(self, "step", "omega", "n", "p")
-        return float(known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0])
 
     start_memory, start_worker = DIANA.start_memory, DIANA.start_worker
 
@@ -230,6 +239,16 @@ class DIANAPlus(KnowsSmoothness, DIANA):
     theory = "1/(L + 6*omega*L_max/n)"
     step: Step = theory  # γ, the step size
 
+    def bind(self, setting: Setting) -> Self:
+        bound: Any = super().bind(setting)
+        if not hasattr(bound, "answers"):
+            return bound
+        answers, point = bound.answers, bound.point  # each worker hears a message of its own
+        return bound.bound_to(
+            answers=lambda node, master, ups, t: answers(node, master.own, bound.undone(master, ups, t), t),
+            point=lambda master: point(master.own),
+        )
+
     def start_worker(self, node: Any, f: Objective) -> Any:
         return DIANAPlusWorker(np.zeros(f.dim), self.no_root())
 
@@ -245,15 +264,9 @@ class DIANAPlus(KnowsSmoothness, DIANA):
     def master_answers(self, node: Any, master: Roots, ups: Sequence[Compressed], t: Round) -> Message:
         return super().master_answers(node, master.own, self.undone(master, ups, t), t)
 
-    def answers(self, node: Any, master: Roots, ups: Sequence[Compressed], t: Round) -> Sequence[Message]:
-        return super().answers(node, master.own, self.undone(master, ups, t), t)
-
     def undone(self, master: Roots, ups: Sequence[Compressed], t: Round) -> list[Compressed]:
         """L_i^{1/2} Δ_i of every worker."""
         return [scaled(S, Δ) for S, Δ in self.received(master, ups, t)]
-
-    def point(self, master: Roots) -> Vector:
-        return super().point(master.own)
 
 
 @algorithms.register("ef21-p-diana")

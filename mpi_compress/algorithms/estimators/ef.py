@@ -4,19 +4,19 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Average
+from mpi_compress.algorithms.contract import Average, PartialMean
 from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
 from mpi_compress.algorithms.needs import HEARS_MEAN, OPTIMUM, check_need
-from mpi_compress.algorithms.parts import Direction, Server
+from mpi_compress.algorithms.parts import Direction
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
 from mpi_compress.algorithms.servers.momentum import HeavyBall
-from mpi_compress.algorithms.theorem import IS_TIGHT, PLAIN, TIGHT, WHOLE, constants, tight_factor
+from mpi_compress.algorithms.theorem import IS_TIGHT, PLAIN, TIGHT, WHOLE, Theorem, constants, tight_factor
+from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.algorithms.vocabulary import Estimator, Link, Message, Objective, Round, Setting, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Decay, Positive
 from mpi_compress.core.registry import fact
 from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Compressed, Vector
 
 
@@ -48,8 +48,8 @@ class ErrorFeedback(Estimator):
     feedback: bool = field(default=True, init=False)
     reset: int | None = field(default=None, init=False)
 
-    def settled(self, setting: Setting) -> Self:
-        bound = super().settled(setting)
+    def bind(self, setting: Setting) -> Self:
+        bound = super().bind(setting)
         stays = bound.up.compressor.follows == "step" and isinstance(bound.step, float)  # so does the threshold
         return bound.bound_to(up=bound.in_round(0, None)) if stays else bound
 
@@ -57,9 +57,6 @@ class ErrorFeedback(Estimator):
         super().check()
         if self.up.compressor.follows == "regime":
             check_need(HEARS_MEAN, self)
-
-    def settles(self, compressor: Compressor, way: str = "up") -> bool:
-        return (way == "up" and compressor.follows == "step") or super().settles(compressor, way)
 
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(Regime(np.zeros_like(x0)) if self.up.compressor.follows == "regime" else None)
@@ -108,6 +105,23 @@ class WorkerWithMomentum(ErrorMemory):
     m: Vector | None = None  # (d,) m_i, momentum
 
 
+class EFTheorem(Theorem):
+    tight = TIGHT
+    needs = (*PLAIN, WHOLE, OPTIMUM, IS_TIGHT)
+
+    def rate(self, m: Any, t: Round) -> float:
+        L, µ, δ = constants(m, "L", "mu", "delta")
+        return tight_factor(L, µ, 1 - δ)
+
+    def terms(self, m: Any, node: Any, worker: ErrorMemory, f: Any) -> Sequence[Vector]:
+        return (m.gamma(0) * worker.e,)
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x* − e‖² + ‖e‖²/√ε, ε = 1 − δ: Berg Thomsen, Taylor, Dieuleveut (NeurIPS 2025), of one worker and the tight step."""
+        (e,), (δ,) = workers, constants(m, "delta")
+        return float(known.distance2(known.x - e) + squared_norm(e) / max(np.sqrt(1 - δ), 1e-300))
+
+
 @algorithms.register("ef")
 class EF(ErrorFeedback):
     """Distributed SGD with error feedback: Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis (NeurIPS 2021), Algorithm 1.
@@ -136,10 +150,9 @@ class EF(ErrorFeedback):
     """
 
     paper = "HT Algorithms 1, 2, 3"
-    partial_mean = "over participants"
+    theorem = EFTheorem()
     scaled = True
     log = ERRORS
-    tight = TIGHT
     feedback: bool = True  # false: the error e is dropped after every round
     reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
     momentum: Decay = 0.0  # λ, the momentum; 0: none
@@ -148,35 +161,22 @@ class EF(ErrorFeedback):
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
     masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
 
-    theorem_needs = (*PLAIN, WHOLE, OPTIMUM, IS_TIGHT)
-
-    def rate(self, t: Round) -> float:
-        L, µ, δ = constants(self, "L", "mu", "delta")
-        return tight_factor(L, µ, 1 - δ)
-
-    def lyapunov_terms(self, node: Any, worker: ErrorMemory, f: Any) -> Sequence[Vector]:
-        return (self.gamma(0) * worker.e,)
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """‖x − x* − e‖² + ‖e‖²/√ε, ε = 1 − δ: Berg Thomsen, Taylor, Dieuleveut (NeurIPS 2025), of one worker and the tight step."""
-        (e,), (δ,) = workers, constants(self, "delta")
-        return float(known.distance2(known.x - e) + squared_norm(e) / max(np.sqrt(1 - δ), 1e-300))
-
-    @property
-    def tunes(self) -> bool:
+    @fact
+    def sets_compressor(self) -> bool:
         return self.budget is not None
+
+    @fact
+    def partial_mean(self) -> PartialMean:
+        return "" if self.momentum else "over participants"
 
     @fact
     def is_in_units_of_x(self) -> bool:
         return not self.momentum and self.server.name == "step"
 
-    def own_server(self) -> Server:
-        by_gradient = self.momentum and self.form == "gradient"
-        return HeavyBall(self.momentum, self.direction, average=self.average) if by_gradient else super().own_server()
-
-    def settled(self, setting: Setting) -> Self:
-        bound = super().settled(setting)
-        return bound.bound_to(partial_mean="") if self.momentum else bound
+    def bind(self, setting: Setting) -> Self:
+        if self.momentum and self.form == "gradient" and self.server.name == "step":
+            return self.bound_to(server=HeavyBall(self.momentum, self.direction)).bind(setting)
+        return super().bind(replace(setting, up=tuned(setting.up, setting.cost)) if self.budget else setting)
 
     def check(self) -> None:
         super().check()

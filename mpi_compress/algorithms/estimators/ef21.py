@@ -1,20 +1,45 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from mpi_compress.algorithms.contract import Setting
 from mpi_compress.algorithms.needs import ADDS_UP, EXACT_DOWN, HOMOGENEOUS_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.sampling import Sampling, sampled_delta
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, TIGHT, WHOLE, WITHIN, constants, is_tight, tight_factor
+from mpi_compress.algorithms.theorem import F_STAR, PLAIN, TIGHT, WHOLE, WITHIN, Theorem, constants, is_tight, tight_factor
+from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.algorithms.vocabulary import Estimator, Expression, First, Message, Objective, Round, Step, Vector, algorithms
 from mpi_compress.core.fields import Decay
+from mpi_compress.core.registry import fact
 from mpi_compress.kernels.vectors import squared_norm
 
 
 @dataclass
 class Worker:
     g: Vector  # (d,) g_i: what everyone believes ∇f_i(x) is
+
+
+class EF21Theorem(Theorem):
+    tight = TIGHT
+    needs = (*PLAIN, WHOLE, F_STAR, replace(WITHIN, is_met=lambda m: is_tight(m) or WITHIN.is_met(m)))
+
+    def rate(self, m: Any, t: Round) -> float:
+        """max{1 − γµ, √(1−δ) + γ(1−δ)L̃²/(θ(1/γ − L))} where f is µ-PŁ, by the proof of Theorem 2; ρ* with the tight step."""
+        γ, µ, L, L̃, δ = constants(m, "step", "mu", "L", "L_rms", "delta")
+        s = np.sqrt(1 - δ)
+        return tight_factor(L, µ, 1 - δ) if is_tight(m) else max(1 - γ * µ, s and s + γ * s**2 * L̃**2 / ((1 - s) * (1 / γ - L)))
+
+    def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[Any]:
+        before = f.at(f.x + m.gamma(0) * worker.g)[1] if is_tight(m) else 0.0
+        return squared_norm(worker.g - f.gradient), before
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f* + θ(1/γ − L)/(2L̃²) · (1/n) Σ‖g_i − ∇f_i(x)‖²; with the tight step ‖g − ∇f(x⁻)‖² + √ε‖∇f(x⁻)‖², ε = 1 − δ."""
+        (errors, before), (γ, L, L̃, δ) = workers, constants(m, "step", "L", "L_rms", "delta")
+        if is_tight(m):
+            return squared_norm(node.memory.g - before) + float(np.sqrt(1 - δ)) * squared_norm(before)
+        return float(known.gap + (1 - np.sqrt(1 - δ)) * (1 / γ - L) / (2 * L̃**2) * errors)
 
 
 @algorithms.register("ef21")
@@ -42,40 +67,25 @@ class EF21(Estimator):
     """
 
     paper = "EF21, Algorithm 2"
+    theorem: ClassVar[Theorem] = EF21Theorem()
     compressor = "top-k"
     adds_up = True
     needs: ClassVar[Sequence[Need]] = ADDS_UP
     partial_mean = "over all"
     proximal = True
     theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
-    tight = TIGHT
     step: Step = theory  # γ, the step size
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
-    theorem_needs = (*PLAIN, WHOLE, F_STAR, replace(WITHIN, is_met=lambda m: is_tight(m) or WITHIN.is_met(m)))
 
-    def rate(self, t: Round) -> float:
-        """max{1 − γµ, √(1−δ) + γ(1−δ)L̃²/(θ(1/γ − L))} where f is µ-PŁ, by the proof of Theorem 2; ρ* with the tight step."""
-        γ, µ, L, L̃, δ = constants(self, "step", "mu", "L", "L_rms", "delta")
-        s = np.sqrt(1 - δ)
-        return tight_factor(L, µ, 1 - δ) if is_tight(self) else max(1 - γ * µ, s and s + γ * s**2 * L̃**2 / ((1 - s) * (1 / γ - L)))
-
-    def lyapunov_terms(self, node: Any, worker: Worker, f: Any) -> Sequence[Any]:
-        before = f.at(f.x + self.gamma(0) * worker.g)[1] if is_tight(self) else 0.0
-        return squared_norm(worker.g - f.gradient), before
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """f − f* + θ(1/γ − L)/(2L̃²) · (1/n) Σ‖g_i − ∇f_i(x)‖²; with the tight step ‖g − ∇f(x⁻)‖² + √ε‖∇f(x⁻)‖², ε = 1 − δ."""
-        (errors, before), (γ, L, L̃, δ) = workers, constants(self, "step", "L", "L_rms", "delta")
-        if is_tight(self):
-            return squared_norm(node.memory.g - before) + float(np.sqrt(1 - δ)) * squared_norm(before)
-        return float(known.gap + (1 - np.sqrt(1 - δ)) * (1 / γ - L) / (2 * L̃**2) * errors)
-
-    @property
-    def tunes(self) -> bool:
+    @fact
+    def sets_compressor(self) -> bool:
         return self.budget is not None
+
+    def bind(self, setting: Setting) -> Self:
+        return super().bind(replace(setting, up=tuned(setting.up, setting.cost)) if self.budget else setting)
 
     def knows(self) -> Mapping[str, float]:
         known = super().knows()
@@ -99,6 +109,20 @@ class MomentumWorker:
     g: Vector  # (d,) g_i: what everyone believes v_i is
 
 
+class EF21SGDMTheorem(Theorem):
+    needs = (*PLAIN, WHOLE, F_STAR, WITHIN)
+    rate = "max(1 - step*mu, 1 - delta/4, 1 - eta/2)"
+
+    def terms(self, m: Any, node: Any, worker: MomentumWorker, f: Any) -> Sequence[Any]:
+        error = worker.v - f.gradient
+        return squared_norm(worker.g - worker.v), squared_norm(error), error
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f* + (4γ/δ) mean‖g_i − v_i‖² + (20γη/δ²) mean‖v_i − ∇f_i(x)‖² + (2γ/η)‖v − ∇f(x)‖²: derived here, no noise."""
+        (A, B, error), (γ, δ, η) = workers, constants(m, "step", "delta", "eta")
+        return float(known.gap + 4 * γ / δ * A + 20 * γ * η / δ**2 * B + 2 * γ / η * squared_norm(error))
+
+
 @algorithms.register("ef21-sgdm")
 class EF21SGDM(Estimator):
     """EF21 with momentum: Fatkhullin, Tyurin, Richtárik (NeurIPS 2023), Algorithm 1. v_i and g_i start at the first gradient.
@@ -113,6 +137,7 @@ class EF21SGDM(Estimator):
     """
 
     paper = "EF21-SGDM, Algorithm 1"
+    theorem = EF21SGDMTheorem()
     compressor = "top-k"
     adds_up = True
     needs = ADDS_UP
@@ -123,18 +148,6 @@ class EF21SGDM(Estimator):
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
-
-    theorem_needs = (*PLAIN, WHOLE, F_STAR, WITHIN)
-    rate = "max(1 - step*mu, 1 - delta/4, 1 - eta/2)"
-
-    def lyapunov_terms(self, node: Any, worker: MomentumWorker, f: Any) -> Sequence[Any]:
-        error = worker.v - f.gradient
-        return squared_norm(worker.g - worker.v), squared_norm(error), error
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """f − f* + (4γ/δ) mean‖g_i − v_i‖² + (20γη/δ²) mean‖v_i − ∇f_i(x)‖² + (2γ/η)‖v − ∇f(x)‖²: derived here, no noise."""
-        (A, B, error), (γ, δ, η) = workers, constants(self, "step", "delta", "eta")
-        return float(known.gap + 4 * γ / δ * A + 20 * γ * η / δ**2 * B + 2 * γ / η * squared_norm(error))
 
     def start_worker(self, node: Any, f: Objective) -> MomentumWorker:
         return MomentumWorker(np.zeros(f.dim), np.zeros(f.dim))
@@ -154,6 +167,32 @@ class ControlWorker:
     e: Vector  # (d,) e_i, the error: the sum of what was not sent
 
 
+def is_covered(m: Any) -> bool:
+    """True if the theorem of a bound EControl covers γ and η."""
+    γ, L, L̃, δ = constants(m, "step", "L", "L_rms", "delta")
+    η, s = float(m.eta), np.sqrt(1 - δ)
+    return bool(η > 0 and 3 * η * s <= (1 - s) * (1 + 1e-9) and 8 * (γ * L̃ / η) ** 2 + γ * L <= 1)
+
+
+class EControlTheorem(Theorem):
+    needs = (*PLAIN, WHOLE, F_STAR, Need(is_covered, "V of {name} covers γ and η up to their defaults, η > 0"))
+    formulas = ("L_rms",)
+
+    def rate(self, m: Any, t: Round) -> float:
+        """max{1 − γµ, 1 − η/6, 1 − ηs/4}, s = √(1−δ)."""
+        γ, µ, δ = constants(m, "step", "mu", "delta")
+        η = float(m.eta)
+        return float(max(1 - γ * µ, 1 - η / 6, 1 - η * np.sqrt(1 - δ) / 4))
+
+    def terms(self, m: Any, node: Any, worker: ControlWorker, f: Any) -> Sequence[Any]:
+        return squared_norm(worker.e), squared_norm(float(m.eta) * worker.e + f.gradient - worker.h)
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f* + 6γη mean‖e_i‖² + (4γs/η) mean‖ηe_i + ∇f_i(x) − h_i‖², s = √(1−δ): derived here for full gradients."""
+        (e, v), (γ, δ), η = workers, constants(m, "step", "delta"), float(m.eta)
+        return float(known.gap + 6 * γ * η * e + 4 * γ * np.sqrt(1 - δ) / η * v)
+
+
 @algorithms.register("econtrol")
 class EControl(Estimator):
     """EControl: Gao, Islamov, Stich (ICLR 2024), Algorithm 1. e_i starts at 0, h_i at the first gradient.
@@ -167,6 +206,7 @@ class EControl(Estimator):
     """
 
     paper = "EControl, Algorithm 1"
+    theorem = EControlTheorem()
     compressor = "top-k"
     adds_up = True
     needs = ADDS_UP
@@ -180,29 +220,6 @@ class EControl(Estimator):
     def check(self) -> None:
         if not 0 <= float(self.eta) <= 1:
             raise ValueError(f"eta = {self.eta} must be from 0 to 1")
-
-    theorem_formulas = ("L_rms",)
-    theorem_needs = (*PLAIN, WHOLE, F_STAR, Need(lambda m: m.is_covered, "V of {name} covers γ and η up to their defaults, η > 0"))
-
-    @property
-    def is_covered(self) -> bool:
-        γ, L, L̃, δ = constants(self, "step", "L", "L_rms", "delta")
-        η, s = float(self.eta), np.sqrt(1 - δ)
-        return bool(η > 0 and 3 * η * s <= (1 - s) * (1 + 1e-9) and 8 * (γ * L̃ / η) ** 2 + γ * L <= 1)
-
-    def rate(self, t: Round) -> float:
-        """max{1 − γµ, 1 − η/6, 1 − ηs/4}, s = √(1−δ)."""
-        γ, µ, δ = constants(self, "step", "mu", "delta")
-        η = float(self.eta)
-        return float(max(1 - γ * µ, 1 - η / 6, 1 - η * np.sqrt(1 - δ) / 4))
-
-    def lyapunov_terms(self, node: Any, worker: ControlWorker, f: Any) -> Sequence[Any]:
-        return squared_norm(worker.e), squared_norm(float(self.eta) * worker.e + f.gradient - worker.h)
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """f − f* + 6γη mean‖e_i‖² + (4γs/η) mean‖ηe_i + ∇f_i(x) − h_i‖², s = √(1−δ): derived here for full gradients."""
-        (e, v), (γ, δ), η = workers, constants(self, "step", "delta"), float(self.eta)
-        return float(known.gap + 6 * γ * η * e + 4 * γ * np.sqrt(1 - δ) / η * v)
 
     def start_worker(self, node: Any, f: Objective) -> ControlWorker:
         return ControlWorker(np.zeros(f.dim), np.zeros(f.dim))
@@ -250,7 +267,8 @@ class NormalisedEF21(EF21):
     parts = "lmo", "mean"
     paper = "‖EF21‖"
     proximal = False
-    theory = tight = ""
+    theory = ""
+    theorem = Theorem()
     step: Step = "1/sqrt(rounds + 1)"  # γ, the length of a step
     beta: Decay = field(default=0.0, init=False)  # of lmo: no momentum
     norm: Literal["euclidean"] = field(default="euclidean", init=False)

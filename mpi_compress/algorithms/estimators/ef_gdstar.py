@@ -34,7 +34,6 @@ class EFGDStar(ErrorFeedback):
     """
 
     paper = "HT §C.3.2"
-    needs_optimum = True
     scaled = True
     log = ERRORS
     needs = (WHOLE_GRADIENTS, OPTIMUM)

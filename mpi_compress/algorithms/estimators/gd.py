@@ -1,20 +1,29 @@
 import math
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import Average
-from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, Need, exact_up
+from mpi_compress.algorithms.lemma import Lemma
+from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, exact_up
 from mpi_compress.algorithms.parts import dense
-from mpi_compress.algorithms.theorem import OWN_MOMENTUM, OWN_PARTS, PLAIN, WHOLE, WITHIN, constants
+from mpi_compress.algorithms.theorem import OWN_MOMENTUM, OWN_PARTS, PLAIN, WHOLE, WITHIN, Theorem, constants
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.core.expressions import Expression
-from mpi_compress.core.registry import fact
 from mpi_compress.kernels import select
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.compressors.base import coordinates_sent
+
+
+class GDTheorem(Theorem):
+    needs = (*PLAIN, WHOLE, OPTIMUM, exact_up("V of {name} is that of exact gradients"))
+    rate = "max(1 - step*mu, step*L - 1)**2"
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖², for µ-convex f and γ < 2/L: Polyak (1963); no factor is less (Taylor, Hendrickx, Glineur 2018)."""
+        return float(known.distance2())
 
 
 @algorithms.register("gd")
@@ -32,6 +41,7 @@ class GD(Estimator):
     """
 
     paper = "CAT eq. 1"
+    theorem: ClassVar[Theorem] = GDTheorem()
     theory = "1/L"
     proximal = True
     partial_mean: ClassVar[PartialMean] = "over participants"
@@ -44,16 +54,21 @@ class GD(Estimator):
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
 
-    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, WHOLE, OPTIMUM, exact_up("V of {name} is that of exact gradients"))
-    rate = "max(1 - step*mu, step*L - 1)**2"
+    @property
+    def is_plain(self) -> bool:
+        """True if everyone moves x by the gradient step along the mean that is heard."""
+        return self.server.name == "step" and self.by.name == "mean"
 
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """‖x − x*‖², for µ-convex f and γ < 2/L: Polyak (1963); no factor is less (Taylor, Hendrickx, Glineur 2018)."""
-        return float(known.distance2())
+    @property
+    def is_lemma_step(self) -> bool:
+        """True if CAT's descent lemmas speak of the step: x ← x − (1/L) Q(∇f(x)), all of ∇f compressed."""
+        exact = self.is_plain and self.down.compressor.omega(self.setting.dim) == 0.0
+        L = self.setting.numbers.get("L", math.nan)
+        return exact and isinstance(self.step, float) and abs(self.step * L - 1) < 1e-12 and not self.setting.mu_apart
 
-    @fact
-    def curve(self) -> str:
-        return "alpha" if self.is_plain else ""
+    @property
+    def lemma(self) -> Lemma:
+        return replace(super().lemma, curve="alpha" if self.is_plain else "", improvement=self.improvement)
 
     def improvement(self, g: Vector) -> float:
         compressor, d = self.up.compressor, self.setting.dim
@@ -65,6 +80,17 @@ class GD(Estimator):
         if compressor.name != "top-k" or T is None or self.setting.n > 1:
             return np.nan
         return improvement_of(Sparsification(), g, select.largest(g, T))
+
+
+class NesterovTheorem(Theorem):
+    needs = (*GDTheorem.needs, OWN_MOMENTUM, WITHIN)
+    rate = "1 - sqrt(mu/L)"
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f(x) − f* + (µ/2)‖z − x*‖², z = x + (1 + √(L/µ))(y − x): Nesterov (2004), Theorem 2.2.3, by its estimate sequence."""
+        L, µ = constants(m, "L", "mu")
+        z = known.x + (1 + math.sqrt(L / µ)) * (node.moved.y - known.x)
+        return float(known.gap + µ / 2 * known.distance2(z))
 
 
 @algorithms.register("nesterov")
@@ -80,16 +106,19 @@ class Nesterov(GD):
 
     parts = "nesterov", "mean"
     paper = "Nesterov 2004, 2.2.9"
+    theorem = NesterovTheorem()
     partial_mean = ""
     momentum: Expression | None = None  # τ, the momentum; left out: (√L − √µ)/(√L + √µ), and k/(k + 3) where µ = 0
-    theorem_needs = (*GD.theorem_needs, OWN_MOMENTUM, WITHIN)
-    rate = "1 - sqrt(mu/L)"
 
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """f(x) − f* + (µ/2)‖z − x*‖², z = x + (1 + √(L/µ))(y − x): Nesterov (2004), Theorem 2.2.3, by its estimate sequence."""
-        L, µ = constants(self, "L", "mu")
-        z = known.x + (1 + math.sqrt(L / µ)) * (node.moved.y - known.x)
-        return float(known.gap + µ / 2 * known.distance2(z))
+
+class GDByEF21PTheorem(Theorem):
+    needs = (ONE_STEP_SIZE, OWN_PARTS, OPTIMUM, WITHIN)
+    rate = "max(1 - step*mu/2, 1 - delta_down/3)"
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + ‖w − x‖² for convex f and γ ≤ δ/(16L): derived here; 1 − γµ/2 is the paper's."""
+        x = dense(master.moved.x)
+        return float(known.distance2(x) + squared_norm(known.x - x))
 
 
 @algorithms.register("ef21-p")
@@ -107,18 +136,12 @@ class GDByEF21P(GD):
 
     parts = "step", "ef21-p"
     paper = "EF21-P, Algorithm 1"
+    theorem = GDByEF21PTheorem()
     proximal = False
     partial_mean = ""
     needs = (WHOLE_GRADIENTS, exact_up("ef21-p sends whole gradients up: leave [up] out, or use ef21-p-diana"))
     theory = "delta_down/(16*L)"
     step: Step = "theory"  # γ, the step size
-    theorem_needs = (ONE_STEP_SIZE, OWN_PARTS, OPTIMUM, WITHIN)
-    rate = "max(1 - step*mu/2, 1 - delta_down/3)"
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """‖x − x*‖² + ‖w − x‖² for convex f and γ ≤ δ/(16L): derived here; 1 − γµ/2 is the paper's."""
-        x = dense(master.moved.x)
-        return float(known.distance2(x) + squared_norm(known.x - x))
 
 
 @algorithms.register("marina-p")

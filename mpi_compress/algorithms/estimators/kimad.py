@@ -1,11 +1,12 @@
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from mpi_compress.algorithms.lemma import Lemma
+from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import ADDS_UP
 from mpi_compress.algorithms.tuning.schemes import Sparsified
 from mpi_compress.algorithms.vocabulary import Estimator, First, Message, Objective, Round, Setting, Step, Vector, algorithms
@@ -42,9 +43,8 @@ class Kimad(Estimator):
     adds_up = True
     needs = ADDS_UP
     sets_compressor = True
-    fixed_budget = None
-    plans_by_cost = True
-    logs = ("budget",)
+    lemma = Lemma()
+    log = Log(("budget",), lambda worker: (worker.budget,))
     theory = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     deadline: Time = field(kw_only=True)  # of a gradient and its message up, such as "0.5 s"
     step: Step = theory  # γ, the step size
@@ -82,6 +82,3 @@ class Kimad(Estimator):
         c = (self.up.whole if self.starts_whole(t.k) else self.up.at(k=int(worker.budget))).pack(v, t)
         self.uplink(node, t.k).unpack(c).add_to(worker.g)
         return c
-
-    def worker_logs(self, worker: Worker) -> Sequence[float]:
-        return (worker.budget,)

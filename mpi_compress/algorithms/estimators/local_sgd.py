@@ -3,9 +3,19 @@ from typing import Any
 
 from mpi_compress.algorithms.error_memory import ERRORS
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
-from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
+from mpi_compress.algorithms.parts import Direction, Moved
+from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Sampling, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Positive, Share
+
+SENDS_STEPS = Need(
+    lambda m: m.server.name != "l-bfgs", "the server l-bfgs takes differences of gradients, and {name} sends local steps"
+)
+
+
+class LocalSGDTheorem(Theorem):
+    convex = True
 
 
 @algorithms.register("local-sgd")
@@ -22,10 +32,10 @@ class LocalSGD(Estimator):
     """
 
     paper = "FedAvg; Khaled et al. 2020"
+    theorem = LocalSGDTheorem()
     partial_mean = "over participants"
-    needs = (WHOLE_GRADIENTS,)
+    needs = (WHOLE_GRADIENTS, SENDS_STEPS)
     theory = "1/(4*L_max*max(1, 2*(local_steps - 1)))"
-    theory_is_convex = True
     step: Step = theory  # γ, the step size of local steps
     local_steps: AtLeastOne = 10  # τ, the local steps of a round; with 1 it is gradient descent
     server_step: Positive = 1.0  # η, the step size of the mean
@@ -41,9 +51,8 @@ class LocalSGD(Estimator):
             y -= γ * f.gradient(y, self.rows(f, t, t.k * τ + j))
         return self.up.pack(y - node.x, t)
 
-    def pace(self, k: int) -> float:
-        """−η: what is sent points downhill."""
-        return -self.server_step
+    def move(self, moved: Moved, g: Direction | None, k: int) -> None:
+        self.server.advance(moved, g, -self.server_step, k)  # what is sent points downhill
 
 
 @algorithms.register("sparse-loco")
@@ -80,5 +89,5 @@ class SparseLoCo(ErrorFeedback):
             worker.e += g
             y -= γ * g
 
-    def pace(self, k: int) -> float:
-        return self.server_step * self.gamma(k)
+    def move(self, moved: Moved, g: Direction | None, k: int) -> None:
+        self.server.advance(moved, g, self.server_step * self.gamma(k), k)

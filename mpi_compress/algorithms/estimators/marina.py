@@ -4,10 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP, Need
+from mpi_compress.algorithms.error_memory import Rest
+from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP
 from mpi_compress.algorithms.product import Sum
 from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, constants, quantities
+from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, Theorem, constants, quantities
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.kernels.vectors import squared_norm
@@ -17,6 +18,26 @@ from mpi_compress.messages.kinds import Compressed, Vector
 @dataclass
 class Worker:
     before: Vector  # (d,) ∇f_i at the iterate before
+
+
+class MARINATheorem(Theorem):
+    needs = (*PLAIN, F_STAR, WITHIN)
+    formulas = ("omega*L_rms**2/n",)  # K of E‖g⁺−∇f(x)‖² ≤ (1−p)(‖g−∇f(x⁻)‖² + K‖x−x⁻‖²)
+
+    def rate(self, m: Any, t: Round) -> float:
+        """max{1 − γµ, 1 − p + γ(1−p)K/(1/γ − L)} where f is µ-PŁ: the proof of the step, with the largest w."""
+        (γ, µ, L, p), K = constants(m, "step", "mu", "L", "p"), evaluate(self.formulas[0], quantities(m))
+        return max(1 - γ * µ, 1 - p + (γ * (1 - p) * K / (1 / γ - L) if p < 1 else 0.0))
+
+    def terms(self, m: Any, node: Any, worker: Any, f: Any) -> Sequence[Vector]:
+        return (f.at(node.known.before)[1] if m.looks_back else worker.before,)
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """f − f* + w (‖g − ∇f(x⁻)‖² + K‖x − x⁻‖²), w = (1/γ − L)/(2K): the step's proof, at the g⁺ of the round to come."""
+        (before,), (γ, L), g = workers, constants(m, "step", "L"), node.memory.g
+        K = evaluate(self.formulas[0], quantities(m))
+        w = (1 / γ - L) / (2 * K) if K else 0.0
+        return float(known.gap + w * (squared_norm(g - before) + K * squared_norm(γ * g)))
 
 
 @algorithms.register("marina")
@@ -33,6 +54,7 @@ class MARINA(Estimator):
     """
 
     paper = "MARINA, Algorithm 1"
+    theorem: ClassVar[Theorem] = MARINATheorem()
     compressor = "random-k"
     adds_up = True
     needs = (*ADDS_UP, UNBIASED_UP)
@@ -41,24 +63,6 @@ class MARINA(Estimator):
     theory = "1/(L + L_rms*sqrt((1 - p)*omega/(p*n)))"
     step: Step = theory  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability of a full round, whose gradients are not compressed
-
-    theorem_formulas: ClassVar[Sequence[str]] = ("omega*L_rms**2/n",)  # K of E‖g⁺−∇f(x)‖² ≤ (1−p)(‖g−∇f(x⁻)‖² + K‖x−x⁻‖²)
-    theorem_needs: ClassVar[Sequence[Need]] = (*PLAIN, F_STAR, WITHIN)
-
-    def rate(self, t: Round) -> float:
-        """max{1 − γµ, 1 − p + γ(1−p)K/(1/γ − L)} where f is µ-PŁ: the proof of the step, with the largest w."""
-        (γ, µ, L, p), K = constants(self, "step", "mu", "L", "p"), evaluate(self.theorem_formulas[0], quantities(self))
-        return max(1 - γ * µ, 1 - p + (γ * (1 - p) * K / (1 / γ - L) if p < 1 else 0.0))
-
-    def lyapunov_terms(self, node: Any, worker: Any, f: Any) -> Sequence[Vector]:
-        return (f.at(node.known.before)[1] if self.looks_back else worker.before,)
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """f − f* + w (‖g − ∇f(x⁻)‖² + K‖x − x⁻‖²), w = (1/γ − L)/(2K): the step's proof, at the g⁺ of the round to come."""
-        (before,), (γ, L), g = workers, constants(self, "step", "L"), node.memory.g
-        K = evaluate(self.theorem_formulas[0], quantities(self))
-        w = (1 / γ - L) / (2 * K) if K else 0.0
-        return float(known.gap + w * (squared_norm(g - before) + K * squared_norm(γ * g)))
 
     def uplink(self, node: Any, k: int) -> Link:
         return self.up.whole if node.known.full else self.up
@@ -72,11 +76,19 @@ class MARINA(Estimator):
         worker.before[:] = g
         return message
 
-    def renews(self, node: Any) -> bool:
-        return bool(node.known.full)
+    def weight(self, node: Any) -> float:
+        """The factor with which the mean of this round is added to g."""
+        return 1.0 if node.known.full else self.setting.n / self.setting.r
+
+    def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+        if not isinstance(master, Rest):
+            return super().master_answers(node, master, ups, t)
+        if node.known.full:
+            master.e[:] = 0.0
+        return master.pack(self.downlink(node, t.k), self.answer(ups), t, self.weight(node))
 
     def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction | None:
-        if self.renews(node):
+        if node.known.full:
             memory.g[:] = 0.0
         mean.add_to(memory.g, self.weight(node))
         return (memory.g,)
@@ -101,15 +113,13 @@ class MARINAPP(MARINA):
     step: Step = "theory"  # γ, the step size
     p: Expression = "r/(n*(1 + omega))"  # p, the probability of a full round, whose gradients are not compressed
 
-    def needs_all(self, node: Any, k: int) -> bool:
-        return node.known.full
-
     def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
         g, known = f.gradient(node.x), node.known
         return self.uplink(node, t.k).pack(g if known.full else g.copy() - f.gradient(known.before), t)
 
-    def weight(self, node: Any) -> float:
-        return 1.0 if node.known.full else self.setting.n / self.setting.r  # the mean of r workers
+
+class PAGETheorem(MARINATheorem):
+    formulas = ("(omega*L_rms**2 + (1 + omega)*L_row**2/batch)/n",)
 
 
 @algorithms.register("page")
@@ -126,12 +136,11 @@ class PAGE(MARINA):
     """
 
     paper = "PAGE, Algorithm 1"
+    theorem = PAGETheorem()
     compressor = "identity"
     looks_back = True
     theory = "1/(L + sqrt((1 - p)/(p*n)*(omega*L_rms**2 + (1 + omega)*L_row**2/batch)))"
     step: Step = "theory"  # γ, the step size
-    theorem_formulas = ("(omega*L_rms**2 + (1 + omega)*L_row**2/batch)/n",)
-    lyapunov = MARINA.lyapunov
     p: Expression = "min(1/(1 + omega), batch/(N/n + batch))"  # p, the probability of a round with full gradients
     batch: int = 1  # B, samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mpi_compress.algorithms.contract import Average
+from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Link, Message, Moved, Objective, Round, Step, algorithms
@@ -130,7 +131,7 @@ class PowerSGD(Estimator):
     paper = "PowerSGD, Algorithms 1 and 2"
     compressor = "identity"
     needs = (HEARS_MEAN,)
-    fixed_budget = None
+    lemma = Lemma()
     step: Step = "1/(4*L)"  # γ, the step size
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch

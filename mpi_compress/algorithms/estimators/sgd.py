@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from mpi_compress.algorithms.contract import Average
-from mpi_compress.algorithms.needs import Log, PartialMean
+from mpi_compress.algorithms.contract import Average, PartialMean
+from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Step, algorithms
+from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Compressed, Dense, Vector, squared_norm
 
 
@@ -92,5 +93,6 @@ class SGD(Estimator):
             sums.count(g, self.up.unpack(message))
         return message
 
-    def logged(self) -> Log:
+    @fact
+    def log(self) -> Log:
         return VARIANCE if self.is_noisy else Log()

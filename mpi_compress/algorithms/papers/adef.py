@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.algorithms.error_memory import Rest, rest_of
-from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import ONE_STEP_SIZE, ROUNDED_DOWN, WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Algorithm, Compressed, Message, Objective, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.messages.kinds import Pair
 from mpi_compress.messages.several import PairLink, means_of_pairs
@@ -47,8 +47,7 @@ class ADEF(Algorithm):
 
     paper = "ADEF, Algorithm 1"
     compressor = "top-k"
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN, ONE_STEP_SIZE)
-    keeps_rest = True
+    needs = (WHOLE_GRADIENTS, ROUNDED_DOWN, ONE_STEP_SIZE)
     step: Step = "1/L"  # γ, the step size
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch

@@ -7,10 +7,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mpi_compress.algorithms.error_memory import Rest, packed
-from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, OPTIMUM, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need
+from mpi_compress.algorithms.needs import (
+    ONE_STEP_SIZE,
+    OPTIMUM,
+    ROUNDED_DOWN,
+    STRONGLY_CONVEX,
+    UNBIASED_UP,
+    WHOLE_GRADIENTS,
+    Need,
+)
 from mpi_compress.algorithms.papers.scaffnew import check_coin
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, scaled, times
-from mpi_compress.algorithms.theorem import WITHIN
+from mpi_compress.algorithms.theorem import WITHIN, Theorem
 from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Compressed, Pair, Vector
@@ -33,6 +41,27 @@ class Worker:
     of_w: Vector  # (d,) ∇f_i(w)
 
 
+class ADIANATheorem(Theorem):
+    convex = True
+    needs = (WITHIN, OPTIMUM)
+
+    def rate(self, m: Any, t: Round) -> float:
+        """max{1 − γµ, 1 − θ₁/2, 1 − pθ₁/(1 + θ₁), 1 − α/2}, of the terms of V."""
+        (_, θ1, _, β, α), p = m.constants, float(m.p)
+        return max(β, 1 - θ1 / 2, 1 - p * θ1 / (1 + θ1), 1 - α / 2)
+
+    def terms(self, m: Any, node: Node, worker: Worker, f: Any) -> Sequence[float]:
+        value, of_w = f.at(node.w)
+        return value, squared_norm(worker.h - of_w)
+
+    def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
+        """‖z−x*‖² + a (f(y)−f*) + a (1+θ₁)/(2p) (f(w)−f*) + 4aηω/(αn) mean‖h_i−∇f_i(w)‖², a = 2γβ/θ₁: constants not checked."""
+        (w, h), (η, θ1, γ, β, α), n = workers, m.constants, m.setting.n
+        a = 2 * γ * β / θ1
+        gaps = known.gap + (1 + θ1) / (2 * float(m.p)) * (w - known.f_star)
+        return float(known.distance2(node.z) + a * gaps + 4 * a * η * (1 / α - 1) / (α * n) * h)
+
+
 @algorithms.register("adiana")
 class ADIANA(Algorithm):
     """ADIANA, accelerated DIANA: Li, Kovalev, Qian, Richtárik (ICML 2020), Algorithm 1. At first y = z = w = x0, and all h are 0.
@@ -49,33 +78,15 @@ class ADIANA(Algorithm):
     """
 
     paper = "ADIANA, Algorithm 1"
+    theorem = ADIANATheorem()
     compressor = "random-k"
-    needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE, STRONGLY_CONVEX)
+    needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, ROUNDED_DOWN, UNBIASED_UP, ONE_STEP_SIZE, STRONGLY_CONVEX)
     theory = "min(1/(2*L_max), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
-    theory_is_convex = True
-    keeps_rest = True
     step: Step = theory  # η, the step size
     p: Expression = "min(1, max(1, sqrt(n/(32*max(omega, 1e-300))) - 1)/(2*(1 + omega)))"  # p, the probability that w is set to y
-    theorem_needs: ClassVar[Sequence[Need]] = (WITHIN, OPTIMUM)
 
     def check(self) -> None:
         check_coin(self.p)
-
-    def rate(self, t: Round) -> float:
-        """max{1 − γµ, 1 − θ₁/2, 1 − pθ₁/(1 + θ₁), 1 − α/2}, of the terms of V."""
-        (_, θ1, _, β, α), p = self.constants, float(self.p)
-        return max(β, 1 - θ1 / 2, 1 - p * θ1 / (1 + θ1), 1 - α / 2)
-
-    def lyapunov_terms(self, node: Node, worker: Worker, f: Any) -> Sequence[float]:
-        value, of_w = f.at(node.w)
-        return value, squared_norm(worker.h - of_w)
-
-    def lyapunov(self, node: Node, workers: Any, master: Any, known: Any) -> float:
-        """‖z−x*‖² + a (f(y)−f*) + a (1+θ₁)/(2p) (f(w)−f*) + 4aηω/(αn) mean‖h_i−∇f_i(w)‖², a = 2γβ/θ₁: constants not checked."""
-        (w, h), (η, θ1, γ, β, α), n = workers, self.constants, self.setting.n
-        a = 2 * γ * β / θ1
-        gaps = known.gap + (1 + θ1) / (2 * float(self.p)) * (w - known.f_star)
-        return float(known.distance2(node.z) + a * gaps + 4 * a * η * (1 / α - 1) / (α * n) * h)
 
     @cached_property
     def constants(self) -> tuple[float, float, float, float, float]:

@@ -5,18 +5,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Average, SharedMemoryMethod, algorithms
-from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Log
+from mpi_compress.algorithms.contract import Average, Method, algorithms
+from mpi_compress.algorithms.log import Log
+from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Objective, Round, Sampling, Step, Vector
+from mpi_compress.core.registry import fact
 from mpi_compress.exchange.host import rest
 from mpi_compress.kernels.locks import add_locked, add_shared, read_locked
 from mpi_compress.messages.compressors.base import has_state
 
+_LOGS = ("updates", "coordinate_writes", "retries")
 _TRIES = 1000  # to take a lock before a worker sleeps a moment: who holds it may have no core meanwhile
 
 
 @algorithms.register("async-sgd")
-class AsyncSGD(SharedMemoryMethod):
+class AsyncSGD(Method):
     """Workers of one host that share one iterate and never wait for each other: GSpar §4.2.
 
     worker, again and again     g ← the gradient of a minibatch of its shard, at whatever x holds meanwhile
@@ -36,7 +39,6 @@ class AsyncSGD(SharedMemoryMethod):
 
     paper = "GSpar §4.2"
     needs = (WHOLE_GRADIENTS,)
-    logs = ("updates", "coordinate_writes", "retries")
     step: Step = "1/L"  # γ, the step size; γ_k is that of a worker's own k-th update
     batch: int = 1  # samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
@@ -57,6 +59,7 @@ class AsyncSGD(SharedMemoryMethod):
             )
 
     def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
+        """Worker i's next update of `shared.x`."""
         x = self._read(shared, i) if self.locked else shared.x
         c = self.up.compress(f.gradient(x, self.rows(f, t)), t)
         held = c.sparse()
@@ -75,16 +78,14 @@ class AsyncSGD(SharedMemoryMethod):
         shared.retries[i] += _persist(lambda at: read_locked(shared.locks, shared.x, at, _TRIES, x), x.size)
         return x
 
-    def worker_logs(self, worker: Any) -> Sequence[float]:
-        shared, i = worker
-        return float(shared.updates[i]), float(shared.writes[i]), float(shared.retries[i])
+    @fact
+    def log(self) -> Log:
+        def numbers(worker: Any) -> Sequence[float]:
+            shared, i = worker
+            return float(shared.updates[i]), float(shared.writes[i]), float(shared.retries[i])
 
-    def logged(self) -> Log:
         n = self.setting.n
-        return Log(self.logs, self.worker_logs, lambda means, node: {name: round(mean * n) for name, mean in means.items()})
-
-    def iterate(self, node: Any) -> Vector:
-        return node.x
+        return Log(_LOGS, numbers, lambda means, node: {name: round(mean * n) for name, mean in means.items()})
 
 
 def _persist(go_on: Callable[[int], tuple[int, int]], end: int) -> int:

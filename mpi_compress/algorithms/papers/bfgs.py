@@ -72,9 +72,6 @@ class BFGS(SendsHessians):
     at: Annotated[int, within("[0, inf)")] = 0  # the round that sends Hessians, with `memory`
     step: Step = 1.0  # γ, the step size
 
-    def names(self) -> set[str]:
-        return super().names() | {"L"}
-
     def check(self) -> None:
         super().check()
         if self.at and self.memory is None:

@@ -8,6 +8,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.needs import OPTIMUM, Need
 from mpi_compress.algorithms.second_order import SendsHessians, hessian, lifted, solved, value
+from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, PartialMean, Round, Vector
 from mpi_compress.core.fields import Positive
 from mpi_compress.kernels.vectors import norm, squared_norm
@@ -94,6 +95,25 @@ LOCAL = Need(
 )
 
 
+class FedNLTheorem(Theorem):
+    needs = (OPTIMUM, LOCAL)
+
+    def rate(self, m: Any, t: Round) -> float:
+        """1 − min{A, 1/3}, A = δ/4."""
+        return 1 - m.δ / 4
+
+    def terms(self, m: Any, node: Node, worker: Worker, f: Any) -> Sequence[float]:
+        H = worker.H if worker.H.any() or m.start_at == "zero" else hessian(f.f, f.x)
+        return squared_norm(H - hessian(f.f, f.x_star)), hessian_lipschitz(f.f) ** 2
+
+    def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
+        """V = (1/n) Σ‖H_i − ∇²f_i(x*)‖²_F + 6BL²‖x − x*‖², B = 6/δ − 7/2, L of Hessians; NaN but where the theorem, which is local,
+        covers it: V ≤ µ²/(4C) and ‖x − x*‖² ≤ µ²/(2DL²), C and D 2 and 1 (lifted), 8 and 9; everywhere, if L = 0. Derived here."""
+        (H, L2), r2, µ, (C, D) = workers, known.distance2(), m.setting.numbers["mu"], (2, 1) if m.lifts else (8, 9)
+        V = H + 6 * (6 / m.δ - 3.5) * L2 * r2
+        return float(V if not L2 or max(4 * C * V, 2 * D * L2 * r2) <= µ**2 else np.nan)
+
+
 @algorithms.register("fednl")
 class FedNL(LearnsHessians):
     """FedNL: Safaryan, Islamov, Qian, Richtárik (ICML 2022), Algorithm 1, and by `search` FedNL-LS, its Algorithm 3.
@@ -115,26 +135,11 @@ class FedNL(LearnsHessians):
     """
 
     paper = "FedNL, Algorithm 1"
+    theorem = FedNLTheorem()
     matrix: Literal["shifted", "lifted"] = "shifted"  # M: H + l̄ I, or H with its eigenvalues below µ lifted to µ
     search: bool = False  # true: the length of a step is searched (FedNL-LS), and M is lifted
     c: Positive = 0.5  # c of the search
     beta: Positive = 0.5  # β of the search, between one length and the next
-    theorem_needs: ClassVar[Sequence[Need]] = (OPTIMUM, LOCAL)
-
-    def rate(self, t: Round) -> float:
-        """1 − min{A, 1/3}, A = δ/4."""
-        return 1 - self.δ / 4
-
-    def lyapunov_terms(self, node: Node, worker: Worker, f: Any) -> Sequence[float]:
-        H = worker.H if worker.H.any() or self.start_at == "zero" else hessian(f.f, f.x)
-        return squared_norm(H - hessian(f.f, f.x_star)), hessian_lipschitz(f.f) ** 2
-
-    def lyapunov(self, node: Node, workers: Any, master: Any, known: Any) -> float:
-        """V = (1/n) Σ‖H_i − ∇²f_i(x*)‖²_F + 6BL²‖x − x*‖², B = 6/δ − 7/2, L of Hessians; NaN but where the theorem, which is local,
-        covers it: V ≤ µ²/(4C) and ‖x − x*‖² ≤ µ²/(2DL²), C and D 2 and 1 (lifted), 8 and 9; everywhere, if L = 0. Derived here."""
-        (H, L2), r2, µ, (C, D) = workers, known.distance2(), self.setting.numbers["mu"], (2, 1) if self.lifts else (8, 9)
-        V = H + 6 * (6 / self.δ - 3.5) * L2 * r2
-        return float(V if not L2 or max(4 * C * V, 2 * D * L2 * r2) <= µ**2 else np.nan)
 
     @property
     def δ(self) -> float:
@@ -211,10 +216,8 @@ class FedNLPP(LearnsHessians):
     """
 
     paper = "FedNL, Algorithm 2"
+    first = "gradient"
     partial_mean: ClassVar[PartialMean] = "over all"
-
-    def needs_all(self, node: Node, k: int) -> bool:
-        return k == 0
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         (link, α), A = self.hessians_at(t.k), hessian(f, node.x)

@@ -5,11 +5,26 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.double_encoding import LATTICE, DoubleEncoding, Master, Node, check_rate, note_round, square, xi
-from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, Need
+from mpi_compress.algorithms.needs import OPTIMUM, ROUNDED_DOWN, Need
+from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Round, Sampling, Vector, algorithms
 from mpi_compress.kernels.vectors import norm
 
 PROVED = Need(lambda m: m.proved, "the theorem of {name} does not cover this step")
+
+
+class IADETheorem(Theorem):
+    needs = (OPTIMUM, PROVED)
+    rate = "rate"
+
+    def terms(self, m: Any, node: Any, worker: Any, f: Any) -> Sequence[Vector]:
+        return (worker.g,)
+
+    def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
+        """max{‖x − x*‖, D c'^k, D‖v − ∇f(x⁻)‖/s}, D = ηsc'/(c' − c), which falls by c' (`rate`): Theorem 3.1 by its Lemma 7.1."""
+        D, k = m.η * m.s * m.c1 / (m.c1 - m.c), node.past.k
+        gap = norm(node.v - workers[0]) / m.s if k else 0.0
+        return max(math.sqrt(known.distance2()), D * m.c1**k, D * gap)
 
 
 @algorithms.register("iade")
@@ -27,9 +42,12 @@ class IADE(DoubleEncoding):
     """
 
     paper = "AIADE, Algorithm 1"
+    theorem: ClassVar[Theorem] = IADETheorem()
     theory = "2/(L_max + convexity)"
     step: Expression = theory  # η, the step size
     rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
+
+    c1 = property(lambda self: float(self.rate))  # c'
 
     @cached_property
     def c(self) -> float:
@@ -38,17 +56,6 @@ class IADE(DoubleEncoding):
     def check(self) -> None:
         super().check()
         check_rate(self.c1, self.c, "1 − ηµ")
-
-    theorem_needs: ClassVar[Sequence[Need]] = (OPTIMUM, PROVED)
-
-    def lyapunov_terms(self, node: Any, worker: Any, f: Any) -> Sequence[Vector]:
-        return (worker.g,)
-
-    def lyapunov(self, node: Node, workers: Any, master: Any, known: Any) -> float:
-        """max{‖x − x*‖, D c'^k, D‖v − ∇f(x⁻)‖/s}, D = ηsc'/(c' − c), which falls by c' (`rate`): Theorem 3.1 by its Lemma 7.1."""
-        D, k = self.η * self.s * self.c1 / (self.c1 - self.c), node.past.k
-        gap = norm(node.v - workers[0]) / self.s if k else 0.0
-        return max(math.sqrt(known.distance2()), D * self.c1**k, D * gap)
 
     def budget(self, k: int) -> float:
         return self.s * self.c1 ** (k + 1)
@@ -81,9 +88,8 @@ class DQGD(IADE):
     """
 
     paper = "DQGD, AIADE's rival"
-    needs = (*IADE.needs, EXACT_DOWN, DOWN_OF_32)
-    lyapunov = IADE.lyapunov
-    keeps_rest = True
+    theorem = IADE.theorem
+    needs = (*IADE.needs, ROUNDED_DOWN, DOWN_OF_32)
     links: ClassVar[Mapping[str, Any]] = {"up": LATTICE}
 
     def sigma(self, k: int) -> float:
@@ -122,6 +128,8 @@ class IADESGD(DoubleEncoding):
     batch: int = 1  # samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
+    c1 = property(lambda self: float(self.rate))  # c'
+
     @cached_property
     def c(self) -> float:
         return 1 - self.µ / (float(self.rho) * self.L)
@@ -152,6 +160,18 @@ class NodeWithY(Node):
     y: Vector  # (d,) where gradients are taken
 
 
+class AIADETheorem(Theorem):
+    needs = (OPTIMUM, PROVED)
+    rate = 1.0
+    terms = IADETheorem.terms
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """max{1, ‖x − x*‖ and ‖v − ∇f(y⁻)‖ over their bounds}, which stays 1: Theorem 4.1 has no factor of a round."""
+        k = node.past.k
+        gap = norm(node.v - workers[0]) / m.budget(k - 1) if k else 0.0
+        return max(1.0, math.sqrt(known.distance2()) / m.bound(k, node.past.start), gap)
+
+
 @algorithms.register("aiade")
 class AIADE(DoubleEncoding):
     """Accelerated increasing accuracy and double encoding: Ye, Xiao, Sun (2020), Algorithm 2. s_i, S and v start at 0, y at x_0.
@@ -167,16 +187,7 @@ class AIADE(DoubleEncoding):
     """
 
     paper = "AIADE, Algorithm 2"
-
-    theorem_needs = (OPTIMUM, PROVED)
-    lyapunov_terms = IADE.lyapunov_terms
-    rate = 1.0
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """max{1, ‖x − x*‖ and ‖v − ∇f(y⁻)‖ over their bounds}, which stays 1: Theorem 4.1 has no factor of a round."""
-        k = node.past.k
-        gap = norm(node.v - workers[0]) / self.budget(k - 1) if k else 0.0
-        return max(1.0, math.sqrt(known.distance2()) / self.bound(k, node.past.start), gap)
+    theorem = AIADETheorem()
 
     def check(self) -> None:
         super().check()

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, OPTIMUM, UNBIASED_UP, WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, ROUNDED_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
 from mpi_compress.algorithms.papers.scaffnew import check_coin, local_steps
-from mpi_compress.algorithms.theorem import WITHIN, constants
+from mpi_compress.algorithms.theorem import WITHIN, Theorem, constants
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
 
@@ -24,6 +24,27 @@ class Worker:
     x: Vector  # (d,) x_i; x̂_i between the message up and the one down
     u: Vector  # (d,) u_i, which learns ∇f_i(x*)
     ŷ: Vector  # (d,) ŷ of this round, which every worker computes
+
+
+class LoCoDLTheorem(Theorem):
+    convex = True
+    needs = (WITHIN, OPTIMUM)
+
+    def rate(self, m: Any, t: Round) -> float:
+        """max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} for each local step of the round, µ' = µ/2, L' = L_max − µ/2."""
+        γ, µ, L, p = constants(m, "step", "mu", "L_max", "p")
+        each = max((1 - γ * µ / 2) ** 2, (1 - γ * (L - µ / 2)) ** 2, 1 - p**2 * m.ρ / (1 + 2 * m.ω))
+        return float(each ** local_steps(p, t))
+
+    def terms(self, m: Any, node: Node, worker: Worker, f: Any) -> Sequence[float]:
+        φ = m.setting.numbers["mu"] / 2 * f.x_star
+        return squared_norm(worker.x - f.x_star), squared_norm(worker.u - (f.at_optimum - φ))
+
+    def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
+        """Ψ/n, of which the class says the rest."""
+        (x, u), (γ, µ, p) = workers, constants(m, "step", "mu", "p")
+        v = squared_norm(node.v - µ / 2 * known.x_star)
+        return float((x + known.distance2()) / γ + γ * (1 + 2 * m.ω) / (p**2 * m.ρ) * (u + v))
 
 
 @algorithms.register("locodl")
@@ -44,30 +65,12 @@ class LoCoDL(Algorithm):
     """
 
     paper = "LoCoDL, Algorithm 1"
+    theorem = LoCoDLTheorem()
     compressor = "random-k"
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE)
+    needs = (WHOLE_GRADIENTS, ROUNDED_DOWN, UNBIASED_UP, ONE_STEP_SIZE)
     theory = "2/L_max"  # 2/(L' + µ')
-    theory_is_convex = True
-    keeps_rest = True
     step: Step = theory  # γ, the step size of local steps
     p: Expression = "min(1, sqrt((1 + omega/n)*(1 + omega)*mu/(2*L_max - mu)))"  # p, the probability of an exchange
-    theorem_needs = (WITHIN, OPTIMUM)
-
-    def rate(self, t: Round) -> float:
-        """max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} for each local step of the round, µ' = µ/2, L' = L_max − µ/2."""
-        γ, µ, L, p = constants(self, "step", "mu", "L_max", "p")
-        each = max((1 - γ * µ / 2) ** 2, (1 - γ * (L - µ / 2)) ** 2, 1 - p**2 * self.ρ / (1 + 2 * self.ω))
-        return float(each ** local_steps(p, t))
-
-    def lyapunov_terms(self, node: Node, worker: Worker, f: Any) -> Sequence[float]:
-        φ = self.setting.numbers["mu"] / 2 * f.x_star
-        return squared_norm(worker.x - f.x_star), squared_norm(worker.u - (f.at_optimum - φ))
-
-    def lyapunov(self, node: Node, workers: Any, master: Any, known: Any) -> float:
-        """Ψ/n, of which the class says the rest."""
-        (x, u), (γ, µ, p) = workers, constants(self, "step", "mu", "p")
-        v = squared_norm(node.v - µ / 2 * known.x_star)
-        return float((x + known.distance2()) / γ + γ * (1 + 2 * self.ω) / (p**2 * self.ρ) * (u + v))
 
     def check(self) -> None:
         check_coin(self.p)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, Need, exact_up
-from mpi_compress.algorithms.theorem import WITHIN, constants
+from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, ROUNDED_DOWN, WHOLE_GRADIENTS, Need, exact_up
+from mpi_compress.algorithms.theorem import WITHIN, Theorem, constants
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
 
@@ -21,6 +21,24 @@ class Node:
 class Worker:
     h: Vector  # (d,) h_i, which learns ∇f_i(x*)
     x: Vector  # (d,) x̂_i, as it was sent
+
+
+class ScaffnewTheorem(Theorem):
+    convex = True
+    needs = (WITHIN, OPTIMUM)
+
+    def rate(self, m: Any, t: Round) -> float:
+        """1 − min{γµ, p²} for each local step of the round: Theorem 3.6."""
+        γ, µ, p = constants(m, "step", "mu", "p")
+        return float((1 - min(γ * µ, p**2)) ** local_steps(p, t))
+
+    def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[float]:
+        return (squared_norm(worker.h - f.at_optimum),)
+
+    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+        """‖x − x*‖² + (γ/p)² (1/n) Σ‖h_i − ∇f_i(x*)‖²: Theorem 3.6, at an exchange, where all x_i are x."""
+        γ, p = constants(m, "step", "p")
+        return float(known.distance2() + (γ / p) ** 2 * workers[0])
 
 
 @algorithms.register("scaffnew")
@@ -38,32 +56,16 @@ class Scaffnew(Algorithm):
     """
 
     paper = "Scaffnew, Algorithm 2"
+    theorem = ScaffnewTheorem()
     needs = (
         WHOLE_GRADIENTS,
-        EXACT_DOWN,
+        ROUNDED_DOWN,
         ONE_STEP_SIZE,
         exact_up("scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
     )
     theory = "1/L_max"
-    theory_is_convex = True
-    keeps_rest = True
     step: Step = theory  # γ, the step size of local steps
     p: Expression = "sqrt(mu/L_max)"  # p, the probability of an exchange after a local step; with 1 it is gradient descent
-
-    theorem_needs = (WITHIN, OPTIMUM)
-
-    def rate(self, t: Round) -> float:
-        """1 − min{γµ, p²} for each local step of the round: Theorem 3.6."""
-        γ, µ, p = constants(self, "step", "mu", "p")
-        return float((1 - min(γ * µ, p**2)) ** local_steps(p, t))
-
-    def lyapunov_terms(self, node: Any, worker: Worker, f: Any) -> Sequence[float]:
-        return (squared_norm(worker.h - f.at_optimum),)
-
-    def lyapunov(self, node: Any, workers: Any, master: Any, known: Any) -> float:
-        """‖x − x*‖² + (γ/p)² (1/n) Σ‖h_i − ∇f_i(x*)‖²: Theorem 3.6, at an exchange, where all x_i are x."""
-        γ, p = constants(self, "step", "p")
-        return float(known.distance2() + (γ / p) ** 2 * workers[0])
 
     def check(self) -> None:
         check_coin(self.p)
@@ -125,7 +127,7 @@ class CompressedScaffnew(Scaffnew):
 
     paper = "CompressedScaffnew, Algorithm 1"
     compressor = "pattern"
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN, ONE_STEP_SIZE, PATTERN)
+    needs = (WHOLE_GRADIENTS, ROUNDED_DOWN, ONE_STEP_SIZE, PATTERN)
     p: Expression = "min(1, sqrt((1 + omega)*mu/L_max))"  # p, the probability of an exchange; 1 + ω is n/s
 
     @property

@@ -11,7 +11,6 @@ SAME_FUNCTION = Need(
     lambda m: m.batch is None and (m.setting.r == m.setting.n or m.partial_mean == "over all"),
     "the server l-bfgs takes differences of gradients of one f: leave batch out, and let all workers take part",
 )
-OF_GRADIENTS = Need(lambda m: m.pace(0) > 0, "the server l-bfgs takes differences of gradients, and {name} sends local steps")
 
 
 @dataclass
@@ -36,7 +35,7 @@ class LBFGS(Server):
     """
 
     paper = "EF21 + L-BFGS"
-    needs = (KNOWN_L, SAME_FUNCTION, OF_GRADIENTS)
+    needs = (KNOWN_L, SAME_FUNCTION)
     memory: AtLeastOne = 10  # the number of pairs that are kept
     least: Expression = "mu"  # c, the least curvature of a pair, above 0
 

@@ -164,8 +164,8 @@ class TunedTopK(ChoosingLink):
 
 
 def follows_link(method: Any) -> bool:
-    """True if a bound method's messages are others on another link: it plans by the cost, as all with budget = "cat" do."""
-    return method.plans_by_cost or isinstance(method.up, ChoosingLink) or getattr(method, "budget", None) == "cat"
+    """True if a bound method's messages are others on another link: all with budget = "cat" plan by the cost, or a deadline."""
+    return hasattr(method, "deadline") or isinstance(method.up, ChoosingLink) or getattr(method, "budget", None) == "cat"
 
 
 def tuned(link: Link, cost: CostModel) -> Link:

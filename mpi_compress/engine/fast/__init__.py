@@ -14,7 +14,7 @@ WAYS: tuple[type[Way], ...] = (ErrorsTogether, OnlyTouched)
 def faster(hosted: HostedWorkers) -> HostedWorkers:
     """The same workers, by the first fast path that applies to them; none does where some of them may sleep."""
     method = hosted.algorithm
-    if method.setting.r < method.setting.n or method.answers_each:
+    if method.setting.r < method.setting.n or hasattr(method, "answers"):
         return hosted
     GradientsTogether.of(hosted.objectives.values())
     for way in WAYS:

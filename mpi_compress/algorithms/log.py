@@ -1,0 +1,35 @@
+"""What a method adds to the trace."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mpi_compress.core import arrays
+from mpi_compress.core.blame import place_of
+from mpi_compress.core.errors import UserError
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.results.columns import TAKEN
+
+
+@dataclass(frozen=True)
+class Log:
+    """Columns that a method adds to the trace, at logged rounds: from numbers of each worker, or from a vector of each."""
+
+    columns: Sequence[str] = ()  # of /workers
+    of_worker: Callable[[Any], Sequence[float]] = lambda worker: ()  # one number for each column, from a worker's memory
+    of_means: Callable[[Mapping[str, float], Any], Mapping[str, float]] = lambda means, node: means  # of /trace, of means and node
+    vector: Callable[[Any], Vector | None] = lambda worker: None  # (d,) of a worker
+    of_mean: Callable[[Vector, Any], Mapping[str, float]] = lambda mean, node: {}  # of /trace, from its mean, at rank 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str) or not all(isinstance(column, str) and column.isidentifier() for column in self.columns):
+            raise ValueError(f'log: {self.columns!r} should be names of columns, such as ("height",)')
+        if taken := sorted(TAKEN.intersection(self.columns)):
+            raise ValueError(f"log: '{taken[0]}' is a column that every run has; give it another name")
+
+    def numbers(self, worker: Any) -> Vector:
+        """The numbers of a worker, one for each column."""
+        try:
+            return arrays.floats(self.of_worker(worker), (len(self.columns),), "numbers, one for each column,")
+        except ValueError as error:
+            raise UserError(f"log, of_worker: {error}{place_of(self.of_worker)}") from None
