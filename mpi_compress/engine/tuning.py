@@ -82,7 +82,7 @@ def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
     there = _columns_of(p)
     for spec in askers.get(p.spec.toml(), ()):
         tune = tune_of(spec)
-        for key, column in (("to", tune.target.column), ("by", tune.by)):
+        for key, column in (("to", tune.target().column), ("by", tune.by)):
             if column not in there and column not in named("theory", "curves", "bounds", "setting"):
                 raise UserError(f"{spec.where}tune.{key}: trials have no such column: {nearest(column, there, 'column')}")
             if column == "suboptimality" and math.isnan(p.problem.f_star):
@@ -138,6 +138,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.table = tune_of(self.spec)
+        self.target = self.table.target(self.spec.rising)
         self.count, self.is_ordered = len(self.table.grid), bool(sizes(self.table.grid))
 
     def wanted(self) -> list[tuple[int, float]]:
@@ -173,7 +174,7 @@ class _Search:
 
     def _outcome(self, run: Run) -> tuple[float, float]:
         """What a trial paid to the target, infinite if it was missed; and how near it came, infinite if it ended badly."""
-        target, loss = self.table.target, run.trace.get("loss", np.empty(0))
+        target, loss = self.target, run.trace.get("loss", np.empty(0))
         if run.status != "complete" or loss[-1] > loss[0]:
             return math.inf, math.inf
         row, values = target.row_of(run), run.column(target.column)
@@ -184,7 +185,7 @@ class _Search:
 
     def found(self) -> Mapping[str, Any]:
         """The value that won, what was tried, and whether a better one may lie beyond."""
-        table, target = self.table, self.table.target
+        table, target = self.table, self.target
         won = trials.answer(self.count, self.is_ordered, self.ran)
         if won is None:
             below = "at a finite loss, and no higher than it starts"

@@ -168,7 +168,7 @@ class RunSpec:
     def changed(self, values: Mapping[str, Any], label: str, without: str = "") -> "RunSpec":
         """This run under another label, with other values by dotted key."""
         written = with_values({k: v for k, v in self.written.items() if k != without}, values)
-        asked = self.asked | ({self.tune.target.column} if self.tune else set())
+        asked = self.asked | ({self.tune.target().column} if self.tune else set())
         found = run_spec(label, self.index, written, self.folder, False)
         kept = {key: getattr(self, key) for key in ("where", "overridden", "rounds_of_job", "papers_data")}
         return replace(found, asked=asked, **kept)

@@ -175,7 +175,7 @@ def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None)
         on = "on " + ", ".join(map(plain, setting.values()))  # runs of a grid that differ in what is set here share their trials
         label = f"{spec.algorithm.name}, {tune.text(value)}, {on}" if setting else f"{run}, {tune.text(value)}"
         stop = dict(spec.written["stop"]) | {key[5:]: each for key, each in setting.items() if key.startswith("stop.")}
-        shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, tune.target)}
+        shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, tune.target(spec.rising))}
         found += [spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune") for seed in seeds]
     return found
 
@@ -217,7 +217,7 @@ def possible(spec: RunSpec) -> list[RunSpec]:
 def check_trials(spec: RunSpec) -> None:
     """Refuse a value that cannot be tried before any is tried, and a suboptimality without a known f*."""
     tune = tune_of(spec)
-    if tune.target.column == "suboptimality" and (spec.objective.f_star == "skip" or spec.log.evaluate is not None):
+    if tune.target().column == "suboptimality" and (spec.objective.f_star == "skip" or spec.log.evaluate is not None):
         why = f"log.evaluate = {spec.log.evaluate}" if spec.log.evaluate is not None else 'objective.f_star = "skip"'
         would_do = "to = { squared_grad_norm = 1e-4 } would do"
         raise UserError(f"{spec.where}tune.to: no trial has a suboptimality with {why}; {would_do}")

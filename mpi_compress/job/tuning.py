@@ -5,7 +5,7 @@ The best value reaches a target with the least of `by`: trials are as long as th
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -89,7 +89,7 @@ class TuneTable:
         ):
             if wrong:
                 raise ValueError(why)
-        self.target  # noqa: B018 - refuses what is none
+        self.target()  # refuses what is none
 
     @cached_property
     def grid(self) -> list[Any]:
@@ -116,10 +116,9 @@ class TuneTable:
         """A value as labels have it: "algorithm.step = 2 theory"."""
         return in_words(value) if self.candidates is not None else f"{self.parameter} = {plain(value)}"
 
-    @property
-    def target(self) -> Target:
-        """What trials should reach."""
-        return goal(self.to)
+    def target(self, rising: Collection[str] = ()) -> Target:
+        """What trials should reach; `rising`: columns of the run's metrics that rise."""
+        return goal(self.to, rising)
 
     def beyond(self, place: int) -> Any:
         """The value at a place of the grid from the least to the largest, also before 0 and after its last one. Those go on by the

@@ -135,7 +135,7 @@ label = "SGD"
 def test_a_tuning_for_a_target_takes_it_from_the_figure_and_all_seeds_of_the_grid(tmp_path):
     (tmp_path / "job.toml").write_text(RACE)
     runs = mc.load_job(tmp_path / "job.toml").runs
-    assert [str(spec.tune.target) for spec in runs] == ["suboptimality ≤ 0.02"] * 3
+    assert [str(spec.tune.target()) for spec in runs] == ["suboptimality ≤ 0.02"] * 3
     assert [(spec.tune.seeds, spec.tune.by) for spec in runs] == [([0, 1, 2], "round")] * 3
     first = trials(runs[0])
     assert [spec.toml() for spec in first] == [spec.toml() for spec in trials(runs[2])], "the runs of all seeds share trials"
@@ -233,7 +233,7 @@ def test_a_level_of_stop_is_the_target_where_the_tuning_names_it(tmp_path):
     text = RACE.replace('"figure"', '"stop"').replace("stop.rounds = 64", "stop = { wire_bits_up = 8000, squared_grad_norm = 1e-3 }")
     (tmp_path / "job.toml").write_text(text)
     spec = mc.load_job(tmp_path / "job.toml").runs[0]
-    assert str(spec.tune.target) == "squared_grad_norm ≤ 0.001"
+    assert str(spec.tune.target()) == "squared_grad_norm ≤ 0.001"
     assert {target.column: target.level for target in trials(spec)[0].stop.targets} == {"wire_bits_up": 2000, "squared_grad_norm": 1e-3}
 
 
@@ -266,7 +266,7 @@ def test_a_grid_over_what_is_tuned_for_tunes_a_run_for_each_and_tables_say_for_w
     job = mc.load_job(tmp_path / "job.toml")
     up, rounds = job.runs[:2]
     assert [spec.label for spec in (up, rounds)] == ["EF21, by = wire_bits_up", "EF21, by = round"]
-    of_gd = [(spec.label, spec.seed, str(spec.tune.target), spec.tune.seeds) for spec in job.runs[2:] if spec.tune]
+    of_gd = [(spec.label, spec.seed, str(spec.tune.target()), spec.tune.seeds) for spec in job.runs[2:] if spec.tune]
     levels = {"suboptimality = 0.01": "suboptimality ≤ 0.01", "stop": "suboptimality ≤ 0.001"}
     assert of_gd == [(f"GD, to = {to}", seed, levels[to], [0, 1]) for seed in (0, 1) for to in levels]
     assert [(spec.label, spec.seed) for spec in job.runs[2:] if not spec.tune] == [("GD, step = theory", 0), ("GD, step = theory", 1), ("plain", 0)]
@@ -370,3 +370,19 @@ def test_a_trial_that_fails_before_its_first_row_or_has_no_number_loses(tmp_path
     with pytest.raises(mc.UserError, match=r"tune: no value of algorithm\.step gives a run that ends"):
         mc.run(job, out="out")
     assert not recwarn.list
+
+
+def test_a_metric_of_ones_own_that_rises_is_a_target_of_trials(tmp_path, registered_for_one_test_only):
+    @mc.metrics.register("length")
+    class Length(mc.Metric):
+        column = "length"
+        rises = True
+
+        def value(self, x, problem):
+            return float(np.linalg.norm(x))
+
+    tune = {"parameter": "algorithm.step", "values": ["1e-6/L", "1/L"], "to": {"length": 1e9}}
+    (run,) = mc.run({**TUNED, "log": {"metrics": ["length"]}, "tune": tune}, out=tmp_path)
+    assert run.tuned["to"] == "length ≥ 1e+09"
+    nearest = dict(run.tuned["tried"])
+    assert nearest[run.tuned["value"]] == max(nearest.values()) == run.trace["length"].max()
