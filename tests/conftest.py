@@ -74,10 +74,13 @@ def real_data() -> Path:
 
 @contextmanager
 def _without_new_parts() -> Iterator[None]:
-    before = [(dict(registry._parts), dict(registry._of_modules)) for registry in registries]
+    before, modules = [dict(registry._parts) for registry in registries], set(sys.modules)
     yield
-    for registry, (parts, of_modules) in zip(registries, before, strict=True):
-        registry._parts, registry._of_modules = parts, of_modules
+    for registry, parts in zip(registries, before, strict=True):
+        registry._parts = parts
+    for name in {*sys.modules} - modules:  # those of users, as a test wrote them
+        if "pytest-of-" in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ class SendsHessians(Algorithm):
     @cached_property
     def number(self) -> Link:
         """The link of a float of 64 bits."""
-        return Link(compressors.shipped("identity")(), codecs.shipped("dense")(64), 1)
+        return Link(compressors["identity"](), codecs["dense"](64), 1)
 
     @cached_property
     def learns_gradients(self) -> bool:

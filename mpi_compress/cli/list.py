@@ -17,10 +17,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.installed import broken, declared, package, package_of
+from mpi_compress.core.installed import broken, declared, imports, package, package_of
 from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.progress import print_line
-from mpi_compress.core.registry import bring_in
 from mpi_compress.core.shipped import TOML, named, shipped_jobs
 from mpi_compress.core.tables import plain
 from mpi_compress.core.terminal import say, shortened
@@ -46,7 +45,7 @@ _MANY = 60  # names of a kind, in the list of all
 
 
 def act(options: Namespace) -> int:
-    packages = dict.fromkeys(package(entry) for entry in declared() if bring_in(entry))
+    packages = dict.fromkeys(package(entry) for entry in declared() if imports(entry))
     known = {*_parts(), *chain(*_parts().values())}
     jobs = [what for what in options.what if what.endswith(TOML) or (what not in known and named(what).endswith(TOML))]
     of_jobs = [line for job in jobs for line in (*_of_job(load_job(job)), *_of_plugins(named(job)))]
@@ -107,7 +106,7 @@ def _of_job(job: Job) -> Iterator[str]:
 
 def _of_plugins(file: str) -> Iterator[str]:
     job = load_job(file)
-    found = parts_of_plugins({name for spec in job.runs for name in spec.written.get("plugins", [])}, Path(file).parent)
+    found = parts_of_plugins({name for spec in job.runs for name in spec.written.get("plugins", [])})
     kinds = {getattr(registry, "kind", ""): name for name, registry in _parts().items()}
     for kind, members in found.items():
         if members:

@@ -5,6 +5,7 @@ import linecache
 import os
 import re
 import site
+import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
@@ -70,6 +71,21 @@ def place_of(method: Any) -> str:
 def place_of_class(cls: Any) -> str:
     """Where a user's class has its first method, in brackets; "" for any other."""
     return next(filter(None, map(place_of, vars(cls).values())), "")
+
+
+def standing(cls: type) -> tuple[str, str]:
+    """The file of a class and its name there: what a class has in common with the one that it was before its file was changed. What
+    is defined in a session has no name there, since it may be defined again."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return (file, cls.__qualname__) if file else (cls.__module__, "")
+
+
+def place_of_definition(cls: type) -> str:
+    """Where a class is defined, in brackets; "" if it stands in no file."""
+    try:
+        return f" ({inspect.getsourcefile(cls)}, line {inspect.getsourcelines(cls)[1]})"
+    except (OSError, TypeError):
+        return ""
 
 
 def is_ours(part: Any) -> bool:

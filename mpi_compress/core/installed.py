@@ -8,6 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from mpi_compress.core.errors import UserError
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -34,9 +36,11 @@ def package_of(module: str) -> str:
 
 
 def imports(entry: "EntryPoint") -> bool:
-    """Import its module; False if that is not possible, which `broken` then says."""
+    """Import its module; False if that is not possible, which `broken` says. UserError if a part in it has the name of another."""
     try:
         import_module(entry.module)
+    except UserError as error:
+        raise UserError(f"package {package(entry)}: {error}") from None
     except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {' '.join(str(error).split())}"
         broken[entry] = f"package {package(entry)}: its plugin '{entry.module}' cannot be imported: {why}"

@@ -13,19 +13,16 @@ from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from inspect import get_annotations, isabstract
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
 from mpi_compress.core.blame import is_ours as is_ours
-from mpi_compress.core.blame import place_of_class
+from mpi_compress.core.blame import place_of_class, place_of_definition, standing
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
-from mpi_compress.core.installed import broken, declared, imports, package_of
+from mpi_compress.core.installed import broken, declared, imports
 from mpi_compress.core.own_classes import refuse_near_misses, refuse_wrong_facts
 from mpi_compress.core.removed import refuse_key
 from mpi_compress.core.returned import check_returned
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
@@ -70,13 +67,11 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     def __init__(self, kind: str, base: Any, own: str = ""):
         self.kind, self.base, self.own = kind, base, own or base.__name__
         self._parts: dict[str, type[P]] = {}
-        self._shipped: dict[str, type[P]] = {}  # those of this package, whatever their names mean in a job
-        self._of_modules: dict[tuple[str, str], type[P]] = {}  # by module and name, hidden ones too
         registries.append(self)
 
     def register(self, name: str) -> Callable[[C], C]:
         """Class decorator: jobs find the part under `name`. A class that declares fields becomes a frozen dataclass. TypeError if
-        the class is no part of this kind, or a name in it is nearly that of a verb."""
+        it is no part of this kind, or a name in it is nearly one of its contract; UserError if another class has the name."""
         if not isinstance(name, str):
             raise TypeError(f'register takes the name that jobs use: @register("my-{self.kind.split()[0]}")')
 
@@ -86,67 +81,33 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             declares = (get_annotations(cls) or not is_dataclass(cls)) and "__dataclass_fields__" not in vars(cls)
             part = cast(type[P], dataclass(frozen=True)(cls) if declares else cls)
             part.name = name
-            if is_ours(cls):
-                self._shipped[name] = part
-            else:
+            if not is_ours(cls):
                 refuse_near_misses(cls)
                 check_returned(cls)
-            self._parts[name] = self._of_modules[cls.__module__, name] = part
+                self._refuse_taken(name, cls)
+            self._parts[name] = part
             return cls
 
         return put
 
+    def _refuse_taken(self, name: str, cls: Any) -> None:
+        """UserError if another class has the name: not the same one, imported again after it was changed, or defined again in a
+        session."""
+        other = self._parts.get(name)
+        if other is not None and standing(other) != standing(cls):
+            both = " and ".join(f"{each.__name__}{place_of_definition(each)}" for each in (other, cls))
+            raise UserError(f"two classes are the {self.kind} '{name}': {both}; give one of them another name")
+
     def forget(self, module: str) -> None:
         """Remove the parts of a module, which is about to be imported again, perhaps with other names."""
-        for of, name in [key for key in self._of_modules if key[0] == module]:
-            if self._parts.get(name) is self._of_modules.pop((of, name)):
-                del self._parts[name]
-                self._parts |= {name: self._shipped[name]} if name in self._shipped else {}
-
-    def modules(self) -> set[str]:
-        """The modules that have registered parts."""
-        return {module for module, _ in self._of_modules}
-
-    def registered_in(self, module: str) -> dict[tuple[str, str], type[P]]:
-        """The parts of a module and of those inside it, by module and name."""
-        return {key: part for key, part in self._of_modules.items() if f"{key[0]}.".startswith(f"{module}.")}
-
-    def put_back(self, modules: Collection[str], parts: Mapping[tuple[str, str], type[P]]) -> None:
-        """Let these be the parts of modules, in the place of those of other modules of their names."""
-        for module in modules:
-            self.forget(module)
-        self._of_modules |= parts
-
-    def prefer(self, parts: Iterable[Mapping[str, type[P]]], others: Collection[str] = ()) -> None:
-        """Let names mean these parts, later ones first, and else those of this package.
-
-        A part that was registered in the session, or in a module that was imported there, keeps its name.
-
-        Args:
-            others: the modules of other jobs' plugins, whose parts do not take the place of this package's.
-        """
-        own = {key: cls for key, cls in self._of_modules.items() if key[0] not in others and not is_ours(cls)}
-        installed = {name: cls for (module, name), cls in own.items() if package_of(module)}
-        self._parts |= installed | self._shipped | {name: cls for (module, name), cls in own.items() if not package_of(module)}
-        for each in parts:
-            self._parts |= each
-
-    def shipped(self, name: str) -> type[P]:
-        """This package's part of that name, which its own parts mean by it."""
-        return self._shipped[name]
-
-    def meant_by(self, part: Any, name: str) -> type[P]:
-        """What a name means to another part: to one of this package, this package's."""
-        return self._shipped[name] if is_ours(part) and name in self._shipped else self[name]
-
-    def hides(self, part: Any) -> bool:
-        """True if a part has the name of another one, of this package."""
-        return isinstance(part, self.base) and not is_ours(part) and getattr(part, "name", None) in self._shipped
+        self._parts = {name: part for name, part in self._parts.items() if part.__module__ != module}
 
     def knows(self, name: str) -> bool:
-        """True if a part has this name, of an installed package, too, which is imported then."""
-        entries = [] if name in self._parts else sorted(declared(), key=lambda entry: entry.name != name)
-        return name in self._parts or any(bring_in(entry) and name in self._parts for entry in entries)
+        """True if a part has this name, of an installed package, too, which is imported then; UserError if two packages have it."""
+        if name not in self._parts:
+            for entry in [entry for entry in declared() if entry.name == name] or declared():
+                imports(entry)
+        return name in self._parts
 
     def lacks(self, name: Any) -> str:
         """The error for a name that no part has: the nearest right one, and packages that might have it and are broken."""
@@ -200,15 +161,6 @@ class PartsModule(ModuleType, Mapping[str, type[Part]]):
 
     def __len__(self) -> int:
         return len(self.registry)
-
-
-def bring_in(entry: "EntryPoint") -> bool:
-    """Import a module of an installed package, whose parts take no name that another part has; False if it cannot be imported."""
-    before = [dict(registry) for registry in registries]
-    imported = imports(entry)
-    for registry, parts in zip(registries, before, strict=True):
-        registry._parts |= parts
-    return imported
 
 
 def with_inner(parts: Iterable[Any]) -> Iterator[Any]:

@@ -88,7 +88,7 @@ def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = 
 def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any], theorem: bool) -> Found:
     """What checks find of a part that plugins define and no run has."""
     plugins = {each for spec in job.runs for each in spec.written.get("plugins", [])}
-    parts = parts_of_plugins(plugins, job.runs[0].folder)
+    parts = parts_of_plugins(plugins)
     known = [registry for registry in registries if name in parts[registry.kind]]
     if not known:
         has = {part.name for spec in job.runs for part in _parts_of(spec)}.union(*parts.values())

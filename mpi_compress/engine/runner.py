@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, Never
 
 from mpi_compress.core.errors import UserError, placed, system_text
-from mpi_compress.core.plugins import prefer
 from mpi_compress.core.progress import Turn, count_text, print_line
 from mpi_compress.core.removed import refuse_key
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
@@ -100,9 +99,6 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
 def run_as(job: Job, request: Request) -> Runs:
     """Run a job as a command or a call asks for it: the results at rank 0."""
     ranks = request.ranks
-    if job.runs:
-        plugins = (name for spec in job.runs for name in spec.written.get("plugins", ()))
-        prefer(dict.fromkeys(plugins), job.runs[0].folder)  # another job may have been read since
     request.laps.end("start")
     files = ranks.on_root(partial(_files_of, job, request))
     done = ranks.on_root(partial(earlier_runs.done, job.runs, files, request))

@@ -163,7 +163,7 @@ class Rounds:
 
 def made_up_problem(given: Method, n: int) -> Problem:
     """A method within a made-up problem of n workers; NeedsAJob if none of the usual links goes with it."""
-    rng, loss = np.random.default_rng(SEED), losses.shipped("logistic")()
+    rng, loss = np.random.default_rng(SEED), losses["logistic"]()
     a, y = rng.standard_normal((n * _ROWS, _DIM)) / np.sqrt(_DIM), rng.choice([-1.0, 1.0], n * _ROWS)
     L = 0.25 * float(np.linalg.norm(a, 2) ** 2) / _ROWS + _MU  # not below that of any f_i
     numbers = dict.fromkeys(("L", "L_max", "L_mean", "L_rms", "L_pm", "L_row", "g0"), L)
@@ -175,7 +175,7 @@ def made_up_problem(given: Method, n: int) -> Problem:
     for names in product((given.compressor, *_LINKS), _LINKS):
         try:
             up, down = (_link(name, n) for name in names)
-            cost = costs.shipped("wire")()
+            cost = costs["wire"]()
             setting = Setting(
                 n=n, dim=_DIM, up=up, down=down, cost=cost, numbers=numbers, mu_apart=apart, x_star=x_star, whole=whole
             )

@@ -64,7 +64,7 @@ def made_up_view() -> ProblemView:
     """A logistic regression on made-up samples, whose metrics can be asked."""
     rng = np.random.default_rng(SEED)
     data = DataSet(Path("made-up"), "made-up samples", _ROWS, _DIM, _ROWS * _DIM)
-    view = ProblemView(data, losses.shipped("logistic")(), 0.1, None, rng.standard_normal(_DIM), 0.5)
+    view = ProblemView(data, losses["logistic"](), 0.1, None, rng.standard_normal(_DIM), 0.5)
     vars(view)["rows"] = Rows((rng.standard_normal((_ROWS, _DIM)),), rng.choice([-1.0, 1.0], _ROWS), _DIM)
     return view
 

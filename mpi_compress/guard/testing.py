@@ -50,7 +50,7 @@ def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
             part, rows = made_up_rows(part)
         except ValueError as error:
             raise NeedsAJob(f"{part.name}: {error}") from None
-    s, gd = Subject(part, rows=rows, dim=dim), algorithms.shipped("gd")
+    s, gd = Subject(part, rows=rows, dim=dim), algorithms["gd"]
     match part:
         case Compressor():
             with suppress(Exception):  # the check `compress` says why

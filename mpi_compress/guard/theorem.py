@@ -136,7 +136,7 @@ def _in_mean(runs: Sequence[tuple[Vector, Vector]], sure: float) -> Fall:
 def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> RandomProblem | str:
     """A random problem that goes with V of a method; or why the last one that was tried does not."""
     rng, why = np.random.default_rng([SEED, seed]), ""
-    loss = losses.shipped(("logistic", "least-squares")[seed % 2])()
+    loss = losses[("logistic", "least-squares")[seed % 2]]()
     methods = [given, replace(given, step="tight")] if given.theorem.tight else [given]
     for n in (*rng.permutation([1, 2, 3, 5]).tolist(), 1):
         d, m, κ = int(rng.integers(3, 12)), int(rng.integers(2, 9)), 10 ** rng.uniform(0.5, 3)
@@ -151,7 +151,7 @@ def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> Ran
         numbers["g0"] = float(np.linalg.norm(f.elsewhere(x0)[1]))
         fs = {i: Objective(Rows((a[i::n],), labels[i::n], d), loss, 1.0 / m, µ) for i in range(n)}
         for (up, down), method in ((links, method) for links in _links(rng, given, d, own) for method in rng.permutation(methods)):
-            cost = costs.shipped("wire")()
+            cost = costs["wire"]()
             setting = Setting(
                 n=n, dim=d, up=up, down=down, cost=cost, numbers=numbers, x_star=best.x, whole=whole, f_star=best.f
             )

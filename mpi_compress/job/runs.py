@@ -12,8 +12,8 @@ import tomli_w
 
 from mpi_compress.algorithms import Method
 from mpi_compress.core.errors import UserError, placed
-from mpi_compress.core.plugins import prefer, source_of
 from mpi_compress.core.registry import checked, is_ours, with_inner
+from mpi_compress.core.sources import source_of
 from mpi_compress.job.dotted import value_at, with_values
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
 from mpi_compress.job.problems import data_table, loss_of, metrics_of, partition_of
@@ -221,7 +221,6 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         named: errors name the run.
     """
     at = f'run "{label}": ' if named else ""
-    prefer(written.get("plugins", ()), folder)
     tune, tables = _tuned(written, at)
     algorithm, objective = _algorithm(tables), tables.read("objective", ObjectiveTable)
     workers, log, data = tables.read("workers", WorkersTable), tables.read("log", LogTable), data_table(tables["data"], f"{at}data")

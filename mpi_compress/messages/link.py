@@ -95,7 +95,7 @@ class Link:
     @cached_property
     def whole(self) -> "Link":
         """The link for whole vectors in the floats of this one's codec."""
-        return Link(compressors.shipped("identity")(), codecs.shipped("dense")(self.codec.float), self.dim)
+        return Link(compressors["identity"](), codecs["dense"](self.codec.float), self.dim)
 
     @cached_property
     def exact(self) -> "Link":

@@ -100,7 +100,7 @@ def seconds_a_nonzero() -> float:
     places = np.sort(np.random.default_rng(0).integers(0, columns, (rows, each)), axis=1)
     starts = np.arange(0, rows * each + 1, each, dtype=np.uint64)
     held = (starts, places.ravel().astype(np.uint32), np.full(rows * each, each**-0.5))
-    f = Objective(Rows(held, np.where(np.arange(rows) % 2, 1.0, -1.0), columns), losses.shipped("logistic")(), 1.0 / rows, 0.0)
+    f = Objective(Rows(held, np.where(np.arange(rows) % 2, 1.0, -1.0), columns), losses["logistic"](), 1.0 / rows, 0.0)
     times = []
     for k in range(_GRADIENTS + 1):  # the first one compiles
         start = time.perf_counter()

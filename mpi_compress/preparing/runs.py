@@ -17,7 +17,7 @@ from mpi_compress.algorithms.tuning.sizes import follows_link
 from mpi_compress.core.errors import checked_at, placed
 from mpi_compress.core.installed import package_of
 from mpi_compress.core.progress import print_line
-from mpi_compress.core.registry import is_ours, registries
+from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
@@ -118,11 +118,8 @@ def _say(line: str, of: str = "") -> None:
 
 
 def _remarks(spec: RunSpec, problem: Problem) -> Iterator[str]:
-    """What users may not expect: a part of theirs that has the name of one of this package; a compressor of theirs that is charged
-    for d floats, though its theorem says that it compresses; a step that has no theorem here."""
-    for part in spec.own:
-        if kind := next((registry.kind for registry in registries if registry.hides(part)), ""):
-            yield f"{part.name}: is the {kind} of {type(part).__module__}, which the job names, and not this package's"
+    """What users may not expect: a compressor of theirs that is charged for d floats, though its theorem says that it compresses; a
+    step that has no theorem here."""
     for c, bits in ((table.compressor, table.codec.float_format.bits) for table in (spec.up, spec.down)):
         dim, whole = problem.dim, not is_ours(c) and c.makes is Dense
         if whole and not {c.omega(dim), c.variance(dim), 1.0 - (c.delta(dim) or 1.0)} <= {None, 0.0}:

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from contextlib import suppress
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -634,20 +633,10 @@ def test_what_was_imported_and_not_what_was_saved_since_decides_the_id(tmp_path)
     assert mc.run(mc.load_job(file), out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * 12
 
 
-def test_a_job_keeps_its_id_whatever_is_loaded_after_it(tmp_path):
+def test_a_module_of_parts_that_two_plugins_bring_in_is_one(tmp_path):
     (tmp_path / "shared_parts.py").write_text(HEAD + compressor(SORTED))
-    jobs, ids = [], []
-    for k, source in (("one", HEAD + compressor(SORTED)), ("two", HEAD + compressor(SORTED.replace("-3", "-2")))):
-        folder = tmp_path / k
-        folder.mkdir()
-        (folder / "of_two_folders.py").write_text(source)
-        (folder / "job.toml").write_text(JOB.format(name="of_two_folders", **OURS))
-        jobs.append(mc.load_job(folder / "job.toml"))
-        ids.append(jobs[-1].runs[0].run_id)
-    assert ids[0] != ids[1]
-    assert [job.runs[0].run_id for job in jobs] == ids
     through = []
-    for name in ("by_a", "by_b"):  # a module of parts that two plugins bring in
+    for name in ("by_a", "by_b"):
         (tmp_path / f"{name}.py").write_text(f"import shared_parts  # {name}\n")
         (tmp_path / f"{name}.toml").write_text(JOB.format(name=name, **OURS))
         through.append(mc.load_job(tmp_path / f"{name}.toml").runs[0].run_id)
@@ -673,13 +662,6 @@ def test_parts_of_a_session_are_played_anew_in_the_next(tmp_path):
     script.write_text(body)
     ids = [subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout for _ in range(2)]
     assert ids[0] == ids[1]
-
-
-def test_a_name_means_the_part_of_the_job_s_own_plugin(tmp_path):
-    first, second = (written(tmp_path, compressor(SORTED.replace("-3", k))) for k in ("-3", "-2"))
-    ids = [mc.load_job(file).runs[0].run_id for file in (first, second, first, second)]
-    assert ids == ids[:2] * 2
-    assert ids[0] != ids[1]
 
 
 def test_the_job_of_a_result_names_its_plugins_and_runs_again(tmp_path):
@@ -711,43 +693,31 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_a_plugin_whose_name_the_package_has_taken_runs_on_and_means_itself(name, tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(preparing, "_warned", set())
-    if TAKEN[name] == "compressor":
-        source, parts = compressor(SORTED, name=f'"{name}"'), {"compressor": f'{{ name = "{name}" }}'}
-        ours = {"up": {"compressor": name}, "algorithm": {"name": "gd", "step": 0.1}}
-    else:
-        source = algorithm().replace('register("mine")', f'register("{name}")')
-        parts, ours = {**TOP, "algorithm": name}, {"algorithm": {"name": name}}
-    file = written(tmp_path, source, **parts)
-    job = mc.load_job(file)
-    package = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}, "down": {"compressor": "identity"}}
-    with suppress(UserError):  # a parameter of the package's part may be missing
-        other = mc.load_job({**package, **ours}).runs[0]  # read in between, and without the plugin
-        part = other.up.compressor if TAKEN[name] == "compressor" else other.algorithm
-        assert type(part).__module__.startswith("mpi_compress.")
-    (run,) = mc.run(job, out=tmp_path, quiet=False)
-    assert run.status == "complete"
-    assert (
-        capfd.readouterr().err.count(f"{name}: is the {TAKEN[name]} of {file.stem}, which the job names, and not this package's")
-        == 1
-    )
-    again = written(tmp_path, source.replace("mine", name) + "CHANGED = 1", **parts)
-    assert mc.load_job(again).runs[0].run_id != job.runs[0].run_id
+def test_a_part_that_has_the_name_of_one_of_the_package_is_refused_and_both_are_named(name, tmp_path):
+    own = algorithm() if TAKEN[name] == "algorithm" else compressor(SORTED)
+    file = written(tmp_path, own.replace('register("mine")', f'register("{name}")'))
+    says = rf"two classes are the {TAKEN[name]} '{name}': \w+ \(\S+/mpi_compress/\S+\.py, line \d+\) and Mine \({file.stem}, line \d+\)"
+    with pytest.raises(UserError, match=says.replace(f"({file.stem}", f"({re.escape(str(file.with_suffix('.py')))}")):
+        mc.load_job(file)
+    assert mc.algorithms["gd"] is not None
 
 
-def test_a_part_of_the_package_means_the_packages_parts_by_their_names(tmp_path):
-    """Whole vectors go by the codec `dense`, whatever that name means in a job."""
-    source = CODEC.format(encoded="out", decoded="out, end").replace('"mine"', '"dense"')
-    expected = played(tmp_path, "", compressor='{ name = "top-k", k = 3 }', algorithm="ef21", codec="fixed")
-    found = played(tmp_path, source, compressor='{ name = "top-k", k = 3 }', algorithm="ef21", codec="fixed")
-    assert np.array_equal(found.x, expected.x)
+def test_two_modules_with_parts_of_one_name_are_refused_and_both_are_named(tmp_path):
+    for name in ("of_one", "of_other"):
+        (tmp_path / f"{name}.py").write_text(HEAD + compressor(SORTED))
+        (tmp_path / f"{name}.toml").write_text(JOB.format(name=name, **OURS))
+    before = mc.load_job(tmp_path / "of_one.toml").runs[0].run_id
+    with pytest.raises(UserError, match=r"two classes are the compressor 'mine': Mine \(\S+of_one\.py, line \d+\) and Mine \(\S+of_other\.py, line"):
+        mc.load_job(tmp_path / "of_other.toml")
+    assert mc.load_job(tmp_path / "of_one.toml").runs[0].run_id == before
 
 
-def test_a_session_that_defines_a_name_of_the_package_means_its_own(tmp_path):
-    body = f"{HEAD}{compressor(SORTED, name=repr('natural'))}\njob = mc.load_job({{'data': {{'generator': 'gspar'}}, 'stop': {{'rounds': 1}}, "
-    body += "'algorithm': {'name': 'ef', 'step': 0.1}, 'up': {'compressor': 'natural'}})\nprint(type(job.runs[0].up.compressor).__module__)"
-    assert subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, check=True).stdout.strip() == "__main__"
+def test_a_session_may_define_its_part_again_and_none_of_the_package_s_names(tmp_path):
+    again = f"{HEAD}{compressor(SORTED)}{compressor(SORTED).replace('class Mine', 'class Again')}\nprint(mc.compressors['mine'].__name__)"
+    assert subprocess.run([sys.executable, "-c", again], capture_output=True, text=True, check=True).stdout.strip() == "Again"
+    taken = f"{HEAD}{compressor(SORTED, name=repr('natural'))}"
+    said = subprocess.run([sys.executable, "-c", taken], capture_output=True, text=True, check=False).stderr
+    assert "two classes are the compressor 'natural': Natural (" in said
 
 
 @pytest.mark.parametrize("within", ["server", "of"])
@@ -766,8 +736,73 @@ class Mine(Server):
         source, parts = compressor(SORTED), {"compressor": '{ name = "blocks", of = "mine", slices = 2 }', "codec": "blocks"}
     file = written(tmp_path, source, **parts)
     before = mc.load_job(file).runs[0].run_id
-    file.with_suffix(".py").write_text(HEAD + source + "CHANGED = 1")
+    file.with_suffix(".py").write_text(HEAD + source.replace("0.5 * γ", "0.4 * γ").replace("[-3:]", "[-2:]"))
     assert mc.load_job(file).runs[0].run_id != before
+
+
+USED = """
+import used_by_mine
+from used_by_mine import SHIFT as BY, shift
+
+KEEP = 3
+OTHER = 4
+
+def kept(v):
+    return np.sort(np.argpartition(np.abs(v), -KEEP)[-KEEP:])
+
+class Base(mc.Compressor):
+    def compress(self, v, t):
+        i = kept(shift(v, BY))
+        return mc.Sparse(v.size, i, v[i])
+
+@mc.compressors.register("mine")
+@dataclass(frozen=True)
+class Mine(Base):
+    share: float = 0.5
+
+def unused(v):
+    return OTHER
+"""
+HELPER = "SHIFT = 0.0\nFACTOR = 1.0\nUNUSED = 2\n\ndef shift(v, by):\n    return FACTOR * v + by\n"
+
+
+@pytest.mark.parametrize(("where", "old", "new", "reruns"), [
+    ("module", "KEEP = 3", "KEEP = 2", True), ("module", "return mc.Sparse(v.size, i, v[i])", "return mc.Sparse(v.size, i, v[i] + 0)", True),
+    ("module", "OTHER = 4", "OTHER = 5", False), ("module", "return OTHER", "return 0", False), ("module", "-0.1", "-0.2", False),
+    ("module", "np.abs(v)", "np.abs(v + 0)", True), ("helper", "FACTOR = 1.0", "FACTOR = 2.0", True), ("helper", "v + by", "v - by", True),
+    ("helper", "SHIFT = 0.0", "SHIFT = 0.1", True),
+])  # fmt: skip
+def test_an_edit_reruns_the_runs_that_use_what_was_edited_and_no_others(where, old, new, reruns, tmp_path):
+    texts = {"module": USED.replace("import used_by_mine\n", "") + algorithm().replace("mine", "my-descent").replace("Mine", "Descent"), "helper": HELPER}
+    texts["module"] = "from used_by_mine import SHIFT as BY, shift\n" + texts["module"]
+    (tmp_path / "used_by_mine.py").write_text(texts["helper"])
+    file = written(tmp_path, texts["module"])
+    job = tmp_path / "of_both.toml"
+    job.write_text(JOB.format(name=file.stem, **OURS) + '[[run]]\nlabel = "1"\n[[run]]\nlabel = "2"\nalgorithm = { name = "my-descent" }\nup = { compressor = { name = "top-k", k = 3 } }\n')
+    before = [run.run_id for run in mc.load_job(job).runs]
+    assert old in texts[where]
+    texts[where] = texts[where].replace(old, new)
+    (tmp_path / "used_by_mine.py").write_text(texts["helper"])
+    file.with_suffix(".py").write_text(HEAD + texts["module"])
+    after = [run.run_id for run in mc.load_job(job).runs]
+    assert [a != b for a, b in zip(before, after, strict=True)] == [reruns, old == "-0.1"]
+
+
+def test_a_plain_import_finds_a_module_of_ones_own_package(tmp_path):
+    package = tmp_path / "my_package"
+    (package / "inner").mkdir(parents=True)
+    for name, text in (("__init__", ""), ("sub", "MANY = 3\n"), ("neighbour", "MORE = 0\n"), ("inner/__init__", ""), ("inner/deep", "LESS = 0\n")):
+        (package / f"{name}.py").write_text(text)
+    imports = "from my_package.sub import MANY\nimport neighbour\nfrom .inner.deep import LESS\nfrom . import sub\n"
+    body = SORTED.replace("-3", "-(MANY + neighbour.MORE + LESS)")
+    (package / "parts.py").write_text(imports + HEAD + compressor(body))
+    (tmp_path / "job.toml").write_text(JOB.format(name="my_package.parts", **OURS))
+    (run,) = mc.run(mc.load_job(tmp_path / "job.toml"), out=tmp_path)
+    assert run.trace["elements_up"][-1] == 5 * 4 * 3
+    for file, text in (("sub", "MANY = 4  # now\n"), ("neighbour", "MORE = 10  # now\n"), ("inner/deep", "LESS = -2  # now\n")):
+        (package / f"{file}.py").write_text(text)
+    (second,) = mc.run(mc.load_job(tmp_path / "job.toml"), out=tmp_path)
+    assert second.trace["elements_up"][-1] == 5 * 4 * 12
 
 
 @pytest.mark.parametrize("line", ["from mpi_compress.problem import Nothing", "import mpi_compress.nothing", "mc.Nothing"])
@@ -827,25 +862,24 @@ def test_a_warm_up_says_nothing_and_leaves_the_errors_of_a_users_algorithm_to_th
     assert capfd.readouterr().err.count("AttributeError") == 1
 
 
-HELPED = "import helper\n" + compressor(SORTED.replace("-3", "-helper.MANY"))
+HELPED = "import helper_of_two\n" + compressor(SORTED.replace("-3", "-helper_of_two.MANY"))
 
 
 @pytest.mark.parametrize("names", [("same", "same"), ("one", "two")], ids=["plugins of one name", "of two names"])
-def test_helpers_of_one_name_in_two_folders_are_two(tmp_path, names):
-    jobs = []
+def test_modules_of_one_name_in_two_folders_are_refused_and_both_are_named(tmp_path, names):
     for k, name in zip((3, 2), names, strict=True):
         folder = tmp_path / str(k)
         folder.mkdir()
-        (folder / "helper.py").write_text(f"MANY = {k}\n")
-        (folder / f"helped_{name}.py").write_text(HEAD + HELPED)
-        (folder / "job.toml").write_text(JOB.format(name=f"helped_{name}", **OURS))
-        jobs.append(mc.load_job(folder / "job.toml"))
-    ids = [job.runs[0].run_id for job in jobs]
-    assert ids[0] != ids[1]
-    for job, k in [(jobs[0], 3), (jobs[1], 2), (mc.load_job(tmp_path / "3" / "job.toml"), 3)]:
-        (run,) = mc.run(job, out=tmp_path / "results", fresh=True)
-        assert run.trace["elements_up"][-1] == 5 * 4 * k
-        assert run.attrs["run_id"] == ids[k == 2]
+        (folder / "helper_of_two.py").write_text(f"MANY = {k}\n")
+        (folder / f"helped_{name}.py").write_text(HEAD + HELPED.replace('"mine"', f'"mine-{k}"'))
+        (folder / "job.toml").write_text(JOB.format(name=f"helped_{name}", **OURS | {"compressor": f'"mine-{k}"'}))
+    first = mc.load_job(tmp_path / "3" / "job.toml")
+    name = "helper_of_two" if names[0] != names[1] else "helped_same"
+    both = f"two modules are called '{name}': {tmp_path}/3/{name}.py and {tmp_path}/2/{name}.py; give one of them another name"
+    with pytest.raises(UserError, match=re.escape(both)):
+        mc.load_job(tmp_path / "2" / "job.toml")
+    (run,) = mc.run(first, out=tmp_path / "results", fresh=True)
+    assert run.trace["elements_up"][-1] == 5 * 4 * 3
 
 
 def test_a_file_beside_a_job_does_not_hide_a_module_of_python_and_is_no_plugin(tmp_path, monkeypatch):
@@ -860,40 +894,11 @@ def test_a_file_beside_a_job_does_not_hide_a_module_of_python_and_is_no_plugin(t
 def test_a_job_of_a_dict_keeps_its_plugins_in_another_folder(tmp_path, monkeypatch):
     for k in (3, 2):
         (tmp_path / str(k)).mkdir()
-        (tmp_path / str(k) / f"moving_{k}.py").write_text(HEAD + compressor(SORTED.replace("-3", f"-{k}")))
+        (tmp_path / str(k) / f"moving_{k}.py").write_text(HEAD + compressor(SORTED.replace("-3", f"-{k}"), name=f'"mine-{k}"'))
     jobs = []
     for k in (3, 2):
         monkeypatch.chdir(tmp_path / str(k))
-        jobs.append(mc.load_job(tomllib.loads(JOB.format(name=f"moving_{k}", **OURS))))
+        jobs.append(mc.load_job(tomllib.loads(JOB.format(name=f"moving_{k}", **OURS | {"compressor": f'"mine-{k}"'}))))
     monkeypatch.chdir(tmp_path)
     for job, k in zip(jobs, (3, 2), strict=True):
         assert mc.run(job, out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * k
-
-
-def test_helpers_of_one_name_of_two_plugins_of_one_job_are_two(tmp_path, monkeypatch):
-    here, beside = tmp_path / "here", tmp_path / "beside"
-    for folder, k, name in ((here, 3, "first"), (beside, 2, "second")):
-        folder.mkdir()
-        source = HELPED.replace('register("mine")', f'register("{name}")').replace('@mc', 'from helper import Base\n\n@mc', 1)
-        (folder / "helper.py").write_text(f"MANY = {k}\nclass Base: pass\n")
-        (folder / f"of_{name}.py").write_text(HEAD + source)
-    monkeypatch.chdir(here)
-    job = JOB.format(name='of_first", "of_second', **OURS | {"compressor": '"first"'})
-    (beside / "job.toml").write_text(job + '[[run]]\nlabel = "1"\n[[run]]\nlabel = "2"\nup = { compressor = "second" }\n')
-    for _ in range(2):
-        runs = mc.run(mc.load_job(beside / "job.toml"), out=tmp_path, fresh=True)
-        assert [run.trace["elements_up"][-1] for run in runs] == [5 * 4 * 3, 5 * 4 * 2]
-
-
-def test_a_helper_that_was_changed_is_imported_again_after_one_of_its_name_elsewhere(tmp_path):
-    found = []
-    for folder, k in (("a", 3), ("b", 2), ("a", 4), ("b", 2), ("a", 4)):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / "helper.py").write_text(f"MANY = {k}  #{' ' * k}\n")
-        (tmp_path / folder / f"of_{folder}.py").write_text(HEAD + HELPED)
-        (tmp_path / folder / "job.toml").write_text(JOB.format(name=f"of_{folder}", **OURS))
-        (run,) = mc.run(mc.load_job(tmp_path / folder / "job.toml"), out=tmp_path)
-        found.append((run.attrs["run_id"], run.trace["elements_up"][-1]))
-    assert [many for _, many in found] == [60, 40, 80, 40, 80]
-    assert found[1:3] == found[3:5]
-    assert found[0] != found[2]

@@ -4,6 +4,8 @@ import itertools
 import textwrap
 from pathlib import Path
 
+from mpi_compress.core.registry import registries
+
 _NUMBER = itertools.count()
 HEAD = """
 from dataclasses import dataclass
@@ -13,7 +15,11 @@ import mpi_compress as mc
 
 
 def module_in(folder: Path, source: str, head: str = HEAD) -> str:
-    """Write a module, and return its name, as `plugins` has it."""
-    name = f"own_{next(_NUMBER)}"
+    """Write a module, and return its name, as `plugins` has it. The parts of those before are forgotten, as in a new session."""
+    number = next(_NUMBER)
+    for registry in registries:
+        for earlier in range(number):
+            registry.forget(f"own_{earlier}")
+    name = f"own_{number}"
     (folder / f"{name}.py").write_text(head + textwrap.dedent(source))
     return name

@@ -33,7 +33,7 @@ class Auto(FieldCodec):
     @cached_property
     def choices(self) -> tuple[FieldCodec, ...]:
         """The codecs of `CHOICES`, with this codec's floats."""
-        return tuple(cast(FieldCodec, codecs.shipped(name)(self.float)) for name in CHOICES)
+        return tuple(cast(FieldCodec, codecs[name](self.float)) for name in CHOICES)
 
     @cached_property
     def tried(self) -> dict[int, IndexCodec]:

@@ -16,7 +16,7 @@ import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, likely_name
-from mpi_compress.core.plugins import source_of
+from mpi_compress.core.sources import source_of
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
 from mpi_compress.problem.datasets.formats import HELD_OUT, Format, format_of, formats

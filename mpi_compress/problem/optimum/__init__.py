@@ -14,9 +14,9 @@ import h5py
 import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.plugins import source_of
 from mpi_compress.core.progress import ignore
 from mpi_compress.core.registry import parameters
+from mpi_compress.core.sources import source_of
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import disbelieve, is_kept, keep, safe

@@ -8,8 +8,8 @@ import numpy as np
 
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import is_ours, parameters
+from mpi_compress.core.sources import source_of
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.partitions.base import Partition, RowNumbers, partitions, sizes_of, slices
 
@@ -20,7 +20,7 @@ _WHERE = "workers.partition"
 class Split:
     """How the rows of a set are assigned to n workers."""
 
-    partition: Partition = field(default_factory=lambda: partitions.shipped("contiguous")())
+    partition: Partition = field(default_factory=lambda: partitions["contiguous"]())
     n: int = 1
     seed: int = 0
 

@@ -12,7 +12,7 @@ import_all(__name__, formats)
 
 def format_of(path: Path) -> Format:
     """The format that a file's name shows, or else LIBSVM text."""
-    return next((each for each in formats.values() if each.names and _shows(each, path.name)), formats.shipped("libsvm"))()
+    return next((each for each in formats.values() if each.names and _shows(each, path.name)), formats["libsvm"])()
 
 
 def _shows(how: type[Format], name: str) -> bool:
