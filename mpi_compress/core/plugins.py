@@ -95,9 +95,9 @@ def _forget_what_is_gone(places: Sequence[Path]) -> None:
             _forget(name)
 
 
-def _refuse_others(modules: Iterable[ModuleType], places: Sequence[Path]) -> None:
+def _refuse_others(modules: Sequence[ModuleType], places: Sequence[Path]) -> None:
     """UserError if a plugin, or what it imports, is another module than the one of its name that lies beside it."""
-    for name in {name for one in modules for name in (one.__name__, *imported_names(one))}:
+    for name in dict.fromkeys(name for one in modules[::-1] for name in (one.__name__, *sorted(imported_names(one)))):
         file = getattr(sys.modules.get(name), "__file__", None)
         here = next((file for place in places for file in _files(place, name) if file.exists()), None)
         if file and here and is_users_file(file) and here.read_bytes() != Path(file).read_bytes():

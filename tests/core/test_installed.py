@@ -31,9 +31,6 @@ class Taken(mc.Compressor):
     k: int = 3
     def compress(self, v, t):
         return mc.Sparse(v.size, np.arange(self.k, dtype=np.uint32), v[:self.k])
-@mc.compressors.register("top-k")
-class Other(Taken):
-    pass
 """
 
 
@@ -81,7 +78,22 @@ def test_a_run_without_its_parts_imports_no_package_and_keeps_its_id_and_its_mea
     alone, said = ids()
     assert said == ""
     (site / "job.toml").write_text(JOB)
-    assert ids()[0]["top"] == alone["top"]  # this package's top-k, though some-parts has one
+    assert ids()[0]["top"] == alone["top"]
+
+
+def test_two_packages_with_a_part_of_one_name_are_refused_and_both_are_named(site):
+    (site / "others.py").write_text(PARTS)
+    install(site, "z-parts", "3.0", "first-k = others")
+    done = command("plan", "job.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.search(naming("z-parts 3.0 two classes are the compressor 'first-k': parts.py others.py"), done.stderr.splitlines()[-1])
+
+
+def test_a_package_with_the_name_of_a_part_of_this_one_is_refused(site):
+    (site / "parts.py").write_text(PARTS + '@mc.compressors.register("top-k")\nclass Other(Taken):\n    pass\n')
+    done = command("plan", "job.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.search(naming("some-parts 1.0 two classes are the compressor 'top-k': largest.py parts.py"), done.stderr.splitlines()[-1])
 
 
 def test_list_says_what_comes_from_where_and_what_is_broken(site):
