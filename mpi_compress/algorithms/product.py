@@ -131,7 +131,7 @@ def _terms(method: Any, given: Any) -> Direction | None:
 
 def of_method(registry: Any, name: str, method: Any) -> Any:
     """The part of that name whose parameters are those of a method that have their names."""
-    part = registry.meant_by(method, name)
+    part = registry[name]
     return part(**{f.name: getattr(method, f.name) for f in fields(part) if hasattr(method, f.name)})
 
 

@@ -401,6 +401,10 @@ class Mine(mc.CostModel):
         return {}
 """
 EACH = """
+@dataclass
+class Node:
+    x: np.ndarray
+
 @mc.algorithms.register("mine")
 @dataclass(frozen=True)
 class Mine(mc.AnswersEach):
