@@ -1,10 +1,13 @@
 """What methods need of the problem, the links and the setting, which is checked before anything runs."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from mpi_compress.algorithms.steps import Changing
 from mpi_compress.core.errors import NotMet
+from mpi_compress.core.unknown import NotYetKnown
 from mpi_compress.messages.compressors.base import has_state
 
 
@@ -57,7 +60,7 @@ LINEAR = Need(
     lambda m: m.setting.whole is not None,
     "{name} sends the samples of a linear model: name a loss of a margin, such as logistic, and no model",
 )
-ONE_STEP_SIZE = Need(lambda m: isinstance(m.step, float), "{name} takes one step size for all rounds")
+ONE_STEP_SIZE = Need(lambda m: not isinstance(m.step, Changing), "{name} takes one step size for all rounds")
 HEARS_MEAN = Need(
     lambda m: m.by.everyone_remembers, 'the workers of {name} use the mean that they hear: leave by out of [down], or say "mean"'
 )
@@ -73,9 +76,11 @@ def exact_up(sentence: str) -> Need:
 
 
 def check_needs(method: Any) -> None:
-    """NotMet with the sentence of the first need that the setting does not meet; ValueError for a share that is none."""
+    """NotMet with the sentence of the first need that the setting does not meet; ValueError for a share that is none. Before the
+    data are read, only the needs that depend on nothing unknown are asked."""
     for need in method.needs:
-        check_need(need, method)
+        with suppress(NotYetKnown):
+            check_need(need, method)
     batch, N = method.batch, method.setting.numbers["N"]
     if batch is not None and not 1 <= batch <= N:
         raise NotMet(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")
@@ -87,4 +92,4 @@ def check_needs(method: Any) -> None:
 def check_need(need: Need, method: Any) -> None:
     """NotMet with a need's sentence if the setting does not meet it."""
     if not need.is_met(method):
-        raise NotMet(need.sentence.format(name=method.name, down=method.down.compressor.name), need.of)
+        raise NotMet(need.sentence.format(name=method.name, down=method.down.compressor.name))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
@@ -16,6 +16,7 @@ from mpi_compress.core.errors import NotMet, UserError, nearest
 from mpi_compress.core.expressions import Expression, evaluate, names_in
 from mpi_compress.core.fields import Checked
 from mpi_compress.core.registry import with_inner
+from mpi_compress.core.unknown import UNKNOWN, if_known
 
 _FORMS = {"1/t": 1.0, "1/sqrt(t)": 0.5}
 _WARM_UP = "warm-up"
@@ -59,14 +60,15 @@ class WarmUp:
         return risen / self.by ** bisect.bisect_right(self.falls, k)
 
 
-Schedule = float | Stepwise | Decreasing | WarmUp
+Changing = Stepwise | Decreasing | WarmUp
+Schedule = float | Changing
 
 
 def step_at(step: Any, k: int) -> float:
     """γ_k of a step that `bind` returned; UserError if it is none."""
     if isinstance(step, float):
         return step
-    if not isinstance(step, Stepwise | Decreasing | WarmUp):
+    if not isinstance(step, Changing):
         raise UserError(f'step = {step!r} is no number; a class with steps has the field step: mc.Step = "1/L"')
     return step.at(k)
 
@@ -235,5 +237,5 @@ def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, st
         ready = (key for key, (value, _) in formulas.items() if not names_of(value, theorems) & formulas.keys() - {key})
         key = next(ready, next(iter(formulas)))
         known = {**{name: value for name, value in values.items() if isinstance(value, float)}, **numbers}
-        values[key] = settled(key, *formulas.pop(key), known, theorems)
+        values[key] = if_known(partial(settled, key, *formulas.pop(key), known, theorems), UNKNOWN)
     return values

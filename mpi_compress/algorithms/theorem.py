@@ -93,7 +93,7 @@ class Shard:
 OWN_PARTS = Need(lambda m: {m.server.name, m.by.name} <= {*m.parts}, "V of {name} is that of its own server and downlink")
 EXACT_MEAN = Need(lambda m: m.down.compressor.omega(m.setting.dim) == 0.0, "V of {name} is that of an exact message down")
 PLAIN = (ONE_STEP_SIZE, LAST_ITERATE, EXACT_MEAN, OWN_PARTS)
-OWN_MOMENTUM = Need(lambda m: m.momentum is None and m.setting.numbers["mu"], "V of {name} needs mu > 0 and its own τ", ("mu",))
+OWN_MOMENTUM = Need(lambda m: m.momentum is None and m.setting.numbers["mu"], "V of {name} needs mu > 0 and its own τ")
 WHOLE = Need(lambda m: m.batch is None, "V of {name} is that of full gradients: leave batch out")
 F_STAR = Need(lambda m: m.setting.f_star == m.setting.f_star, "V of {name} needs f*, which is not known here")
 WITHIN = Need(

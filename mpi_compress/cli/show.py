@@ -131,7 +131,6 @@ def _aligned(*each: Iterator[Line]) -> Iterator[str]:
 def _problem(run: Run) -> Iterator[Line]:
     a = run.attrs
     hosts = f"{count_text(a['n_workers'], 'worker')} on {count_text(a['n_ranks'], 'rank')}"
-    hosts += f", {a['layout']}" if "layout" in a else ""
     yield "data", f"{a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
     L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")
     sources = {"lowest seen": "the lowest seen", "given": "given by the job", INFIMUM: INFIMUM, INFIMUM_IN_PART: INFIMUM_IN_PART}

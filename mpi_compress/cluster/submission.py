@@ -13,7 +13,6 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED
 from mpi_compress.job.loading import Job, freeze
 from mpi_compress.preparing.needs import refusal
-from mpi_compress.preparing.shapes import Shapes
 from mpi_compress.results.files import part_of, result_file, set_aside
 from mpi_compress.results.reader import result_of_run
 from mpi_compress.results.status import State, Status, status_of
@@ -22,16 +21,16 @@ _NODE = "a node failed: "
 _WHAT = {"TIMEOUT": "time limit: ", "NODE_FAIL": _NODE, "BOOT_FAIL": _NODE, "OUT_OF_MEMORY": "out of memory: "}
 
 
-def statuses(job: Job, out: Path, shapes: Shapes | None = None) -> Iterator[Status]:
-    """The status of every run of a job; `shapes` has the sizes of data that are known already."""
-    tasks, shapes = slurm.tasks(job.name, out), shapes or Shapes()
+def statuses(job: Job, out: Path) -> Iterator[Status]:
+    """The status of every run of a job."""
+    tasks = slurm.tasks(job.name, out)
     for spec in job.runs:
         if spec.missing:
             yield Status(State.LACKING, spec.missing)
             continue
         run_id = spec.run_id  # a hash, which takes a while
         status = _status(result_file(job.name, spec.label, run_id, out), slurm.task_of(run_id, spec.label, tasks))
-        if status.state is State.TO_DO and (why := refusal(spec, shapes.of(spec))):
+        if status.state is State.TO_DO and (why := refusal(spec)):
             status = Status(State.REFUSED, why)
         yield status
 

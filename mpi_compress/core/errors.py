@@ -1,7 +1,7 @@
 """Errors that are not bugs of this package."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,11 +17,7 @@ class UserError(ValueError):
 
 
 class NotMet(UserError):
-    """What a method needs is not there; `of` names the numbers of the data that decide it, none where they do not matter."""
-
-    def __init__(self, text: str, of: Sequence[str] = ()):
-        super().__init__(text)
-        self.of = of
+    """What a method needs is not there."""
 
 
 class CorruptMessage(ValueError):

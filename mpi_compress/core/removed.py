@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from mpi_compress.core.errors import UserError, nearest
 
 REMOVED: dict[str, str] = {
+    "--ranks": "`plan` prints the memory of one process; more ranks share the rows and the workers' states",
     "tune.merit": "name a target, to = { squared_grad_norm = 1e-4 }: if no value reaches it, the one that comes nearest wins",
     "tune.rounds": "trials are as long as the run, and most end earlier; [stop] says how long it is",
     "tune.wire_bits_up": "trials are as long as the run, and most end earlier; [stop] says how long it is",

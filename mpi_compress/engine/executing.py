@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,10 @@ from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.theory import attributes as of_theorem
 from mpi_compress.engine.warm_up import first_states, loop_of, warm_up
-from mpi_compress.exchange.host import own_cores
 from mpi_compress.job.tables import Ending
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.runs import Prepared, attributes_of
-from mpi_compress.preparing.shapes import rank_0
 from mpi_compress.problem.datasets.store import outcome
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema
@@ -47,7 +45,6 @@ from mpi_compress.saving.saved_states import Expected
 DONE = "done"
 _IN_A_TASK = 600.0  # seconds that a SLURM task waits for another process, which may be left of it on a node that is lost
 _LOOK_SECONDS = (0.1, 5.0)  # between two looks at what another process is writing: at first, and at most
-_told_once = cache(print_line)  # a line that is the same for many runs
 
 
 class Execution:
@@ -62,10 +59,7 @@ class Execution:
         self.p, self.file, self.request, self.turn = p, file, request, turn
         ranks, workers = request.ranks, p.spec.workers
         patience = workers.patience_seconds if isinstance(p.algorithm, Algorithm) else 0.0  # without rounds some wait
-        cores = len(own_cores()) * ranks.size // len(ranks.ranks_here) if ranks.crowded else None
-        self.layout = rank_0(p.spec, p.problem.data.nonzeros, p.problem.data.n_samples, p.problem.dim, ranks.size, cores)
-        master = "worker" if self.layout.hosts else "dedicated"
-        self.exchange = ranks.exchange(workers.count, workers.exchange, master, patience)
+        self.exchange = ranks.exchange(workers.count, workers.exchange, workers.master, patience)
         self.evaluator = evaluator_of(p, self.exchange, hosted_rows(p, self.exchange, ranks, kept))
         self.sample = ranks.on_root(lambda: p.problem.data.read(0, 1))
         kept_by_kind = all(is_ours(part) for part in (p.algorithm, p.algorithm.up.compressor, p.algorithm.down.compressor))
@@ -78,8 +72,6 @@ class Execution:
         """The result, or the .part of a run that failed; Stopped if it was asked to end, and is saved. `tuned` is what [tune]
         found."""
         p, request, laps = self.p, self.request, self.request.laps
-        if request.tells and not request.shared and self.layout.warning:
-            _told_once(self.layout.warning)
         laps.end("read")
         instead = self._begin(tuned)
         laps.end("file")
@@ -109,7 +101,6 @@ class Execution:
         p, ranks, theory = self.p, self.request.ranks, self.evaluator.theory
         attributes = {
             **attributes_of(p, self.exchange, ranks),
-            **({"layout": str(self.layout)} if ranks.size > 1 else {}),
             **({**theory.attributes(p.algorithm), **of_theorem(p.algorithm)} if theory else {}),
             **({} if tuned is None else {"tuned": json.dumps(tuned)}),
             **({"metrics": json.dumps(p.spec.marks)} if p.spec.metrics else {}),

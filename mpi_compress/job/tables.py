@@ -103,7 +103,7 @@ class WorkersTable:
     count: int = 1
     partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
-    master: Literal["auto", "dedicated", "worker"] = "auto"  # whether rank 0 hosts workers too; auto: where that pays
+    master: Literal["dedicated", "worker"] = "worker"  # rank 0 hosts workers too, or is the master alone
     participate: int | float | None = None  # drawn in each round: so many workers, or below 1 this share; None: all
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 

@@ -19,8 +19,9 @@ from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.progress import count_text, time_text
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
 from mpi_compress.evidence.outcomes import has_full, loaded
+from mpi_compress.exchange.host import available
 from mpi_compress.job.loading import Job
-from mpi_compress.preparing import memory_needs
+from mpi_compress.preparing.memory import needed
 from mpi_compress.preparing.shapes import shape_of
 from mpi_compress.problem.datasets import fetch
 from mpi_compress.problem.datasets.known import how_to_get
@@ -72,7 +73,7 @@ def reproduce(
 class _Processes:
     def __init__(self, words: Sequence[str], report: Report):
         self._words, self._report = words, report
-        self._free, self._used, self._ended = _SHARE * memory_needs.available(), 0.0, False
+        self._free, self._used, self._ended = _SHARE * available(), 0.0, False
         self._running: dict[Path, subprocess.Popen[bytes]] = {}
         self._changed = threading.Condition()
 
@@ -123,7 +124,7 @@ def _needs(file: Path, job: Job) -> float:
     """Bytes that a job needs in one process, as far as known before its data are read; UserError if a set is not here."""
     with placed(f"{file}: "):
         shapes = [(spec, shape_of(spec)) for spec in job.runs]
-    return memory_needs.PROCESS + max(memory_needs.needs(spec, shape, 1)[0] if shape else 0.0 for spec, shape in shapes)
+    return max(needed(spec, shape) if shape else 0.0 for spec, shape in shapes)
 
 
 def get_missing(files: Sequence[Path], report: Report) -> None:

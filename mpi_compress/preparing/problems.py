@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Streams
 from mpi_compress.core.sums import added
 from mpi_compress.core.terminal import has_bar
+from mpi_compress.core.unknown import UNKNOWN, if_known
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.wanted import OF_WORKERS, Wanted
@@ -137,9 +140,7 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
 def unsolved_of(spec: RunSpec, data: DataSet, loss: MeanLoss, of_data: Smoothness) -> Problem:
     """The problem on data of this size whose mean loss has this smoothness, without x*, f* and a test set. It reads no data."""
     sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(loss.dim), "n": float(spec.workers.count)}
-    mu, penalty = _mu(spec, sizes), _penalty(spec, sizes, loss)
-    if penalty is not None and penalty.mu is not None:
-        mu, penalty = mu + penalty.mu, None
+    mu, penalty = _regularizers(spec, sizes, loss)
     smoothness = of_data.plus(mu)
     if penalty is not None and penalty.smooth:
         smoothness = smoothness.plus(penalty.smoothness)
@@ -147,6 +148,17 @@ def unsolved_of(spec: RunSpec, data: DataSet, loss: MeanLoss, of_data: Smoothnes
     if isinstance(given, float | int):
         smoothness = Smoothness(float(given), source="given")
     return Problem(data, loss, mu, penalty, smoothness)
+
+
+def foreseen(spec: RunSpec, samples: int, dim: int) -> Problem:
+    """The problem before its data are read: what is not known of it yet is UNKNOWN, as N and d may be."""
+    loss, given = spec.loss.within(Outline(samples, dim, 0)), spec.objective.smoothness
+    of_data = math.nan if isinstance(given, float | int) or not getattr(loss, "smooth", True) else UNKNOWN
+    sizes = {"L": of_data, "N": samples, "d": dim, "n": float(spec.workers.count)}
+    mu, penalty = _regularizers(spec, sizes, loss)
+    smoothness = Smoothness(float(given)) if isinstance(given, float | int) else Smoothness(of_data)
+    data = DataSet(Path(), spec.data.title, samples, dim, UNKNOWN)
+    return Problem(data, loss, mu, penalty, smoothness, x_star=UNKNOWN, f_star=UNKNOWN)
 
 
 def within(spec: RunSpec, data: DataSet) -> MeanLoss:
@@ -223,6 +235,14 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     return problem, _solved(problem, True)
 
 
+def _regularizers(spec: RunSpec, sizes: dict[str, float], loss: MeanLoss) -> tuple[float, Penalty | None]:
+    """µ, that of an l2 penalty included, and any other penalty."""
+    mu, penalty = if_known(partial(_mu, spec, sizes), UNKNOWN), if_known(partial(_penalty, spec, sizes, loss), UNKNOWN)
+    if penalty is None or penalty is UNKNOWN or penalty.mu is None:
+        return mu, penalty
+    return if_known(lambda: mu + penalty.mu, UNKNOWN), None
+
+
 def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:
     """µ, from either form of the regulariser; in a formula L is the smoothness of the data part."""
     objective = spec.objective
@@ -245,7 +265,9 @@ def _penalty(spec: RunSpec, sizes: dict[str, float], loss: MeanLoss) -> Penalty 
 
 
 def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: set[str] | None = None) -> None:
-    """Refuse a formula in L where that is not known; `names` are what it names, if it names more than it says."""
+    """Refuse a formula in L where there is none; `names` are what it names, if it names more than it says."""
+    if L is UNKNOWN:
+        return
     named = set() if formula is None else (names_in(formula) if names is None else names) & set(OF_SMOOTHNESS)
     given = spec.objective.smoothness
     unknown = named & {"L_row", *(() if given == "estimate" else OF_WORKERS)}

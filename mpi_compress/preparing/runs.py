@@ -24,12 +24,12 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.preparing.memory_needs import from_disk, refuse_what_cannot_fit
+from mpi_compress.preparing.memory import from_disk, refuse_what_cannot_fit
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, problem_of, start_of
 from mpi_compress.preparing.shapes import Shape, shape_of
 from mpi_compress.preparing.wanted import key_of
-from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
+from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.partitions import refuse_idle_workers
 from mpi_compress.results.reader import LABEL
@@ -66,21 +66,16 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
 
 def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     """A run's problem, once it is clear that there is memory for its data."""
-
-    def refuse(shape: Shape, solve: bool, seen: bool = True) -> None:
-        ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve, seen))
-
-    shape = None if force or spec.data.generator is None else ranks.on_root(partial(shape_of, spec))
-    if shape is not None:
-        refuse(shape, solve=False)
+    here = len(ranks.ranks_here), ranks.size
+    if not force and spec.data.generator is not None and (generated := ranks.on_root(partial(shape_of, spec))) is not None:
+        ranks.each(partial(refuse_what_cannot_fit, spec, generated, *here))
     data = open_data(spec.data, spec.folder, spec.split, spec.labels, ranks, quiet)
     ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
-        shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
-        solves, seen = not data.is_large or not eigenvalues_file(data).exists(), len(ranks.that_see(data.file)) == ranks.size
-        refuse(shape, solves, seen)
+        shape, seen = Shape.of(data), len(ranks.that_see(data.file)) == ranks.size
+        ranks.each(partial(refuse_what_cannot_fit, spec, shape, *here, seen))
         if not quiet:
-            at_root(ranks, lambda: _say(from_disk(spec, shape, ranks.size, ranks.ranks_here), str(data.file)))
+            at_root(ranks, lambda: _say(from_disk(spec, shape, *here), str(data.file)))
     if not ranks.is_root:
         get_ready()  # while rank 0 solves the problem
     return ranks.on_root(partial(problem_of, spec, data, quiet))

@@ -344,7 +344,7 @@ def test_the_version_is_that_of_the_package(capsys):
 
 @pytest.mark.parametrize("ranks", [None, 3])
 def test_wrong_usage_is_one_line_by_one_rank(ranks):
-    said = command("plan", "x.toml", "--ranks", "-3", ranks=ranks)
+    said = command("plan", "x.toml", "--index", "a", ranks=ranks)
     assert said.returncode == 2
     (line,) = (line for line in said.stderr.splitlines() if line.startswith("mpi-compress"))
     assert "--help` explains" in line
@@ -449,13 +449,6 @@ def test_data_info_prints_the_constants_of_the_logistic_loss_that_papers_print(t
 def test_show_prints_the_coordinates_of_one_message(tmp_path):
     run = run_of(tmp_path, {"name": "gd"}, {"name": "top-k", "k": 3}, count=5, rounds=10)
     assert "  sent      3 coordinates a round and worker" in summary(run)
-
-
-def test_plan_counts_the_memory_of_as_many_ranks_as_are_asked_for(small_job, tmp_path, capsys):
-    assert main(["plan", str(small_job), "--out", str(tmp_path), "--ranks", "2"]) == 0
-    said = below_data(capsys.readouterr().out)
-    assert said
-    assert all(", of 2 ranks " in line for line in said)
 
 
 def test_show_of_many_prints_what_differs_and_how_each_ended(done, capsys):

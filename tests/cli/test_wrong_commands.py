@@ -46,7 +46,7 @@ WRONG = [
     ("run job.toml --set up.compressor={name=\"top-k\",k=7}", "k 7 d 6"),
     ("run job.toml --full", "the job has no table [full]"),
     ("run job.toml --out job.toml", "job.toml"),
-    ("plan job.toml --ranks none", "none was given; it should be a whole number"),
+    ("plan job.toml --ranks 2", "--ranks: was removed; `plan` prints the memory of one process"),
     ("plan job.toml --out", "--out"),
     ("plot", "JOB|RESULT.h5"),
     ("plot job.toml other.toml", "other.toml"),

@@ -18,7 +18,7 @@ import mpi_compress as mc
 pytestmark = pytest.mark.slow
 KILLS = 50
 RANKS = (None, 2, 3, 5)  # None: one process without mpiexec
-MASTERS = ("auto", "dedicated", "worker")
+MASTERS = ("dedicated", "worker")
 
 
 def started(file: Path, out: Path, exchange: str, mark: str, draw: random.Random) -> Program:

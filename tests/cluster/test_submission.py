@@ -133,12 +133,11 @@ def test_a_package_of_plugins_is_frozen_whole_and_files_beside_a_module_that_loo
 
 
 def test_a_plan_beside_slurm_says_what_a_trial_says_to_ask_for(slurm, capsys):
-    """A trial of 2 ms a round, of which 7/8 are computing, and a job of 10^6 rounds: on a rank a worker 8.3 min."""
+    """A trial of 2 ms a round, and a job of 10^6 rounds: 33.3 min in one process."""
     job = small(slurm)
     assert main(["run", str(job), "--only", "CAT", "--set", "stop.rounds=4", "--quiet"]) == 0
     with h5py.File(next(Path("results/small").glob("CAT*.h5")), "r+") as h5:
-        for name, seconds in (("seconds", 8e-3), ("compute", 7e-3), ("pack", 0.0)):
-            h5["timing"][name][-1] = seconds
+        h5["timing"]["seconds"][-1] = 8e-3
         h5.attrs["status"] = "diverged"
         del h5.attrs["checksums"]
     for another in ("stop.rounds=4", "data.dim=99"):  # that run, which is done; or one on other data
@@ -146,11 +145,11 @@ def test_a_plan_beside_slurm_says_what_a_trial_says_to_ask_for(slurm, capsys):
         assert "tried before" not in capsys.readouterr().out
     assert main(["plan", str(job), "--only", "CAT", "--set", "stop.rounds=1000000"]) == 0
     said = capsys.readouterr().out.splitlines()[-1]
-    assert re.search(r"^the run to do was .* `submit --ntasks 8 --time 18 --sbatch=--mem=3G` would do, and it takes .* 8.3 min", said), said
+    assert re.search(r"^the run to do was .* `submit --ntasks 1 --time 55 --sbatch=--mem=1G` would do, and it takes about 33 min$", said), said
     assert main(["plan", str(job), "--set", "stop.rounds=1000"]) == 0
     *_, said, count = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"0 of (.) runs done, \1 to do", count)
-    assert re.search(r"^1 of the . runs to do .* `submit --pack .* all ., one after another, take about .* s on 1 rank$", said), said
+    assert re.search(r"^1 of the . runs to do .* `submit --pack .* all ., one after another, take about .* s$", said), said
 
 
 def test_a_dry_run_freezes_nothing(job, slurm, capsys):

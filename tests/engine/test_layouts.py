@@ -322,11 +322,6 @@ def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(way,
     assert per_worker.sum() == run.trace["wire_bits_up"][-1]
 
 
-@pytest.mark.parametrize(("way", "layout"), [("three ranks", "hosts workers too (auto"), ("five ranks", "is the master alone (auto")])
-def test_rank_0_hosts_workers_where_the_others_then_host_fewer(way, layout, played):
-    assert mc.read(played(way)["small", "top-3"]).attrs["layout"].startswith(f"rank 0 {layout}")
-
-
 @pytest.mark.parametrize("way", ["allgather in one process", "allgather on three ranks"])
 def test_allgather_has_no_messages_down(way, played):
     run = mc.read(played(way)["small", "top-3"])

@@ -63,9 +63,9 @@ def test_files_of_one_name_in_two_folders_are_two_problems(job, tmp_path):
     {"objective": {"loss": "logistic", "mu": 0.1, "f_star": "solve"}},
     {"stop": {"rounds": 3, "suboptimality": 1e-9}},
     {"claim": [{"id": "1", "says": "near", "value": "suboptimality('wide')", "holds": "< 1"}], "title": "wide"},
-    {"tune": {"parameter": "algorithm.step", "values": ["1/L", "2/L"]}},
+    {"tune": {"parameter": "algorithm.step", "values": ["1/L", "2/L"], "to": {"suboptimality": 1e-9}}},
 ])  # fmt: skip
-def test_stops_claims_merits_and_the_key_itself_ask_for_f_star(job, asking):
+def test_stops_claims_targets_and_the_key_itself_ask_for_f_star(job, asking):
     (run,) = mc.run(job | asking)
     assert run.trace["suboptimality"][-1] > 0
 

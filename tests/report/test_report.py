@@ -21,7 +21,7 @@ from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import Claim
 from mpi_compress.planning import pool as reproduce
-from mpi_compress.preparing import memory_needs as footprint
+from mpi_compress.planning import pool
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""
@@ -221,7 +221,7 @@ def test_what_is_stopped_is_saved_and_the_same_command_goes_on(tmp_path):
 
 def test_jobs_at_once_share_the_memory_that_there_is(tmp_path, monkeypatch):
     """Where one job fills it, the next waits; what needs more than there is runs alone."""
-    monkeypatch.setattr(footprint, "available", lambda: 1.0)
+    monkeypatch.setattr(pool, "available", lambda: 1.0)
     files = []
     for i in range(2):
         files.append(tmp_path / f"job{i}.toml")

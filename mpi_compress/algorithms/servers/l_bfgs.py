@@ -6,7 +6,7 @@ from mpi_compress.algorithms.second_order import Pairs
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.fields import AtLeastOne
 
-KNOWN_L = Need(lambda m: "L" in m.setting.numbers, "the server l-bfgs needs L, so a loss that is smooth", of=("L",))
+KNOWN_L = Need(lambda m: "L" in m.setting.numbers, "the server l-bfgs needs L, so a loss that is smooth")
 SAME_FUNCTION = Need(
     lambda m: m.batch is None and (m.setting.r == m.setting.n or m.partial_mean == "over all"),
     "the server l-bfgs takes differences of gradients of one f: leave batch out, and let all workers take part",

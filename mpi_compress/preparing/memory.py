@@ -1,0 +1,75 @@
+"""The memory that a run needs, before it is run: its rows on each rank, and states; what is free on this host."""
+
+from mpi_compress.algorithms import Method
+from mpi_compress.core.errors import UserError, placed
+from mpi_compress.exchange.host import addressable, available
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.preparing.shapes import Shape, shape_of
+from mpi_compress.problem.mean_loss import Outline
+
+PROCESS = 200 * 2**20  # Python with its libraries
+_ON_EACH = 10  # (d,) arrays of float64 on each rank, about: x, x*, gradients and means of an evaluation, an answer
+_TO_SOLVE = 30  # likewise of the solver of x*, on the first rank
+_TO_SEND = 2  # likewise of each worker: a gradient, and a message
+_REMEMBERED = 2  # likewise of each worker that has a memory
+UNKNOWN_SIZE = "? GiB"
+
+
+def needed(spec: RunSpec, shape: Shape, here: int = 1, ranks: int = 1, seen: bool = True) -> float:
+    """Bytes that `here` of so many ranks need on one host, about: rows on each rank, and states. Rows that are mapped from the
+    cache need none; where not all ranks have `seen` it, each has a copy of its share."""
+    dim, n = _dim_of_x(spec, shape), spec.workers.count
+    rows = shape.bytes(spec.data.dtype) - shape.mapped(spec) if seen else shape.bytes(spec.data.dtype) / ranks
+    vectors = _TO_SEND + _REMEMBERED * (type(spec.algorithm).start_worker is not Method.start_worker)
+    of_worker, of_master = spec.algorithm.more_memory(dim, n)
+    states = (here * _ON_EACH + _TO_SOLVE) * dim + n * here / ranks * (vectors * dim + of_worker) + of_master
+    return here * (PROCESS + rows) + 8.0 * states
+
+
+def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
+    """d; of a model for classes that are not known yet, the number of features."""
+    try:
+        return spec.loss.within(Outline(shape.samples, shape.dim, shape.classes, shape.sizes)).dim
+    except ValueError:
+        return shape.dim
+
+
+def text(spec: RunSpec) -> str:
+    """A run's memory in one process, for a plan; UNKNOWN_SIZE before its data are parsed."""
+    shape = shape_of(spec)
+    return UNKNOWN_SIZE if shape is None else gib(needed(spec, shape))
+
+
+def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, here: int, ranks: int, seen: bool = True) -> None:
+    """UserError if `here` of so many ranks, on this host, need more than is free. Nothing large is made yet."""
+    wanted, free, mapped = needed(spec, shape, here, ranks, seen), available(), shape.mapped(spec)
+    if mapped and wanted / here + mapped > (left := addressable()):
+        raise UserError(
+            f"needs about {gib(wanted / here + mapped)} of address space, {gib(mapped)} of it for rows mapped from the cache, and "
+            f"`ulimit -v` leaves {gib(left)}; raise that limit, or --force to try all the same"
+        )
+    if wanted > free:
+        raise UserError(
+            f"needs about {gib(wanted)} of memory for {here} of {ranks} rank{'s' * (ranks > 1)} on this host, and "
+            f'{gib(free)} is free; use more hosts, data.dtype = "float32", or --force to try all the same'
+        )
+
+
+def refuse_what_fits_nowhere(spec: RunSpec) -> None:
+    """UserError if a rank that hosts one worker needs more memory than is free on this host, the only one that a plan knows."""
+    if (shape := shape_of(spec)) is not None:
+        with placed(spec.where):
+            refuse_what_cannot_fit(spec, shape, 1, spec.workers.count)
+
+
+def from_disk(spec: RunSpec, shape: Shape | None, here: int = 1, ranks: int = 1) -> str:
+    """A line where the rows of `here` ranks, on one host, are mapped and larger than the memory left for them; or ""."""
+    if shape is None or not (rows := shape.mapped(spec) * here / ranks):
+        return ""
+    free = available() - needed(spec, shape, here, ranks)
+    told = f"rows of {gib(rows)} are read from the disk in each pass: more than the {gib(max(free, 0.0))} of memory that is free"
+    return told if rows > free else ""
+
+
+def gib(size: float) -> str:
+    return f"{size / 2**30:.2g} GiB" if size < 10 * 2**30 else f"{size / 2**30:.0f} GiB"
