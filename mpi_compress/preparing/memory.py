@@ -1,6 +1,6 @@
 """The memory that a run needs, before it is run: its rows on each rank, and states; what is free on this host."""
 
-from mpi_compress.algorithms import Method
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.exchange.host import addressable, available
 from mpi_compress.job.runs import RunSpec
@@ -20,7 +20,8 @@ def needed(spec: RunSpec, shape: Shape, here: int = 1, ranks: int = 1, seen: boo
     cache need none; where not all ranks have `seen` it, each has a copy of its share."""
     dim, n = _dim_of_x(spec, shape), spec.workers.count
     rows = shape.bytes(spec.data.dtype) - shape.mapped(spec) if seen else shape.bytes(spec.data.dtype) / ranks
-    vectors = _TO_SEND + _REMEMBERED * (type(spec.algorithm).start_worker is not Method.start_worker)
+    remembers = isinstance(spec.algorithm, Algorithm) and type(spec.algorithm).start_worker is not Algorithm.start_worker
+    vectors = _TO_SEND + _REMEMBERED * remembers
     of_worker, of_master = spec.algorithm.more_memory(dim, n)
     states = (here * _ON_EACH + _TO_SOLVE) * dim + n * here / ranks * (vectors * dim + of_worker) + of_master
     return here * (PROCESS + rows) + 8.0 * states

@@ -211,8 +211,6 @@ def test_what_it_cannot_do_is_refused_in_one_line(name, algorithm, tables, text,
 
 def test_a_plan_tells_the_memory_of_the_matrices(tmp_path):
     text = '[data]\ngenerator = "gspar"\nsamples = 200\ndim = 2000\n[objective]\nmu = 0.1\n[workers]\ncount = 50\n[stop]\nrounds = 1\n[up.compressor]\nname = "random-k"\nk = 3\n'
-    (tmp_path / "job.toml").write_text(text + '[algorithm]\nname = "diana-plus"\nmatrix = "diagonal"\nstep = 0.1\n')
-    (spec,) = load_job(tmp_path / "job.toml").runs
     (tmp_path / "job.toml").write_text(text + '[algorithm]\nname = "diana-plus"\n')
     (spec,) = load_job(tmp_path / "job.toml").runs
     assert spec.algorithm.more_memory(2000, 50) == (2 * 2000**2, 50 * 2000**2)

@@ -20,8 +20,8 @@ from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import Claim
-from mpi_compress.planning import pool as reproduce
 from mpi_compress.planning import pool
+from mpi_compress.planning import pool as reproduce
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""
