@@ -125,7 +125,7 @@ class Link:
         """C(v) of v (dim,) or of a compressed vector, as a kind that the codec can write."""
         if type(v) is np.ndarray or not isinstance(v, Compressed):  # an array is known at once; an abstract class asks longer
             return self.compress(v, t)
-        again = self.compressor.compress_again(v, t)
+        again = v if self.compressor.name == "identity" else self.compress(v.dense(), t)
         if self.compressor.makes is Dense and not _says_kind(self.codec) and not isinstance(again, Dense):
             again = Dense(again.dense())
         return again

@@ -8,8 +8,6 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.kinds import Compressed, Dense, Sparse, no_coordinates
 
-_FEW = 16  # coordinates in all, up to which plain Python is faster than setting up arrays
-
 
 class Averager:
     """Takes means of compressed vectors, added in the order given, whatever ranks they came from. The mean of sparse vectors is
@@ -31,8 +29,8 @@ class Averager:
         if dim != self.dim:
             self._make_room(dim)
         sparse = _nonempty(parts)
-        if sparse is not None and is_few(held := sum([p.indices.size for p in sparse]), self.dim):
-            return _sum_of_few(self.dim, sparse, n) if held <= _FEW else self._sum_of(sparse, float(n))
+        if sparse is not None and is_few(held := sum(p.indices.size for p in sparse), self.dim):
+            return self._sum_of(sparse, float(n)) if held else no_coordinates(self.dim)
         total = np.zeros(self.dim)
         for part in parts:
             part.add_to(total)
@@ -64,15 +62,3 @@ def _nonempty(parts: Sequence[Compressed]) -> list[Sparse] | None:
         if sparse.indices.size:
             found.append(sparse)
     return found
-
-
-def _sum_of_few(dim: int, parts: Sequence[Sparse], divisor: int) -> Sparse:
-    """(1/divisor) Σ parts, the same numbers as `_sum_of` gives."""
-    sums: dict[int, float] = {}
-    for part in parts:
-        for i, value in zip(part.indices.tolist(), part.values.tolist(), strict=True):
-            sums[i] = sums.get(i, 0.0) + value
-    if not sums:
-        return no_coordinates(dim)
-    indices = sorted(sums)
-    return Sparse(dim, np.array(indices, dtype=np.uint32), np.array([sums[i] / divisor for i in indices]))

@@ -210,8 +210,8 @@ def test_what_is_not_finite_is_passed_on(spec, bad):
 @every(lambda C: True)
 def test_a_compressed_vector_is_compressed_like_a_dense_one(spec):
     C = built(spec)
-    held = Sparse(12, np.array([1, 4, 5, 9], dtype=np.uint32), np.array([0.2, -3.0, 0.7, 1.0]))
-    np.testing.assert_array_equal(C.compress_again(held, at()).dense(), C.compress(held.dense(), at()).dense())
+    link, held = Link(C, codecs[C.codec](), 12), Sparse(12, np.array([1, 4, 5, 9], dtype=np.uint32), np.array([0.2, -3.0, 0.7, 1.0]))
+    np.testing.assert_array_equal(link.compressed(held, at()).dense(), C.compress(held.dense(), at()).dense())
 
 
 @every(lambda C: True)

@@ -30,7 +30,7 @@ class BlockByBlock(FieldCodec):
 
 
 @codecs.register("chain")
-class ChainCodec(FieldCodec):
+class CoordinatesThenValues(FieldCodec):
     """The coordinates as their codec writes them without values, then the T values as theirs writes a vector (T,).
 
     Sparse coordinates are T in seven-bit groups and their set; those drawn from a seed are what `fixed` or `seeded` write before

@@ -58,10 +58,6 @@ class Compressor(Part, ABC):
         """C(v), with the node's state where there is one."""
         return self.compress(v, t, t.state) if has_state(self) else self.compress(v, t)
 
-    def compress_again(self, c: Compressed, t: Round) -> Compressed:
-        """C of a vector that is held in compressed form."""
-        return self.applied(c.dense(), t)
-
     def known(self, dim: int) -> Mapping[str, Any]:
         """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits. Its keys
         are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic` for

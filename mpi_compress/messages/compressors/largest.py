@@ -102,12 +102,6 @@ class HardThreshold(Compressor, BulkCompressor):
     def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
         return SparseRows(vs.shape[1], *reaching_of_rows(vs, rows, self.level))
 
-    def compress_again(self, c: Compressed, t: Round) -> Compressed:
-        if not isinstance(c, Sparse):
-            return super().compress_again(c, t)
-        kept, values = self._reaching(c.values)
-        return Sparse(c.dim, c.indices[kept], values)
-
     def _reaching(self, v: Vector) -> tuple[Indices, Vector]:
         indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
         n = reaching(np.ascontiguousarray(v, dtype=np.float64), self.level, indices, values)

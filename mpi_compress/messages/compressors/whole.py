@@ -24,9 +24,6 @@ class Identity(Compressor):
     def compress(self, v: Vector, t: Round) -> Compressed:
         return Dense(v)
 
-    def compress_again(self, c: Compressed, t: Round) -> Compressed:
-        return c
-
     def delta(self, dim: int) -> float:
         return 1.0
 
