@@ -238,7 +238,7 @@ def readable(files: Sequence[Path]) -> tuple[list[Run], list[UserError]]:
 
 
 def _readable(found: Sequence[Found]) -> tuple[list[Run], list[UserError]]:
-    runs, problems = ([each for each in found if isinstance(each, kind)] for kind in (Run, UserError))
+    runs, problems = [each for each in found if isinstance(each, Run)], [each for each in found if isinstance(each, UserError)]
     if problems and not runs:
         raise problems[0]
     return runs, problems

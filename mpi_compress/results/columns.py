@@ -134,7 +134,7 @@ _DERIVATIONS: Mapping[str, Derivation] = {
 }
 
 
-def _read(since: str, derive: Sequence[Any] = (), grows: bool = False, **row: Any) -> Column:
+def _read(since: Any, derive: Sequence[Any] = (), grows: bool = False, **row: Any) -> Column:
     name, *of = derive or ("",)
     grows = grows or since in ("counter", "convention", "model", "clock")
     return Column(**row, since=since, grows=grows, derive=(lambda run: _DERIVATIONS[name](run, *of)) if derive else None)
