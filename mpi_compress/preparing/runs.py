@@ -163,7 +163,6 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "f_star_accuracy": p.problem.f_star_accuracy,
         "L_source": p.problem.smoothness.source,
         "f_star_source": p.problem.f_star_source,
-        **({"condition": said} if (said := condition_not_met(p.spec, p.problem)) else {}),
         "settled": json.dumps({k: v for k in formulas_of(type(p.algorithm)) if isinstance(v := getattr(p.algorithm, k), float)}),
         **({"links": str(p.spec.cost.clock), "follows_link": follows_link(p.algorithm)} if p.spec.cost.clock else {}),
         **({"rising": json.dumps(p.spec.rising)} if p.spec.metrics else {}),
@@ -173,6 +172,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
         "cores": os.cpu_count() or 0,
         "commit": _commit(),
+        **({"condition": said} if (said := condition_not_met(p.spec, p.problem)) else {}),
     }
 
 
