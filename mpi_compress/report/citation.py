@@ -5,6 +5,7 @@ import json
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.registry import checked
@@ -17,6 +18,7 @@ class About:
     title: str
     creators: list[dict[str, str]]  # each a name, and perhaps an orcid and an affiliation
     licence: str  # an identifier of SPDX, such as CC-BY-4.0
+    description: str = ""
     version: str = "1"
     date: str = field(default_factory=lambda: datetime.date.today().isoformat())  # of publication
 
@@ -28,10 +30,11 @@ class About:
     def cff(self) -> str:
         """CITATION.cff, of the Citation File Format 1.2."""
         authors = [each | ({"orcid": f"https://orcid.org/{each['orcid']}"} if "orcid" in each else {}) for each in self.creators]
-        keys = {
+        keys: dict[str, Any] = {
             "cff-version": "1.2.0", "message": "If you use these results, please cite them.", "type": "dataset",
             "title": self.title, "authors": authors, "license": self.licence, "version": self.version, "date-released": self.date,
         }  # fmt: skip
+        keys |= {"abstract": self.description} if self.description else {}
         return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in keys.items())  # JSON is YAML
 
 

@@ -102,6 +102,7 @@ ABOUT = """
 title = "Two runs"
 licence = "CC-BY-4.0"
 date = 2026-11-27
+description = "Of gradient descent."
 creators = [{ name = "Doe, J.", orcid = "0000-0000-0000-0000" }]
 """
 
@@ -113,7 +114,7 @@ def test_an_archive_of_a_folder_of_jobs_says_who_made_it(packed):
     with zipfile.ZipFile(folder / "all.zip") as file:
         lines = file.read("CITATION.cff").decode().splitlines()
     assert 'authors: [{"name": "Doe, J.", "orcid": "https://orcid.org/0000-0000-0000-0000"}]' in lines
-    assert 'license: "CC-BY-4.0"' in lines
+    assert {'license: "CC-BY-4.0"', 'abstract: "Of gradient descent."'} <= {*lines}
 
 
 def test_a_command_and_an_option_that_were_removed_say_what_to_write_instead(capsys):
