@@ -27,7 +27,7 @@ from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
-from mpi_compress.algorithms.steps import OF_COMPRESSORS, named_by, step_at, theorems_of, values_of
+from mpi_compress.algorithms.steps import OF_COMPRESSORS, Step, named_by, step_at, theorems_of, values_of
 from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.core import arrays
 from mpi_compress.core.registry import Part, Registry
@@ -84,7 +84,7 @@ class Method(Part, ABC):
     sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
     partial_mean: ClassVar[PartialMean] = ""  # of what r of n workers sent: its divisor; "": needs all
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
-    step: Any = None  # γ, the step size: a number, or a formula such as "1/L"
+    step: Step | None = None  # γ, the step size: a number, or a formula such as "1/L"
     batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says

@@ -10,7 +10,7 @@ from mpi_compress.algorithms.contract import Algorithm, Setting, algorithms, in_
 from mpi_compress.algorithms.needs import EXACT_DOWN, ROUNDED_DOWN, check_needs
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, downlinks, servers
 from mpi_compress.core import arrays
-from mpi_compress.core.errors import NotMet
+from mpi_compress.core.errors import NotMet, UserError
 from mpi_compress.core.returned import returns
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -50,6 +50,9 @@ class Estimator(Algorithm):
         super().__post_init__()
         own = of_method(servers, self.parts[0], self) if self.server is None else self.server
         server = servers.build(own, "server") if isinstance(own, str | dict) else own
+        if vars(type(self)).get("by") is not None:
+            says = f'parts = ("{server.name}", …) in the class names its downlink'
+            raise UserError(f"{type(self).__name__}: by is a key of [down]; {says}")
         vars(self).update(server=server, by=of_method(downlinks, self.parts[1], self))
 
     def bind(self, setting: Setting) -> Self:

@@ -20,7 +20,7 @@ from mpi_compress.core.blame import place_of_class, place_of_definition, standin
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
 from mpi_compress.core.installed import broken, declared, imports
-from mpi_compress.core.own_classes import refuse_near_misses, refuse_wrong_facts
+from mpi_compress.core.own_classes import refuse_near_misses, refuse_wrong_facts, state_parameters, stated_defaults
 from mpi_compress.core.removed import refuse_key
 from mpi_compress.core.returned import check_returned
 
@@ -35,6 +35,11 @@ class Part:
     """The base of all contracts of parts."""
 
     name: ClassVar[str]  # in jobs; `Registry.register` sets it
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not is_ours(cls):
+            state_parameters(cls)
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)
@@ -182,12 +187,11 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
     for key in values:
         if key not in known:
             if not is_ours(cls) and hasattr(cls, key):
-                kind = {"step": "mc.Step", "batch": "int | None"}.get(key, "float")
-                untyped = f"{cls.__name__} has no parameter '{key}': a parameter is a field with its type, {key}: {kind} = …"
+                untyped = f"{cls.__name__} has no parameter '{key}': a parameter is a field with its type, {key}: float = …"
                 untyped += place_of_class(cls)
                 raise UserError(f"{where}: {untyped}")
             raise refuse_key(where, key, known)
-    right = converted(cls, values, where)
+    right = converted(cls, values if is_ours(cls) else stated_defaults(cls) | {**values}, where)
     try:
         built = cls(**right)
     except (ValueError, TypeError) as error:

@@ -10,6 +10,7 @@ from mpi_compress.algorithms.product import heard_by, known_as, other_parts
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.tables import LinkTable
+from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.from_tables import parts_of
 
 _EXACT: dict[str, Any] = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
@@ -24,11 +25,19 @@ def method_of(table: Mapping[str, Any], down: Mapping[str, Any], at: str) -> Met
         return algorithm
     if by is not None:
         algorithm = checked_at(f"{at}down", partial(heard_by, algorithm, by))
-    if (others := other_parts(algorithm)) and "step" not in table:
+    is_given = "step" in table or (by is None and "server" not in table and _states_step(type(algorithm)))
+    if (others := other_parts(algorithm)) and not is_given:
         name, product = known_as(algorithm), f"{algorithm.name} with {others}"
         why = f'{product} has a name of its own: name = "{name}"' if name else f"no theorem is known for {product}"
         raise UserError(f"{at}algorithm: step = … is needed: {why}")
     return algorithm
+
+
+def _states_step(cls: type) -> bool:
+    """True if the class that states the server, or one that is derived from it, states the step."""
+    stated = [vars(each).get("__annotations__", {}) for each in cls.__mro__]
+    server = next(i for i, names in enumerate(stated) if "server" in names)
+    return any("step" in names for names in stated[: server + 1])
 
 
 def _link(table: dict[str, Any], where: str) -> LinkTable:
@@ -63,6 +72,8 @@ def downlink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
 
 
 def _own_uplink(algorithm: Method, at: str) -> LinkTable:
+    if not compressors.knows(algorithm.compressor):
+        raise UserError(f"{at}up: the compressor of {algorithm.name}: {compressors.lacks(algorithm.compressor)}")
     try:
         return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
     except UserError:

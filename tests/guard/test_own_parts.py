@@ -846,13 +846,62 @@ def test_what_cannot_be_called_or_taken_of_a_part_is_one_line_that_names_its_fil
     assert re.search(r"(Type|Attribute)Error: .* \(\S+\.py, line \d+", line)
 
 
-@pytest.mark.parametrize("key", ["step", "batch"])
-def test_a_parameter_that_is_not_declared_is_told_with_the_line_and_the_type(key, tmp_path):
-    source = algorithm().replace("    def start(", f"    {key} = 1\n\n    def start(", 1)
-    file = written(tmp_path, source, **{**TOP, "algorithm": f'mine", {key} = 2, regularizer = "worker'})
-    wanted = {"step": "step: mc.Step = …", "batch": "batch: int | None = …"}[key]
-    with pytest.raises(UserError, match=rf"{re.escape(wanted)} \({re.escape(str(file.with_suffix('.py')))}, line \d+\)"):
-        mc.load_job(file)
+STATED = """
+@mc.algorithms.register("mine")
+class Mine(mc.algorithms["ef21"]):
+    {}
+"""
+
+
+@pytest.mark.parametrize(("bare", "given"), [
+    ("step = '0.1/L'\n    server = 'heavy-ball'\n    first = 'compressed'", 'step = "0.1/L", server = "heavy-ball", first = "compressed"'),
+    ("step = 0.5\n    server = {'name': 'heavy-ball', 'beta': 0.5}", 'step = 0.5, server = { name = "heavy-ball", beta = 0.5 }'),
+    ("step = [[0, 0.5], [2, 0.1]]\n    batch = 4", 'step = [[0, 0.5], [2, 0.1]], batch = 4'),
+])  # fmt: skip
+@pytest.mark.parametrize("decorated", ["", "@dataclass(frozen=True)\n"])
+def test_what_a_class_states_bare_is_what_a_job_would_give(bare, given, decorated, tmp_path):
+    expected = played(tmp_path, "", algorithm=f'ef21", {given}, sampling = "with-replacement', compressor=TOP["compressor"])
+    source = STATED.format(bare).replace("class Mine", f"{decorated}class Mine")
+    found = played(tmp_path, source, algorithm="mine", compressor=TOP["compressor"])
+    for column in ("loss", "grad_norm", "wire_bits_up"):
+        assert np.array_equal(found.trace[column], expected.trace[column])
+    assert np.array_equal(found.x, expected.x)
+
+
+def test_a_job_s_value_wins_over_what_a_class_states(tmp_path):
+    expected = played(tmp_path, "", algorithm='ef21", step = "0.2/L', compressor=TOP["compressor"])
+    found = played(tmp_path, STATED.format("step = '0.1/L'"), algorithm='mine", step = "0.2/L', compressor=TOP["compressor"])
+    assert np.array_equal(found.x, expected.x)
+
+
+def test_a_bare_parameter_of_a_base_of_ones_own_is_one_too(tmp_path):
+    base = "class Base(mc.Algorithm):\n    step = 0.1\n    tempo = 2\n"
+    own = algorithm().replace("(mc.Algorithm)", "(Base)").replace("-0.1)", "-self.gamma(t.k))")
+    expected = played(tmp_path, algorithm(), **TOP)
+    assert np.array_equal(played(tmp_path, base + own, **TOP).x, expected.x)
+
+
+@pytest.mark.parametrize(("stated", "says"), [
+    ("step = 'much/L'", "much"), ("batch = 1.5", "algorithm.batch: 1.5 integer"), ("first = 'later'", "algorithm.first: 'later' 'gradient' 'compressed'"),
+    ("server = 'hevy-ball'", "no server called 'hevy-ball'; did you mean 'heavy-ball'?"),
+    ("partial_mean = 'over-all'", "partial_mean = 'over-all' was given; it should be '' or 'over all' or 'over participants'"),
+    ("compresor = 'top-k'", "Mine.compresor states nothing; did you mean compressor?"),
+    ("theorm = '1/L'", "Mine.theorm states nothing; did you mean theor"), ("by = 'ef21-p'", "parts in the class names its downlink"),
+])  # fmt: skip
+def test_what_a_class_states_that_would_say_nothing_is_refused(stated, says, tmp_path):
+    with pytest.raises(UserError, match=naming(says) if "theor" not in says else says):
+        mc.run(mc.load_job(written(tmp_path, STATED.format(stated), **TOP)), out=tmp_path)
+
+
+def test_a_class_may_have_constants_of_its_own(tmp_path):
+    assert played(tmp_path, STATED.format("tempo = 3\n    MANY = (1, 2)"), **TOP).status == "complete"
+
+
+def test_the_advice_for_an_unknown_compressor_of_a_class_names_another_one(tmp_path):
+    job = JOB.format(name=module_in(tmp_path, STATED.format("compressor = 'topk'")), **{**OURS, **TOP}).partition("[up]")[0]
+    (tmp_path / "bare.toml").write_text(job)
+    with pytest.raises(UserError, match=naming("up: the compressor of mine: no compressor called 'topk'; did you mean 'top-k'?")):
+        mc.load_job(tmp_path / "bare.toml")
 
 
 def test_a_warm_up_says_nothing_and_leaves_the_errors_of_a_users_algorithm_to_the_run(tmp_path, capfd):
