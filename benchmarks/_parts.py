@@ -166,6 +166,7 @@ class _TimedRound:
     def turn(self) -> None:
         """Run some rounds, from x0."""
         p, spec, exchange = self._prepared, self._prepared.spec, _Apart(self.m)
+        assert isinstance(p.algorithm, Algorithm)
         evaluator = Evaluator(exchange, objectives_of(p, self._shards), p.algorithm.setting.mu_apart)
         watch = _Stopwatch(evaluator, spec.cost, spec.stop, p.problem.data.n_samples)
         verdict, _ = rounds.run(p.algorithm, Streams(spec.seed), p.x0, watch)

@@ -70,6 +70,10 @@ class Setting:
         return self.n if self.participants is None else self.participants
 
 
+_ITS_THEOREM, _ITS_LOG = "theorem is an mc.Theorem, which has V, terms and rate", "log is an mc.Log, of names and a function"
+_MOVED = {"lyapunov": _ITS_THEOREM, "lyapunov_terms": _ITS_THEOREM, "logs": _ITS_LOG, "worker_logs": _ITS_LOG}
+
+
 class Method(Part, ABC):
     """A method of distributed optimisation. Its fields are its parameters; those that others ask for have the defaults below."""
 
@@ -96,6 +100,11 @@ class Method(Part, ABC):
     numbers: ClassVar[Mapping[str, float]]  # what formulas may name
     up: ClassVar[Any]
     down: ClassVar[Any]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in _MOVED.keys() & vars(cls).keys():
+            raise TypeError(f"{cls.__name__}.{name} was removed: {_MOVED[name]}")
 
     def bind(self, setting: Setting) -> Self:
         """This method in one run: a new object, its formulas evaluated; ValueError where one has no value or a need is not met."""
@@ -151,8 +160,6 @@ def in_setting(method: Any, setting: Setting) -> Any:
 
 class Algorithm(Method):
     """A method in rounds: workers send, the master answers, everyone hears."""
-
-    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all
 
     @abstractmethod
     def start(self, x0: Vector) -> Any:

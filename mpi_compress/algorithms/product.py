@@ -57,7 +57,7 @@ class Estimator(Algorithm):
 
     def bind(self, setting: Setting) -> Self:
         bound: Self = in_setting(self, setting)
-        server = replace(self.server, average=self.server.average or bound.average).bind(bound)
+        server = replace(self.server, average=self.server.average or getattr(bound, "average", "last")).bind(bound)
         by, r = self.by.bind(bound), setting.penalty_apart
         lifted = (ROUNDED_DOWN,) if by.everyone_remembers else ()  # in place of EXACT_DOWN
         own = [each for need in bound.needs for each in (lifted if need is EXACT_DOWN else (need,))]
@@ -125,7 +125,8 @@ class Estimator(Algorithm):
 
 def _terms(method: Any, given: Any) -> Direction | None:
     """The check of a direction: an array would be taken for d terms."""
-    shape, terms = (method.setting.dim,), given if isinstance(given, list | tuple) else [None] * (given is not None)
+    shape: tuple[int, ...] = (method.setting.dim,)
+    terms: Any = given if isinstance(given, list | tuple) else [None] * (given is not None)
     if not all(isinstance(each, Compressed) or np.shape(each) == shape for each in terms):
         right = f"a list of terms, each a vector {shape} or what was decoded, such as [g]; or None, and x stays"
         raise ValueError(f"{arrays.shown(given)} was given; it should be {right}")

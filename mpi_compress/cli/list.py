@@ -168,8 +168,8 @@ def _described(key: str, part: Any) -> Iterator[str]:
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "") + whose
     if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:
         yield f"    x moves by the server {parts[0]}, workers hear by {parts[1]}"
-    theory, theorem = (getattr(part, key, "") for key in ("theory", "theorem"))
-    if theory:
+    theory, theorem = getattr(part, "theory", ""), getattr(part, "theorem", None)
+    if theory and theorem is not None:
         yield f"    in formulas, theory is {theory}{', for convex f_i' * theorem.convex}"
         if theorem.tight:
             yield f"    and tight is {theorem.tight}"

@@ -14,7 +14,8 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.engine.counting import Clock
-from mpi_compress.engine.theory import Meter, Theory
+from mpi_compress.engine.meter import Meter
+from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.kernels.vectors import norm, scatter_add, squared_norm
 from mpi_compress.messages.kinds import Indices, Vector

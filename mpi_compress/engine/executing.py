@@ -23,9 +23,9 @@ from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.earlier_runs import serves
 from mpi_compress.engine.hosting import evaluator_of, hosted_rows
 from mpi_compress.engine.keeper import Keeper
+from mpi_compress.engine.meter import attributes as of_theorem
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.request import Request
-from mpi_compress.engine.theory import attributes as of_theorem
 from mpi_compress.engine.warm_up import first_states, loop_of, warm_up
 from mpi_compress.job.tables import Ending
 from mpi_compress.messages.conventions import conventions_of

@@ -8,8 +8,9 @@ import numpy as np
 
 from mpi_compress.core.registry import is_ours
 from mpi_compress.engine.evaluation import Evaluator
+from mpi_compress.engine.meter import Meter
 from mpi_compress.engine.metrics import columns_of
-from mpi_compress.engine.theory import Meter, Theory
+from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.preparing.runs import Prepared
