@@ -24,6 +24,7 @@ algorithm.name = "gd"
 stop.rounds = 2
 [[claim]]
 id = "A"
+basis = "paper"
 says = "it falls"
 value = "loss('job')"
 holds = "< 1"
