@@ -192,7 +192,7 @@ def test_run_plays_what_is_not_done_and_one_failure_stops_no_other(folder, tmp_p
     assert first.returncode == 3, first.stderr
     assert f"{without}: data.name: no set 'gisette'" in first.stderr
     assert f"{bad}: failed, or a run of it diverged" in first.stdout.splitlines()[-1]
-    assert "all claims: 2 of 3 hold, 1 does not" in first.stdout
+    assert "all claims of papers: 2 of 3 hold, 1 does not" in first.stdout
     written = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
     assert len(written) == 7
     again = command("report", "--run", *good, "--out", tmp_path, "-o", tmp_path / "r.html")
@@ -262,5 +262,5 @@ def test_the_summary_counts_sentences_and_all_rows():
     said = list(page.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
     assert said[0] == "a  not run; claims: 1 of 6 holds, 2 do not, 3 not run"
     assert said[3:] == [
-        "The papers' claims, in the papers' setting: 1 of 1 holds in part", "all claims: 1 of 6 holds, 2 do not, 3 not run"
+        "The papers' claims, in the papers' setting: 1 of 1 holds in part", "all claims of papers: 1 of 6 holds, 2 do not, 3 not run"
     ]  # fmt: skip

@@ -47,7 +47,6 @@ basis = "paper"
 says = "the loss is negative"
 value = "loss('GD <b>bold</b>')"
 holds = "< 0"
-basis = "paper"
 why = "it is a sum of squares"
 """
 
