@@ -27,7 +27,7 @@ from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
-from mpi_compress.algorithms.steps import OF_COMPRESSORS, Step, named_by, step_at, theorems_of, values_of
+from mpi_compress.algorithms.steps import OF_COMPRESSORS, Changing, Step, named_by, step_at, theorems_of, values_of
 from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.core import arrays
 from mpi_compress.core.registry import Part, Registry
@@ -155,7 +155,7 @@ def in_setting(method: Any, setting: Setting) -> Any:
     bound = method.bound_to(setting=setting, up=setting.up, down=setting.down)
     numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
     values = values_of(method, numbers, theorems_of(method))
-    return bound.bound_to(**values, numbers={**{k: v for k, v in values.items() if isinstance(v, float)}, **numbers})
+    return bound.bound_to(**values, numbers={**{k: v for k, v in values.items() if not isinstance(v, Changing)}, **numbers})
 
 
 class Algorithm(Method):

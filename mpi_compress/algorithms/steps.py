@@ -236,6 +236,6 @@ def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, st
     while formulas:
         ready = (key for key, (value, _) in formulas.items() if not names_of(value, theorems) & formulas.keys() - {key})
         key = next(ready, next(iter(formulas)))
-        known = {**{name: value for name, value in values.items() if isinstance(value, float)}, **numbers}
+        known = {**{name: value for name, value in values.items() if not isinstance(value, Changing)}, **numbers}
         values[key] = if_known(partial(settled, key, *formulas.pop(key), known, theorems), UNKNOWN)
     return values
