@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
-from mpi_compress.core import arrays
-from mpi_compress.core.errors import UserError, checked_at, placed
+from mpi_compress.core.errors import placed
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.runs import Prepared
-from mpi_compress.problem.metrics import Metric, ProblemView
+from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.results.columns import refuse_column
 
 
@@ -21,7 +18,7 @@ def columns_of(p: Prepared) -> Callable[[Vector], dict[str, float]]:
     def columns(x: Vector) -> dict[str, float]:
         distance = {} if x_star is None else {"distance": norm(x - x_star)}
         held = held_out.columns(x) if held_out else {}
-        return {**distance, **held, **{metric.column: _value(metric, view, x) for metric in p.spec.metrics}}
+        return {**distance, **held, **{metric.column: metric.number(x, view) for metric in p.spec.metrics}}
 
     return columns
 
@@ -38,16 +35,4 @@ def try_metrics(p: Prepared) -> None:
     with placed(p.spec.where):
         for metric in p.spec.metrics:
             refuse_column(metric.column, p.algorithm.log.columns, "log.metrics")
-            _value(metric, view_of(p), p.x0)
-
-
-def _value(metric: Metric, problem: ProblemView, x: Vector) -> float:
-    """A metric at x (d,), NaN where that is not finite; UserError, with the metric's name, if it has no number there."""
-    if not np.isfinite(x).all():
-        return float("nan")
-    where = f"log.metrics: '{metric.name}'"
-    value = checked_at(where, lambda: metric.value(x.copy(), problem))
-    try:
-        return arrays.number(value, "")
-    except ValueError:
-        raise UserError(f"{where}: {arrays.shown(value)} was given; it should be one real number") from None
+            metric.number(p.x0, view_of(p))

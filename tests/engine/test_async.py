@@ -182,6 +182,7 @@ from mpi_compress.messages.compressors.base import compressors
 class Failing(mc.Compressor):
     error: str = "OverflowError"
     paper = "none"
+    makes = mc.Dense
 
     def compress(self, v, t):
         if t.k >= 20:  # of a worker's own: all of them, as a rank without a core may make no update for long
