@@ -17,7 +17,6 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.fast import faster
 from mpi_compress.job.tables import WorkersTable
-from mpi_compress.preparing import needs
 
 TOP, RANDOM = {"name": "top-k", "k": 6}, {"name": "random-k", "k": 6}
 top = plain_ef.top(6)
@@ -181,12 +180,11 @@ def test_with_all_workers_drawn_nothing_changes(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["ef", "ef-gdstar", "cat", "nesterov", "svrg", "iade", "async-sgd"])
-def test_a_method_that_needs_all_workers_says_so_in_one_line(name, tmp_path, monkeypatch):
+def test_a_method_that_needs_all_workers_says_so_in_one_line(name, tmp_path):
     algorithm, up = {"name": name, **({"momentum": 0.5} if name == "ef" else {})}, TOP if name.startswith("ef") else None
     text = f"workers.participate = 2: {name}, as it is set here, needs all workers in every round; some of them are enough for dasha-pp, diana, ef,"
     with pytest.raises(UserError, match=naming(text)):
         run_of(tmp_path, algorithm, up, rounds=1, workers={"count": 5, "participate": 2})
-    monkeypatch.setattr(needs, "is_ours", lambda part: getattr(part, "name", "") != name)  # an author reads what a class of theirs lacks
     with pytest.raises(UserError, match=r'; partial_mean = "over participants" or "over all" says so of one of your own$'):
         run_of(tmp_path, algorithm, up, rounds=1, workers={"count": 5, "participate": 2})
 
