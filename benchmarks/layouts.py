@@ -4,10 +4,6 @@
 the clock; *wall*: the whole command for all three, from the shell; *rest*: the wall without rounds, which is start, preparing, reading,
 the rehearsal and the files; *processor*: seconds of all processes. Data, optimum and kernels are cached by a job before.
 It needs a quiet machine, and census-income in $MPI_COMPRESS_DATA.
-`run` on ranks, and `plan --ranks R`, tell where so many save less than 5 % of one process's time. Their estimate is that of `workers.master`: a
-round takes 80 µs of Python, 3 µs a worker, 2 µs a message, 1.4 ns a nonzero, and 5 ns a coordinate of each worker; a rank beside the first
-adds 40 µs, and 200 µs where ranks share cores (`preparing/shapes.py`). Estimate and, in parentheses, the lowest tenth of rounds on 2, 3 and 5
-ranks of 2 cores beside other programs: 4 workers, d = 10: 1.3 (1.3), 4.9 (4.5), 8.8 (8.0); a9a, 20 workers, EF: 0.62 (0.72), 1.1 (1.2), 1.5 (1.9).
 """
 
 import json
@@ -67,12 +63,12 @@ def main() -> None:
         print("left out: census-income is not in $MPI_COMPRESS_DATA")
         return
     cores = len(os.sched_getaffinity(0))
-    layouts = [(1, "auto"), *((ranks, "auto") for ranks in range(2, 2 * cores + 2)), (2, "dedicated")]
+    layouts = [(1, "worker"), *((ranks, "worker") for ranks in range(2, 2 * cores + 2)), (2, "dedicated")]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        play(folder, 1, "auto")  # data, optimum and kernels
+        play(folder, 1, "worker")  # data, optimum and kernels
         played = {layout: [play(folder, *layout) for _ in range(TURNS)] for layout in layouts}
-        alone = [median(float(turn[2][i].timing["seconds"][-1]) for turn in played[1, "auto"]) for i in range(len(LABELS))]
+        alone = [median(float(turn[2][i].timing["seconds"][-1]) for turn in played[1, "worker"]) for i in range(len(LABELS))]
         print("| layout | " + " | ".join(f"{label}, s (share)" for label in LABELS) + " | evaluation, s | wall, s | rest, s | processor, s |")
         print("| --- |" + " ---: |" * (len(LABELS) + 4))
         for (ranks, master), turns in played.items():
@@ -84,7 +80,7 @@ def main() -> None:
             each = " | ".join(f"{clock:.2f} ({share:.2f})" for clock, share in zip(clocks, shares, strict=True))
             layout = "one process" if ranks == 1 else f"{ranks} ranks, master {master}"
             print(f"| {layout} | {each} | {evaluation:.2f} | {wall:.2f} | {wall - rounds:.2f} | {processor:.2f} |", flush=True)
-            if any(run.trace["loss"][-1] != first.trace["loss"][-1] for run, first in zip(turns[0][2], played[1, "auto"][0][2], strict=True)):
+            if any(run.trace["loss"][-1] != first.trace["loss"][-1] for run, first in zip(turns[0][2], played[1, "worker"][0][2], strict=True)):
                 print("   the last losses are not those of one process")
 
 
