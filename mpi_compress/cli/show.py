@@ -150,6 +150,8 @@ def _settings(run: Run) -> Iterator[Line]:
             yield key, _table(table)
     if isinstance(seed := written.get("seed", 0), int):
         yield "seed", str(seed)
+    for place, part in json.loads(run.attrs.get("built", "{}")).items():
+        yield "built", f"{place}: {_table(part)}"
     if run.attrs.get("overridden"):
         yield "--set", _table(json.loads(run.attrs["overridden"]))
 

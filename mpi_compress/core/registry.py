@@ -151,6 +151,20 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return checked(self._parts[table["name"]], {k: v for k, v in table.items() if k != "name"}, where)
 
 
+def record(part: Any) -> Any:
+    """A part as JSON: its name and every field, defaults and the parts within it included."""
+    match part:
+        case Part():
+            return {"name": part.name, **{name: record(getattr(part, name)) for name in parameters(type(part))}}
+        case Mapping():
+            return {str(key): record(value) for key, value in part.items()}
+        case list() | tuple():
+            return [record(each) for each in part]
+        case None | bool() | int() | float() | str():
+            return part
+    return str(part)
+
+
 class PartsModule(ModuleType, Mapping[str, type[Part]]):
     """A package of parts, which is a mapping as its registry is: `compressors["top-k"]`, `list(compressors)`."""
 

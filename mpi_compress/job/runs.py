@@ -12,7 +12,7 @@ import tomli_w
 
 from mpi_compress.algorithms import Method
 from mpi_compress.core.errors import UserError, placed
-from mpi_compress.core.registry import checked, is_ours, with_inner
+from mpi_compress.core.registry import checked, is_ours, record, with_inner
 from mpi_compress.core.sources import source_of
 from mpi_compress.job.dotted import value_at, with_values
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
@@ -111,6 +111,18 @@ class RunSpec:
     def parts(self) -> list[Any]:
         """All its parts, those that others hold among them, but for its data."""
         return [*with_inner((*self._deciding, *self.metrics))]
+
+    @property
+    def built(self) -> dict[str, Any]:
+        """Every field of every part, but for those of its data, by the part's place in a job."""
+        places = {
+            "algorithm": self.algorithm, "down.by": getattr(self.algorithm, "by", None),
+            "up.compressor": self.up.compressor, "up.codec": self.up.codec,
+            "down.compressor": self.down.compressor, "down.codec": self.down.codec, "cost": self.cost,
+            "objective.loss": self.loss, "objective.penalty": self.penalty, "workers.partition": self.partition,
+            **{f"stop.{rule.name}": rule for rule in self.stop.own}, **{f"log.metrics.{each.name}": each for each in self.metrics},
+        }  # fmt: skip
+        return {place: record(part) for place, part in places.items() if part is not None}
 
     @property
     def own(self) -> list[Any]:

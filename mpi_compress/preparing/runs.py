@@ -143,6 +143,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
     """Attributes from the job, the problem and the machine; `reason` is written when the run ends."""
     return {
         "job": p.spec.toml(),
+        "built": json.dumps(p.spec.built),
         LABEL: p.spec.label,
         "run_id": p.run_id,
         "reason": "",

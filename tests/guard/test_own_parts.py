@@ -1,5 +1,6 @@
 """Parts that users write: what is natural to write works, and what is wrong is told in one line that says what would do."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -866,6 +867,20 @@ def test_what_a_class_states_bare_is_what_a_job_would_give(bare, given, decorate
     for column in ("loss", "grad_norm", "wire_bits_up"):
         assert np.array_equal(found.trace[column], expected.trace[column])
     assert np.array_equal(found.x, expected.x)
+
+
+def test_every_field_of_every_built_part_is_in_the_result_and_shown(tmp_path, capsys):
+    source = STATED.format("server = 'heavy-ball'\n    step = 0.1") + compressor(SORTED, field="share: float = 0.25")
+    run = played(tmp_path, source, algorithm="mine")
+    built = json.loads(run.attrs["built"])
+    assert built["algorithm"]["step"] == 0.1
+    assert built["algorithm"]["server"]["name"] == "heavy-ball"
+    assert {"beta", "average"} <= built["algorithm"]["server"].keys()
+    assert built["up.compressor"] == {"name": "mine", "share": 0.25}
+    assert built["up.codec"]["float"] == 64
+    assert {"down.by", "down.compressor", "down.codec", "cost", "objective.loss", "workers.partition"} <= built.keys()
+    main(["show", str(run.file)])
+    assert "built     up.compressor: mine, share = 0.25" in capsys.readouterr().out
 
 
 def test_a_job_s_value_wins_over_what_a_class_states(tmp_path):
