@@ -6,7 +6,6 @@ from typing import Any
 
 from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.sampling import participants
-from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.link import SILENT, Message, attempt
 from mpi_compress.problem.objective import Objective
@@ -26,8 +25,8 @@ class HostedWorkers:
     standing: Standing = field(default_factory=Standing)
 
     def __post_init__(self) -> None:
-        if is_ours(self.algorithm):  # and leaves the node alone
-            for f in self.objectives.values():
+        for f in self.objectives.values():
+            if not f.careful:  # the method leaves the node alone
                 f.standing = self.standing
 
     def round(self, i: int, k: int) -> Round:

@@ -88,7 +88,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             part.name = name
             if not is_ours(cls):
                 refuse_near_misses(cls)
-                check_returned(cls)
+                check_returned(cls, [each for each in cls.__mro__ if not is_ours(each)])
                 self._refuse_taken(name, cls)
             self._parts[name] = part
             return cls

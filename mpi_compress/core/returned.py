@@ -3,12 +3,12 @@
 A contract says beside a method what it returns, by `@returns(check)`. The check is asked of the classes of users alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from types import FunctionType
 from typing import Any
 
-from mpi_compress.core.blame import is_ours, place_of
+from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import UserError
 
 Check = Callable[..., Any]
@@ -25,13 +25,13 @@ def returns(check: Check, given: Callable[[Any], Any] | None = None) -> Callable
     return mark
 
 
-def check_returned(cls: Any) -> None:
-    """Let the methods of a user's class be checked as its contract says."""
+def check_returned(cls: Any, own: Collection[type]) -> None:
+    """Let the methods of a user's class be checked as its contract says; `own` are the user's among its bases and itself."""
     for name in dir(cls):
         defined = [each for each in cls.__mro__ if name in vars(each)]
         method = vars(defined[0])[name] if defined else None
         marks = [vars(each)[name].checks for each in defined if hasattr(vars(each)[name], "checks")]
-        if marks and isinstance(method, FunctionType) and not is_ours(defined[0]) and not hasattr(method, "checks"):
+        if marks and isinstance(method, FunctionType) and defined[0] in own and not hasattr(method, "checks"):
             setattr(cls, name, _checking(method, *marks[0]))
 
 

@@ -16,7 +16,6 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.blame import place_in_part, text_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import Progress, Turn, bits_text, ignore, print_line
-from mpi_compress.core.registry import is_ours
 from mpi_compress.core.signals import Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
@@ -62,7 +61,7 @@ class Execution:
         self.exchange = ranks.exchange(workers.count, workers.exchange, workers.master, patience)
         self.evaluator = evaluator_of(p, self.exchange, hosted_rows(p, self.exchange, ranks, kept))
         self.sample = ranks.on_root(lambda: p.problem.data.read(0, 1))
-        kept_by_kind = all(is_ours(part) for part in (p.algorithm, p.algorithm.up.compressor, p.algorithm.down.compressor))
+        kept_by_kind = not any(map(p.spec.owns, (p.spec.algorithm, p.spec.up.compressor, p.spec.down.compressor)))
         expected = Expected(kept_by_kind, p.problem.dim, type(p.algorithm))
         self.saved = Checkpoint(checkpoint_of(file), p.run_id, _schema_of(p), expected)
         self.recorder: Recorder | None = None  # at rank 0

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.registry import is_ours
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.meter import Meter
 from mpi_compress.engine.metrics import columns_of
@@ -66,4 +65,4 @@ def objective_of(p: Prepared, rows: Rows, weight: float) -> Objective:
     setting, penalty = p.algorithm.setting, p.problem.penalty
     of_workers = penalty if penalty is not None and setting.penalty_apart is None else None
     mu = 0.0 if setting.mu_apart else p.problem.mu
-    return Objective(rows, p.problem.loss, weight, mu, of_workers, careful=not is_ours(p.algorithm))
+    return Objective(rows, p.problem.loss, weight, mu, of_workers, careful=p.spec.owns(p.spec.algorithm))

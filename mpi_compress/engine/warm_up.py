@@ -10,7 +10,6 @@ import numpy as np
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import UserError, placed
-from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.evaluation import Evaluator
@@ -37,7 +36,7 @@ def warm_up(p: Prepared, sample: Rows) -> None:
             warnings.simplefilter("ignore")
             run_two_rounds(p, bound_alone(p), sample)
     except Exception:
-        if is_ours(p.algorithm):
+        if not p.spec.owns(p.spec.algorithm):
             raise
 
 
@@ -72,7 +71,7 @@ def first_states(p: Prepared, sample: Rows) -> States:
         worker = algorithm.start_worker(node, _trial_objective(p, sample, _ROWS))
         first = States(0, node, algorithm.start_master(node), {0: worker}, up, down)
     except Exception:
-        if is_ours(algorithm):
+        if not p.spec.owns(p.spec.algorithm):
             raise
         return States(0, UNKNOWN, UNKNOWN, {0: UNKNOWN}, up, down)
     try:

@@ -12,7 +12,7 @@ import numpy as np
 from mpi_compress.core import arrays
 from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.core.registry import is_ours, with_inner
+from mpi_compress.core.registry import with_inner
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard.findings import SEED, Finding, tried
 from mpi_compress.messages.codecs import Codec, codecs
@@ -225,7 +225,7 @@ def messages(codec: Codec, dim: int) -> Iterator[Finding]:
     for name, cls in compressors.items():
         try:
             links = settled(usual(cls), dim)
-            largest = [link_at(links[0].compressor, _MOST)] if cls.makes not in kinds and is_ours(cls) else []
+            largest = [link_at(links[0].compressor, _MOST)] if cls.makes not in kinds else []
         except Exception:  # what is wrong with it is told where it is checked
             continue
         if codec.writes(links[0].compressor.makes):

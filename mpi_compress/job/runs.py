@@ -129,6 +129,10 @@ class RunSpec:
         """The user's own parts in this run."""
         return [part for part in self.parts if not is_ours(part)]
 
+    def owns(self, part: Any) -> bool:
+        """True if a part of this run, as it is declared, is the user's own."""
+        return any(part is each for each in self.own)
+
     @property
     def data_kind(self) -> str:
         return "the paper's data" if self.papers_data == self.data.title else "other data"

@@ -11,8 +11,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import Time
 from mpi_compress.core.fields import converted
 from mpi_compress.core.installed import broken
-from mpi_compress.core.registry import checked, is_ours, parameters
+from mpi_compress.core.registry import checked, parameters
 from mpi_compress.core.removed import refuse_key
+from mpi_compress.core.sources import source_of
 from mpi_compress.job.stops import stops
 from mpi_compress.job.tables import LogTable, Stop
 from mpi_compress.messages.conventions import conventions_of
@@ -57,7 +58,7 @@ def stop_of(table: Mapping[str, Any], logged: Logged, at: str) -> Stop:
     plain = {key: table[key] for key in parameters(Stop) if key in table}
     own = {key: value for key, value in table.items() if key not in (*plain, *_COLUMNS) and stops.knows(key)}
     levels = {key: value for key, value in table.items() if key not in (*plain, *own)}
-    metrics, logs = [metric.column for metric in logged.metrics], not is_ours(logged.algorithm)
+    metrics, logs = [metric.column for metric in logged.metrics], bool(source_of(logged.algorithm))  # a user's logs any
     for key in levels:
         if key not in (*_COLUMNS, *metrics) and (known(key) or not logs):
             names = [*parameters(Stop), *_COLUMNS, *metrics, *stops]

@@ -11,7 +11,6 @@ import numpy as np
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.progress import Digits, print_line
-from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Streams
 from mpi_compress.core.sums import added
 from mpi_compress.core.terminal import has_bar
@@ -181,8 +180,8 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, tell
     if best.reached > _SOLVED:
         if needs:
             why = f"the {solver_of(loss).measure} falls to {best.reached:.1e} of its start only" + "; set mu > 0" * (not problem.mu)
-            own = "" if is_ours(loss) else f"; its slopes may be wrong: `check-part {loss.name} --job JOB` compares them"
-            raise UserError(f"objective: x* cannot be computed: {why}{own}")
+            how = f"`check-part {loss.name} --job JOB` says whether its slopes are wrong"
+            raise UserError(f"objective: x* cannot be computed: {why}; {how}")
         return problem
     if not best.attained:
         source = INFIMUM_IN_PART if best.f else INFIMUM
@@ -280,7 +279,7 @@ def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: 
         why, more = f"the model '{loss.name}' states none", ', or objective.smoothness = … or "estimate"'
     elif spec.objective.smoothness is not None:
         why = "objective.smoothness gives that of f alone, not that of its data part"
-    elif is_ours(loss):
+    elif not spec.owns(loss):
         why = f"the {loss.name} loss is not smooth, so there is none"
     else:
         why, more = f"the loss '{loss.name}' states no curvature", ", or objective.smoothness = …"

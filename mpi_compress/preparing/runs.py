@@ -17,7 +17,6 @@ from mpi_compress.algorithms.tuning.sizes import follows_link
 from mpi_compress.core.errors import checked_at, placed
 from mpi_compress.core.installed import package_of
 from mpi_compress.core.progress import print_line
-from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
@@ -116,7 +115,7 @@ def _remarks(spec: RunSpec, problem: Problem) -> Iterator[str]:
     """What users may not expect: a compressor of theirs that is charged for d floats, though its theorem says that it compresses; a
     step that has no theorem here."""
     for c, bits in ((table.compressor, table.codec.float_format.bits) for table in (spec.up, spec.down)):
-        dim, whole = problem.dim, not is_ours(c) and c.makes is Dense
+        dim, whole = problem.dim, spec.owns(c) and c.makes is Dense
         if whole and not {c.omega(dim), c.variance(dim), 1.0 - (c.delta(dim) or 1.0)} <= {None, 0.0}:
             yield (
                 f"{c.name}: makes Dense, so each message counts as {dim} floats of {bits} bits; a kind and a codec of its own are "
@@ -186,7 +185,7 @@ def _versions() -> dict[str, str]:
 def _packages(spec: RunSpec) -> dict[str, str]:
     """The versions of the installed packages that the user's own parts are from, by name."""
     used = [*spec.own, *([spec.data.build_generator()] if spec.data.generator else [])]
-    return dict(found.split(" ", 1) for part in used if not is_ours(part) and (found := package_of(type(part).__module__)))
+    return dict(found.split(" ", 1) for part in used if (found := package_of(type(part).__module__)))
 
 
 @cache

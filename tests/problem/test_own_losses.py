@@ -102,7 +102,7 @@ def test_a_loss_without_a_solver_has_no_f_star(tmp_path, kernel):
 @pytest.mark.parametrize(
     ("solver", "complaint"),
     [("None", "the loss 'mine' states no solver"), ("'newtom'", "newton"),
-     ("'newton'\n    def value_and_slope(self, y, m): return -y * m, y / (1 + np.exp(y * m))", "its start only; its slopes may be wrong: `check-part mine --job JOB` compares them")],
+     ("'newton'\n    def value_and_slope(self, y, m): return -y * m, y / (1 + np.exp(y * m))", "its start only; `check-part mine --job JOB` says whether its slopes are wrong")],
 )
 def test_a_job_that_needs_the_optimum_of_a_loss_without_a_solver_is_refused(tmp_path, solver, complaint):
     with pytest.raises(UserError, match=naming(f"x* {complaint}")):

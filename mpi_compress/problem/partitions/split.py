@@ -8,7 +8,7 @@ import numpy as np
 
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.registry import is_ours, parameters
+from mpi_compress.core.registry import parameters
 from mpi_compress.core.sources import source_of
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.partitions.base import Partition, RowNumbers, partitions, sizes_of, slices
@@ -86,14 +86,12 @@ def refuse_idle_workers(n: int, rows: int) -> None:
 
 
 def _asked(part: Partition, ask: Callable[[], Any]) -> Any:
-    """The result of a part's method; a UserError that names the part if it refuses its rows, or if a user's fails."""
+    """The result of a part's method; a UserError that names the part if it refuses its rows, or fails."""
     try:
         return ask()
     except ValueError as error:
         raise UserError(f"{_WHERE}: '{part.name}': {error}") from error
     except Exception as error:
-        if is_ours(part):
-            raise
         why = "it defines neither deal nor order" if isinstance(error, NotImplementedError) else f"{type(error).__name__}: {error}"
         raise UserError(f"{_WHERE}: '{part.name}' fails: {why}") from error
 
