@@ -44,8 +44,6 @@ class Odd(mc.StopRule):
     def ends(self, row, memory):
         if self.answer == "memory":
             memory["loss"] = [row["loss"]]
-        if self.answer == "keeps":
-            self.seen.append(row["loss"])
         return 3 if self.answer == "number" else False
 """
 JOB = """
@@ -119,7 +117,6 @@ def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(stop, job, tmp_pa
     ("stalled = { rows = 'a' }", "stop.stalled.rows a"),
     ("odd = {}", "stop.odd: ends gives 3; it should be True, False, or why in words"),
     ("odd = { answer = 'memory' }", "stop.odd: memory['loss'] = [ ; it should be a number by a name"),
-    ("odd = { answer = 'keeps' }", "odd Odd.seen"),
 ])  # fmt: skip
 def test_a_wrong_stop_is_refused_in_one_line(stop, complaint, job, tmp_path):
     with pytest.raises(UserError, match=naming(complaint)):
