@@ -36,6 +36,7 @@ y = "loss"
 at = { loss = 1.0 }
 [[claim]]
 id = "C"
+basis = "paper"
 says = "the best of three"
 value = "loss('T, *')"
 holds = "< 1"
@@ -120,7 +121,7 @@ def test_what_these_tables_cannot_mean_is_refused(tmp_path):
     base = {"data": {"generator": "gspar"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}}
     for change, complaint in (
         ({"data": {"name": "x", "stand-in": [{"name": "y"}]}}, "data.stand-in: was removed; let [data] name the set"),
-        ({"figure": {"at": {"loss": 1.0, "round": 2.0}}}, "one column and its target value"),
+        ({"figure": {"at": {"loss": 1.0, "round": 2.0}}}, "one column and its value"),
         ({"run": [{"label": "a", "grid": {"algorithm.step": 1}}]}, "should be a list"),
     ):
         with pytest.raises(UserError, match=naming(complaint)):

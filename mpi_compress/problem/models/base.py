@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from mpi_compress.core import arrays
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Registry
 from mpi_compress.core.returned import returns
 from mpi_compress.messages.kinds import Vector
@@ -80,7 +81,7 @@ class Model(MeanLoss, ABC):
     @returns(lambda model, given, x, *_: arrays.finite_where(x, given, "coordinate"))
     def hessian_product(self, x: Vector, rows: Rows, v: Vector) -> Vector:
         """∇²(mean loss) · v (d,), a new array, for the solver newton."""
-        raise NotImplementedError
+        raise UserError(f"'{self.name}' defines no hessian_product, which its solver asks for")
 
     def hessian_at(self, x: Vector, rows: Rows) -> Callable[[Vector], Vector]:
         """v ↦ `hessian_product(x, rows, v)`; a model that can keep something from one product to the next says so here."""
@@ -89,7 +90,7 @@ class Model(MeanLoss, ABC):
     @returns(lambda model, given, *_: arrays.floats(given, (model.dim,), "coordinates of x*"))
     def minimise(self, rows: Rows, mu: float) -> Vector:
         """x* (d,) of the mean loss of rows + (µ/2)‖x‖², for the solver exact."""
-        raise NotImplementedError
+        raise UserError(f"'{self.name}' defines no minimise, which its solver asks for")
 
 
 
