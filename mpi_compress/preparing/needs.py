@@ -40,8 +40,6 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
             yield f"cost.model = {spec.cost.name}: {name} shares memory and sends no messages; leave it out"
         if spec.log.count:
             yield f"log.count: {name} shares memory and sends no messages; leave it out"
-    if "lyapunov" in spec.asked and spec.log.theory and (why := unproved(method)):
-        yield f"log.theory: the job asks for lyapunov, and {why}"
     if workers.participants is not None and not method.partial_mean:
         enough = f"some of them are enough for {_with('partial_mean')}"
         own = '; partial_mean = "over participants" or "over all" says so of one of your own'
@@ -133,6 +131,8 @@ def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
         method = checked_at("algorithm", partial(algorithm.bind, setting))
     except NotMet as error:
         raise NotMet(f"algorithm: {error}") from None
+    if "lyapunov" in spec.asked and spec.log.theory and (why := unproved(method)):
+        raise NotMet(f"log.theory: the job asks for lyapunov, and {why}")
     return method
 
 
