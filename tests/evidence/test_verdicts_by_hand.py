@@ -171,11 +171,12 @@ def test_a_level_that_no_run_comes_down_to_is_no_test(six):
 def test_a_claim_may_ask_for_what_was_tuned(six, tmp_path):
     file = tmp_path / "tuned.toml"
     head = SIX[: SIX.index("[[run]]")].replace("rounds = 40", "rounds = 5")
-    run = '[[run]]\nlabel = "a"\nalgorithm = { name = "gd" }\ntune = { parameter = "algorithm.step", values = ["0.1/L", "0.5/L"] }\n'
+    run = '[[run]]\nlabel = "a"\nalgorithm = { name = "gd" }\n'
+    run += 'tune = { parameter = "algorithm.step", values = ["0.1/L", "0.5/L"], to = { loss = 0.1 } }\n'
     file.write_text(head + run + CLAIM.format(id="X", value="tuned('a') * L('a')", holds=">= 0.09"))
     (found,) = verdicts.check(mc.load_job(file), mc.run(mc.load_job(file), out=tmp_path))
     assert found.outcome == "holds"
-    assert found.median == pytest.approx(0.5, rel=1e-4)
+    assert found.median == pytest.approx(2.5, rel=1e-4), "the grid goes on where its end is best"
     assert judged(six, "tuned('GD')", "> 0").why == "'GD' has no tuned parameter of seed 0"
 
 

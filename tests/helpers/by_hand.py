@@ -105,6 +105,12 @@ def verdict(condition, values):
     return "holds" if met else "does not hold"
 
 
+def decides(condition, low, high):
+    """Whether the condition holds at some points from low to high and not at others; a window may lie strictly between the two."""
+    inside = [float(number) for number in re.findall(r"[-+\d.e]+", condition) if low < float(number) < high]
+    return len({verdict(condition, [value]) for value in (low, *inside, high)}) == 2
+
+
 def judged(job, folder):
     """Each claim's id, its values seed by seed, and its verdict; of runs with one seed that one is taken."""
     found = {}
@@ -119,7 +125,7 @@ def judged(job, folder):
         values = [value(claim["value"], runs) for runs in at]
         corners = [value(formula, runs) for runs in at for formula in between_trials(claim["value"])]
         levels = re.search(r"\w=[^=(]", claim["value"]) and any(map(np.isnan, values))  # inf/inf: no run comes down to the level
-        wide = len({verdict(claim["holds"], [corner]) for corner in corners}) == 2 or any(map(np.isnan, corners))
+        wide = any(map(np.isnan, corners)) or (corners and decides(claim["holds"], min(corners), max(corners)))
         yield claim["id"], values, "not tested" if levels else "undecided" if wide else verdict(claim["holds"], values)
 
 
