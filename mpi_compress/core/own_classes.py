@@ -57,7 +57,7 @@ def _parameters(cls: Any) -> dict[str, tuple[Any, bool]]:
     found: dict[str, tuple[Any, bool]] = {}
     for each in reversed([each for each in cls.__mro__ if is_ours(each)]):
         with suppress(NameError):  # a type that only checkers of types import
-            at = {each.name: each.kw_only for each in fields(each)} if is_dataclass(each) else {}
+            at = {each.name: each.kw_only is True for each in fields(each)} if is_dataclass(each) else {}
             for name, hint in get_type_hints(each, include_extras=True).items():
                 if name in at or (get_origin(hint) is not ClassVar and hasattr(each, name)):
                     found[name] = hint, at.get(name, True)

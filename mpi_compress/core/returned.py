@@ -8,6 +8,8 @@ from functools import wraps
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import UserError
 
@@ -40,7 +42,8 @@ def _checking(method: FunctionType, check: Check, given: Callable[[Any], Any] | 
     def call(part: Any, *arguments: Any, **named: Any) -> Any:
         if given is not None:
             arguments = given(arguments[0]), *arguments[1:]
-        returned = method(part, *arguments, **named)
+        with np.errstate(all="ignore"):
+            returned = method(part, *arguments, **named)
         try:
             return check(part, returned, *arguments)
         except ValueError as error:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.core import arrays
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import Expression, evaluate
 from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
@@ -66,12 +67,12 @@ class Penalty(Part, ABC):
     @returns(lambda penalty, given, x: arrays.finite_where(x, given, "coordinate"))
     def gradient(self, x: Vector) -> Vector:
         """∇r(x) (d,), a new array, where r is smooth."""
-        raise NotImplementedError
+        raise UserError(f"'{self.name}' defines no gradient, which what it states asks for")
 
     @returns(lambda penalty, given, x, γ: arrays.finite_where(x, given, "coordinate"))
     def prox(self, x: Vector, γ: float) -> Vector:
         """argmin_z r(z) + ‖z − x‖²/(2γ) (d,), a new array, where r is not smooth."""
-        raise NotImplementedError
+        raise UserError(f"'{self.name}' defines no prox, which what it states asks for")
 
 
 penalties: Registry[Penalty] = Registry("penalty", Penalty)
