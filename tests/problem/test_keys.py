@@ -90,7 +90,7 @@ def test_each_setting_of_the_data_has_a_file_of_its_own(spec):
     all_distinct([cached_file(s.data, s.folder, s.split, s.labels).name.rpartition("-")[2] for s in specs])
     named = {key.partition(".")[2] for key in OF_DATA if key.startswith("data.")}
     assert {f.name for f in fields(DataTable)} - named == {
-        *("name", "generator", "test", "test_rows", "stand_in_for"),  # which are no settings of the training rows
+        *("name", "generator", "test", "test_rows"),  # which are no settings of the training rows
         *("format", "parameters"),  # in `test_formats.py`, and of generators in `test_generators.py`
     }
 
