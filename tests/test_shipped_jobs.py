@@ -25,7 +25,8 @@ def test_two_rounds_from_an_empty_cache(job, tmp_path, monkeypatch):
     (tmp_path / "link.toml").write_text(LINK)  # that jobs/cat/links.toml asks for
     loaded = mc.load_job(JOBS / job, {"stop.rounds": 2})
     here = {spec.label: spec for spec in reversed(loaded.runs) if not spec.missing}  # of several seeds one
-    each = (trials(spec)[0] if spec.tune else spec for spec in here.values())
+    tried = {spec.label: trials(spec)[0] for spec in here.values() if spec.tune}
+    each = (tried[spec.label].changed({"stop.rounds": 2}, tried[spec.label].label) if spec.tune else spec for spec in here.values())
     specs = {spec.toml(): spec for spec in each}  # runs on several sets share their trials
     if not specs:
         pytest.skip(loaded.runs[0].missing)
