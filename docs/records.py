@@ -20,7 +20,7 @@ from mpi_compress.evidence.outcomes import Outcome, outcomes
 from mpi_compress.evidence.profile import profile
 from mpi_compress.evidence.verdicts import median_interval
 from mpi_compress.figures import plotting
-from mpi_compress.figures.of_run import draw
+from mpi_compress.figures.of_run import draw_profiles
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import in_words
@@ -186,7 +186,7 @@ def shares(found: Sequence[Outcome]) -> Iterator[str]:
     """The picture, and both of its panels as tables."""
     runs = [run for outcome in found for run in outcome.runs]
     profiles = [profile(runs, TARGETS, column) for column in WAYS]
-    plotting.save(draw(profiles), DOCS / "records.png")
+    plotting.save(draw_profiles(profiles), DOCS / "records.png")
     yield "\n![The share of targets that each method reaches within τ times the least](records.png)\n"
     for each in profiles:
         yield f"{each.caption}:\n\n| {' | '.join(each.heads)} |\n| --- |{' ---: |' * (len(each.heads) - 1)}"

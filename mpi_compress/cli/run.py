@@ -82,12 +82,10 @@ def _saw_no_overhead(run: "Run") -> bool:
 def _load(options: Namespace) -> "Job":
     """The job; a UserError if its runs are not those that were submitted."""
     from mpi_compress.cli.parsing import load
-    from mpi_compress.cluster.notes import check_list
     from mpi_compress.cluster.submission import check_runs
 
     if options.submitted is None:
         return load(options)
-    check_list(options.submitted)  # before a plugin is imported
     job = load(options, options.submitted)
     check_runs(job, options.submitted)
     return job

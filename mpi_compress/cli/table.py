@@ -46,8 +46,8 @@ def _example(runs: list[Run]) -> str:
 def _write(table: comparison.Comparison, file: Path) -> None:
     ask_for_folder(file)
     if file.suffix == ".tex":
-        heads, rows, notes = table.in_paper
-        text = latex(heads, rows, table.caption, notes)
+        heads = ["method", *(target.in_signs for target in table.targets)]
+        text = latex(heads, table.cells, table.caption, table.notes)
     else:
         text = WRITERS[file.suffix](*(table.numbers if file.suffix == ".csv" else (table.heads, table.cells)), table.caption)
         text += "".join(f"\n{note}\n" for note in table.notes if file.suffix == ".md")

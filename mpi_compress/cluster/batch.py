@@ -84,7 +84,7 @@ def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], 
         ranks: of a task, unless the options name them.
 
     Raises:
-        UserError: --time or --warn is no time, or --time is shorter than twice --warn.
+        UserError: --time or --warn is no time, --time is shorter than twice --warn, or SLURM cannot write into the folder.
     """
     venv = options.venv or (sys.prefix if sys.prefix != sys.base_prefix else None)
     begin = [f"module load {shlex.quote(module)}" for module in options.modules]
@@ -104,6 +104,8 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
     warn, limit = time_of(options.warn, "--warn"), None if options.time is None else time_of(options.time, "--time", 60.0)
     if limit is not None and limit < 2 * warn:
         raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
+    if re.search(r"[\\\x00-\x1f\x7f]", str(folder.absolute())):
+        raise UserError(f"{str(folder)!r}: SLURM writes its output into no folder with a backslash or an unprintable letter")
     asked = {
         "job-name": ("mpi-compress-" + re.sub(r"[^\w.+=-]+", "-", name))[:_LONGEST_NAME],
         "array": parts[0].text(options.max_running) if len(parts) == 1 else None,
@@ -113,7 +115,7 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
         "time": None if limit is None else _clock(limit),
         "partition": options.partition,
         "account": options.account,
-        "output": None if output_apart(folder) else f"{str(folder.absolute()).replace('%', '%%')}/{OUTPUT}",
+        "output": f"{str(folder.absolute()).replace('%', '%%')}/{OUTPUT}",
         "open-mode": "append",
         "signal": f"B:USR1@{round(warn)}",
     }
@@ -142,11 +144,6 @@ def _given(options: Options, name: str) -> str:
     """The value of a further option of sbatch, "" if it was not given."""
     given = [option.removeprefix(f"--{name}=") for option in options.sbatch if option.startswith(f"--{name}=")]
     return given[-1] if given else ""
-
-
-def output_apart(folder: Path) -> bool:
-    """True if a line of a script cannot name this folder for SLURM: `sbatch` is then started in it."""
-    return re.search(r"[\\\x00-\x1f\x7f]", str(folder.absolute())) is not None
 
 
 def _play(run: str, parts: Sequence[Array], ranks: int, options: Options) -> str:

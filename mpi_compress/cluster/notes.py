@@ -1,7 +1,7 @@
 """What was submitted: a folder for each submission, with its script, the job as it was, and a note of which run is which task.
 
 The folders are `<results of the job>/submitted/<1, 2, …>`. A note is written before anything is submitted and again when SLURM has
-given its number, each time whole or not at all. Earlier versions kept one note, `submitted.json`, of all submissions of a job.
+given its number, each time whole or not at all.
 """
 
 import json
@@ -10,17 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from mpi_compress.cluster.batch import Array
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
-from mpi_compress.problem.datasets.cache import hash_of
 from mpi_compress.results.locks import locked, sync
 
-NOTE, _LIST = "note.json", "frozen.json"
-_FOLDER, _EARLIER = "submitted", "submitted.json"
+NOTE = "note.json"
+_FOLDER = "submitted"
 
 
 @dataclass
@@ -30,7 +28,7 @@ class Submitted:
     job: str | None  # SLURM's number; None: not known, so that the queue is searched for the mark
     mark: str  # the comment by which SLURM's queue shows it
     first: int  # the run of task 0
-    tasks: Mapping[str, int]  # key of a run → its number from `first` on; earlier versions noted the run's id alone
+    tasks: Mapping[str, int]  # key of a run → its number from `first` on
     pack: int = 1  # runs of a task
 
 
@@ -74,43 +72,21 @@ def new_note(folder: Path, parts: Sequence[Array], keys: Mapping[int, str]) -> N
 
 def notes(folder: Path) -> list[Note]:
     """The notes of all submissions of a job, oldest first; a UserError that names a note which cannot be read."""
-    files = [folder / _EARLIER, *(place / NOTE for place in sorted(_places(folder), key=lambda place: int(place.name)))]
+    files = [place / NOTE for place in sorted(_places(folder), key=lambda place: int(place.name))]
     return [read_note(file) for file in files if file.exists()]
 
 
 def read_note(file: Path) -> Note:
-    """A note; a UserError that names it if it cannot be read. Those of earlier versions have no seal."""
+    """A note; a UserError that names it if it cannot be read."""
     try:
-        if (holds := seals.holds(file)) is False:
-            raise ValueError("it is not as it was written")
-        text = seals.content(file) if holds else file.read_bytes()
-        return Note(file, [_array(table) for table in json.loads(text or b"")])
-    except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
-        why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        remedy = "remove it once SLURM's queue has no task of this job"
-        raise UserError(f"{file}: this note of what was submitted cannot be read ({why}); {remedy}") from None
-
-
-def write_list(folder: Path) -> None:
-    """Note the SHA-256 of each file that a submission has frozen; links, which lead elsewhere, are left out."""
-    frozen = sorted(file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
-    text = json.dumps({file.relative_to(folder).as_posix(): hash_of(file) for file in frozen}, indent=1)
-    (folder / _LIST).write_text(text, encoding="utf-8", errors="surrogateescape")
-    seals.seal(folder / _LIST)
-
-
-def check_list(folder: Path) -> None:
-    """Refuse a submission whose frozen files are not as they were; those of earlier versions have no list."""
-    file = folder / _LIST
-    if not file.exists():
-        return
-    again = "the job is not as it was frozen; submit it again"
-    text = seals.content(file)
+        text = seals.content(file)
+        why = "it is not as it was written"
+    except OSError as error:
+        text, why = None, str(error.strerror)
     if text is None:
-        raise UserError(f"{file}: is damaged, so {again}")
-    for name, digest in json.loads(text.decode(errors="surrogateescape")).items():
-        if not (folder / name).is_file() or hash_of(folder / name) != digest:
-            raise UserError(f"{folder / name}: was changed, so {again}")
+        remedy = "remove it once SLURM's queue has no task of this job"
+        raise UserError(f"{file}: this note of what was submitted cannot be read ({why}); {remedy}")
+    return Note(file, [Submitted(**table) for table in json.loads(text)])
 
 
 @contextmanager
@@ -131,13 +107,3 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 def _places(folder: Path) -> Iterator[Path]:
     return (place for place in (folder / _FOLDER).glob("*") if place.name.isdecimal())
-
-
-def _array(table: Any) -> Submitted:
-    """An array as a note has it; ValueError or the like if it is not as it should be."""
-    job, first, pack = table["job"], table.get("first", 0), table.get("pack", 1)
-    tasks = {str(key): task for key, task in table["tasks"].items()}
-    numbers = all(type(i) is int for i in (first, pack, *tasks.values())) and pack >= 1
-    if not (job is None or (isinstance(job, str) and job.isdecimal())) or not numbers:
-        raise ValueError("no number of a job, or of a task")
-    return Submitted(job, str(table.get("mark", "")), first, tasks, pack)

@@ -3,13 +3,13 @@
 import re
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mpi_compress.cluster.batch import BEGINS, ENDS, OUTPUT, output_apart
-from mpi_compress.cluster.notes import Note, Submitted, key_of, notes
+from mpi_compress.cluster.batch import BEGINS, ENDS
+from mpi_compress.cluster.notes import Note, Submitted, notes
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.results.files import folders_of
@@ -63,7 +63,7 @@ class Task:
 class Try:
     """A task from one start to the next, as its output tells it."""
 
-    begun: bool  # False if no line says where it starts: the script is of an earlier version
+    begun: bool  # False if no line says where it starts
     status: int | None  # exit status; None if it was killed
     lines: list[str]  # the output, without the lines of the script
 
@@ -81,11 +81,9 @@ def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
     """Hand an array of a script to SLURM, with `options` of sbatch besides the script's, and set the number of its job. If SLURM
     gives no number, its queue is searched for the array: an answer that comes too late may have queued it. UserError: it is
     refused; NotKnown: SLURM does not say whether it has queued it."""
-    folder = file.parents[2].absolute()
-    apart = output_apart(folder)
-    line = ["sbatch", "--parsable", *options, *[f"--output={OUTPUT}"] * apart, str(file.absolute()), str(array.first)]
+    line = ["sbatch", "--parsable", *options, str(file.absolute()), str(array.first)]
     for pause in (*_PAUSES, None):
-        done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, cwd=folder if apart else None)
+        done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False)
         number = done.stdout.strip().split(";")[0]
         if done.returncode == 0 and number.isdecimal():
             array.job = number
@@ -130,7 +128,7 @@ def ask() -> Queue:
 
 
 def tasks(name: str, out: Path) -> dict[str, Task]:
-    """Key of a run → the task of its last submission, as `task_of` finds it; `out` is the folder of all results, `name` the job's.
+    """The task of the last submission of each run of a job of this `name`, by `notes.key_of`; `out` is the folder of all results.
     UserError: a note of what was submitted cannot be read."""
     found: dict[str, Task] = {}
     queue: Queue | None = None
@@ -142,11 +140,6 @@ def tasks(name: str, out: Path) -> dict[str, Task]:
                 if array.job is not None or queue.silence:
                     found |= {key: _task(array.job, number // array.pack, queue, folder) for key, number in array.tasks.items()}
     return found
-
-
-def task_of(run_id: str, label: str, found: Mapping[str, Task]) -> Task | None:
-    """The task of a run among those that `tasks` found."""
-    return found.get(key_of(run_id, label)) or found.get(run_id)
 
 
 def _complete(note: Note, queue: Queue) -> None:

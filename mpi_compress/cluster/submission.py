@@ -29,7 +29,7 @@ def statuses(job: Job, out: Path) -> Iterator[Status]:
             yield Status(State.LACKING, spec.missing)
             continue
         run_id = spec.run_id  # a hash, which takes a while
-        status = _status(result_file(job.name, spec.label, run_id, out), slurm.task_of(run_id, spec.label, tasks))
+        status = _status(result_file(job.name, spec.label, run_id, out), tasks.get(notes.key_of(run_id, spec.label)))
         if status.state is State.TO_DO and (why := refusal(spec)):
             status = Status(State.REFUSED, why)
         yield status
@@ -72,7 +72,7 @@ def _ended(task: slurm.Task, own: Status) -> Status:
     if last.status == EXIT_STOPPED:
         return replace(own, state=State.STOPPED, reason=own.reason if own.state is State.STOPPED else words)
     is_settled = own.state not in (State.TO_DO, State.BROKEN_OFF)
-    if last.status == 0 or (not last.begun and is_settled):  # written by a script of an earlier version
+    if last.status == 0 or (not last.begun and is_settled):
         return own
     ended = "TIMEOUT" if any("DUE TO TIME LIMIT" in line for line in last.lines) else task.ended
     what = _WHAT.get(ended, "")
@@ -147,7 +147,6 @@ class Submission:
             place = note.file.parent
             freeze(self.file, self.job, place)
             (place / "submit.sh").write_text(self.text(place), encoding="utf-8", errors="surrogateescape")
-            notes.write_list(place)
             note.write()
         except OSError as error:
             raise UserError(f"{self.folder}: what is submitted cannot be written there: {error.strerror}") from None

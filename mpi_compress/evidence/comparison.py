@@ -2,22 +2,20 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.evidence.endings import ending
-from mpi_compress.evidence.lines import are_copies, by_seed, name_of, seeds_text, without_common
+from mpi_compress.evidence.lines import are_copies, by_seed, name_of, seeds_text
 from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import RAISED, Target
+from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import settings_of, varying
-from mpi_compress.results.tuning import sizes
 from mpi_compress.results.units import COSTS, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
@@ -34,6 +32,7 @@ class Cell:
     unknown: str = ""  # why it cannot be said
     unit: str | None = None  # the column's unit; None: what `columns` says
     diverged: int = 0  # runs that reach it and diverge later
+    last: float = math.inf  # the median of the last values of the target's column, less for what is nearer
     late: float = 0.0  # the largest share of it that was spent since the row before, where rounds lie between the two
 
     @property
@@ -99,7 +98,7 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """What is to be said below the table: on which data and costs, whose seeds change nothing, whose rows are too far apart for
-        its numbers, who was tuned for another question, and how fine the grids were."""
+        its numbers, and who was tuned for another question."""
         late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
         those = [label for label, share in late.items() if share > _LATE]
         of = [method.runs[0].attrs for method in self.methods]
@@ -107,9 +106,6 @@ class Comparison:
         if those:
             notes.append(f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {'; '.join(those)}")
         notes += self._tuned_for_others()
-        if factor := max((_factor(method.runs[0]) for method in self.methods), default=0.0):
-            notes.append(f"tuned by factors of {factor:.3g}: between methods that differ by less a finer grid may decide otherwise")
-        notes += _counted([method.runs[0] for method in self.methods])
         return [*self._compared(), *notes]
 
     def _compared(self) -> Iterator[str]:
@@ -134,26 +130,6 @@ class Comparison:
                 if wrong := [*([f"for {self.by}"] if tuned["by"] != self.by else []), *others]:
                     found.setdefault(f"tuned for {tuned['by']} to {tuned['to']}, not {' or '.join(wrong)}", []).append(label)
         return [f"{'; '.join(labels)}: {said}" for said, labels in found.items()]
-
-    @property
-    def in_paper(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Heads and rows with mathematical signs, and the notes below them: what did not reach a target, and `notes`. What all
-        labels share, such as ", rounds = 2000", is a note."""
-        feet: dict[str, str] = {}
-
-        def cell(text: str) -> str:
-            number, found, note = text.partition("not reached")
-            if not found:
-                return text
-            mark = feet.setdefault(found + note, str(len(feet) + 1)).translate(RAISED)
-            return f"{number.rstrip(' ;') or '–'}{mark}"
-
-        labels = [method.label for method in self.methods]
-        short = without_common(labels) if len(labels) > 1 else dict(zip(labels, labels, strict=True))
-        rows = [[f"{short[m.label]}{self._mark(m)}", *(cell(str(each)) for each in m.cells)] for m in self.methods]
-        common = ", ".join(value for value in labels[0].split(", ") if value not in short[labels[0]].split(", "))
-        below = [*(f"{mark.translate(RAISED)} {text}" for text, mark in feet.items()), *[f"all with {common}"] * bool(common)]
-        return ["method", *(target.in_signs for target in self.targets)], rows, [*below, *self.notes]
 
     @property
     def cells(self) -> list[list[str]]:
@@ -190,23 +166,6 @@ def _several(labels: Sequence[str]) -> str:
     return "; ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
 
 
-def _factor(run: Run) -> float:
-    """The largest ratio of two neighbours in the grid that a run was tuned over, as "1/2 theory" and "theory"; 0 without a grid."""
-    values = sorted(sizes([value for value, _ in (run.tuned or {"tried": []})["tried"]]))
-    return max((b / a for a, b in pairwise(values) if a > 0), default=0.0)
-
-
-def _counted(runs: Sequence[Run]) -> list[str]:
-    """How many settings of several parameters were tried for each method, where any method has such."""
-    if not any(run.tuned and isinstance(run.tuned["value"], Mapping) for run in runs):
-        return []
-    counts: dict[int, list[str]] = {}
-    for run in runs:
-        counts.setdefault(len(run.tuned["tried"]) if run.tuned else 0, []).append(run.label)
-    each = (f"{count or 'none'} for {', '.join(counts[count])}" for count in sorted(counts, reverse=True))
-    return [f"settings tried: {'; '.join(each)}"]
-
-
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
     """What each method took to reach the targets, by a column such as `wire_bits_up`; UserError if no run has one of the columns.
     Methods are sorted by their number of workers, and then by what they took to the first target; those that do not reach it come
@@ -222,7 +181,7 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     labels = names_apart([group[0] for group in groups], several_seeds=any(len(group) > 1 for group in groups))
     took = [[cell(group, target, by) for target in targets] for group in groups]
     methods = [ComparedMethod(*method) for method in zip(labels, groups, took, strict=True)]
-    methods.sort(key=lambda method: (method.runs[0].attrs.get("n_workers", 1), _order(method, targets)))
+    methods.sort(key=lambda method: (method.runs[0].attrs.get("n_workers", 1), [(c.median, c.last) for c in method.cells]))
     return Comparison(targets, by, methods)
 
 
@@ -238,7 +197,7 @@ def names_apart(runs: Sequence[Run], several_seeds: bool = False) -> list[str]:
         for i, setting, job in zip(those, settings, jobs, strict=True):
             differing = [job] if len(set(jobs)) == len(jobs) else [f"{key} = {setting.get(key, 'default')}" for key in keys]
             names[i] = f"{name} ({', '.join(differing)})" if differing else name
-    return [name if names.count(name) == 1 else f"{name} ({run.file.stem[-12:]})" for name, run in zip(names, runs, strict=True)]
+    return names
 
 
 def amount(value: float, column: str, unit: str | None = None) -> str:
@@ -262,7 +221,9 @@ def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
     end = _end(missed, target, by) if missed else ""
     diverged = sum(run.status == "diverged" for run, _ in reached)
     late = max((_late(by, run, row) for run, row in reached), default=0.0)
-    return Cell([target.took(run, by) for run in runs], by, end, "", unit_of(by, runs), diverged, late)
+    last = float(np.median([run.column(target.column)[-1] for run in runs])) * (-1.0 if target.rising else 1.0)
+    nearest = math.inf if math.isnan(last) else last
+    return Cell([target.took(run, by) for run in runs], by, end, "", unit_of(by, runs), diverged, nearest, late)
 
 
 def _late(by: str, run: Run, row: int) -> float:
@@ -277,12 +238,3 @@ def _end(runs: Sequence[Run], target: Target, by: str) -> str:
     spent = [float(run.column(by)[-1]) for run in runs if run.status == "complete"]
     within = amount(float(np.median(spent)), by, unit_of(by, runs)) + " rounds" * (by == "round") if spent else ""
     return ending(runs, target, within)
-
-
-def _order(method: ComparedMethod, targets: Sequence[Target]) -> list[tuple[float, float]]:
-    def last(target: Target) -> float:
-        ends = [float(run.column(target.column)[-1]) for run in method.runs if run.has(target.column)]
-        end = float(np.median(ends)) * (-1.0 if target.rising else 1.0) if ends else math.nan
-        return math.inf if math.isnan(end) else end
-
-    return [(cell.median, last(target)) for cell, target in zip(method.cells, targets, strict=True)]

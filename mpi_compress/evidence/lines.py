@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import entry_at, rises
+from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import caveat, in_words, put_by
 
 Namer = Callable[[Run], str]
@@ -147,7 +147,7 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
     for group in by_seed(runs):
         xs = group[0].column(x)[1:] if group[0].has(x) else np.empty(0)
         constant = xs.size > 0 and np.all(xs == xs[0])
-        took = [entry_at(r.column(y), r.column(where), level, rises(where, r.rising)) for r in group]
+        took = [Target.of(where, level, r.rising).took(r, y) for r in group]
         took = [value if value < np.inf else np.nan for value in (np.median(took), np.min(took), np.max(took))]
         label = stem(group[0].label) if constant else group[0].label
         found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, *took))

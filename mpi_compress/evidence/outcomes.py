@@ -1,6 +1,5 @@
 """Outcomes of jobs: the results that are there, and the verdicts on the jobs' claims."""
 
-import os
 import re
 import tomllib
 from collections import Counter
@@ -39,15 +38,7 @@ class Outcome:
     begun: list[Run] = field(default_factory=list)  # what runs have written so far that are stopped, failed or under way
     missing: list[tuple[RunSpec, str]] = field(default_factory=list)  # runs without a finished result, those begun too, and why
     out: Path = Path("results")  # where its results are
-
-    @property
-    def shown(self) -> list[Run]:
-        """All runs that have a row, in the job's order: what figures and tables show."""
-        having = [run for run in (*self.runs, *self.begun) if run.rows]
-        if not self.job or not self.begun:
-            return having
-        place = {spec.run_id: i for i, spec in enumerate(self.job.runs)}
-        return sorted(having, key=lambda run: place.get(str(run.attrs.get("run_id")), len(place)))
+    shown: list[Run] = field(default_factory=list)  # all that have a row, in the job's order: what figures and tables show
 
     @property
     def title(self) -> str:
@@ -135,7 +126,8 @@ def outcomes(
 ) -> list[Outcome]:
     """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them.
     Jobs that have no run of the label `only` are left out; UserError if no job has one."""
-    unique = _keys(files)
+    names = [job_name(file) for file in files]
+    unique = [n if names.count(n) == 1 else file.with_suffix("").as_posix() for n, file in zip(names, files, strict=True)]
     read_job = partial(loaded, full=full, overrides=overrides, only=only)
     found, without = list[Outcome](), list[NoSuchLabel]()
     for file, key in zip(files, unique, strict=True):
@@ -147,18 +139,6 @@ def outcomes(
         asked = " and ".join(map(repr, each_of(only)))
         raise without[0] if len(without) == 1 else NoSuchLabel(f"--only: no job has a run called {asked}")
     return found
-
-
-def _keys(files: Sequence[Path]) -> list[str]:
-    """The names of jobs; where several have one, as much of the ends of their paths as tells them apart."""
-    keys = [job_name(file) for file in files]
-    parts = [Path(os.path.abspath(file)).with_suffix("").parts for file in files]
-    for key in {key for key in keys if keys.count(key) > 1}:
-        those = [i for i, each in enumerate(keys) if each == key]
-        ends = next(n for n in range(1, 99) if len({parts[i][-n:] for i in those}) == len(those) or n > max(map(len, parts)))
-        for i in those:
-            keys[i] = "/".join(parts[i][-ends:])
-    return keys
 
 
 def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: Choice = None) -> Job:
@@ -183,12 +163,14 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
         problem = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error).removeprefix(f"{file}: ")
         return Outcome(file, key, text, None, problem=problem)
     each = [*each_result(job, out)]
-    begun = [found for _, found in each if isinstance(found, Run) and found.file.suffix == ".part"]
-    runs = [found for _, found in each if isinstance(found, Run) and found not in begun]
+    both = [found for _, found in each if isinstance(found, Run)]
+    begun = [run for run in both if run.file.suffix == ".part"]
+    runs = [run for run in both if run not in begun]
     why = {spec.index: spec.missing or (str(found) if isinstance(found, UserError) else "") for spec, found in each}
     missing = [(spec, why[spec.index]) for spec, found in each if found not in runs]
     problem = next((why for _, why in missing if why), "")
-    return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem, begun, missing, out)
+    shown, is_full = [run for run in both if run.rows], full and has_full(file)
+    return Outcome(file, key, text, job, is_full, runs, list(_verdicts(job, runs)), problem, begun, missing, out, shown)
 
 
 def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:

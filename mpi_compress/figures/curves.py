@@ -10,23 +10,19 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines, name_of, shown
-from mpi_compress.figures import words
 from mpi_compress.figures.axes import LONGEST, entry, scales, set_limits
 from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of, known
 from mpi_compress.results.reader import Run
 
-_ROOM = 0.09  # the share of the axis between 0 and the first point
 _FEW_RECORDS = 30  # of a curve, up to which each is a dot, so that no line between them passes for what was computed
-_SPARSE = 3  # points, up to which each has its marker, and a curve does not set the end of a logarithmic axis
+_SPARSE = 3  # points, up to which each has its marker; below the end of a logarithmic axis it stands at this end
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
-_ROUNDING = 1e-9  # a curve that goes on below this share of its greatest value has come down by itself
 _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
 _ROWS = 150  # fewer are drawn as they are
 _TURNS = 0.25  # share of rows at which a curve turns up or down, from which on it is noise
@@ -46,7 +42,7 @@ def draw_on(
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), (figure.ylim or [0.0])[0])
-    named_already, starts, ends, noisy, each_look = set(), [], [], False, looks(names, not figure.bounds, grey)
+    named_already, noisy, each_look = set[str](), False, looks(names, not figure.bounds, grey)
     for line in drawn:
         look, number = each_look[line.label], names.index(line.label)
         look |= {"linestyle": "-"} if figure.bounds else {}
@@ -56,42 +52,21 @@ def draw_on(
             _draw_level(ax, line, yscale, {k: v for k, v in look.items() if k != "marker"})
             continue
         each = points or len(np.unique(line.x)) <= _SPARSE
-        bottom = lowest if each else 0.0
-        keep = shown(line.x, line.y, xscale, yscale) & (line.y <= highest) & ((line.y >= bottom) | (bottom == 0))
-        noisy |= _draw_curve(ax, line.rows(keep), (xscale, yscale), look, None if each else (0.03 + 0.02 * (number % 7), 0.2))
-        if not points and xscale == "log" and keep.any() and _starts_at_zero(line, yscale, highest):
-            first = int(np.argmax(keep))
-            starts.append((float(line.y[0]), (float(line.x[first]), float(line.y[first])), look["color"]))
-        if not points and yscale == "log" and (last := _before_end(line, bottom)) is not None:
-            ends.append(((float(line.x[last]), float(line.y[last])), float(line.x[last + 1]), look["color"]))
+        seen = replace(line, y=np.maximum(line.y, lowest)) if each and lowest else line
+        keep = shown(line.x, seen.y, xscale, yscale) & (line.y <= highest)
+        noisy |= _draw_curve(ax, seen.rows(keep), (xscale, yscale), look, None if each else (0.03 + 0.02 * (number % 7), 0.2))
     _draw_bounds(ax, runs, figure, each_look, name)
     ax.set(xscale=xscale, yscale=yscale)
-    draw_starts(ax, starts if figure.xlim is None else [])
-    if yscale == "log" and ax.get_ylim()[0] < _FLOOR * (most := ax.dataLim.y1):
-        ax.set_ylim(_FLOOR * most, 10 * most)
+    if yscale == "log" and ax.get_ylim()[0] < (bottom := max(lowest, _FLOOR * (most := ax.dataLim.y1))):
+        ax.set_ylim(bottom, 10 * most)
     set_limits(ax, figure)
-    draw_ends(ax, ends)
     return noisy
-
-
-def _starts_at_zero(line: Line, yscale: str, ceiling: float) -> bool:
-    """True if a line's first row is at x = 0, and could be drawn but for a logarithmic x axis."""
-    assert line.x is not None
-    return bool(line.x[0] == 0 and shown(line.x[:1], line.y[:1], "linear", yscale)[0] and line.y[0] <= ceiling)
 
 
 def _lowest(drawn: Sequence[Line]) -> float:
     """Where the plot ends for curves of few points, such as sending the data: a tenth of the others' least; 0 without others."""
     others = [line.y[line.y > 0] for line in drawn if line.x is not None and len(np.unique(line.x)) > _SPARSE]
     return min((float(y.min()) for y in others if y.size), default=0.0) / 10
-
-
-def _before_end(line: Line, bottom: float) -> int | None:
-    """The last row of a line above the bottom, if from there, far above rounding, it falls to the bottom or below; None if not."""
-    above = np.flatnonzero(line.y > bottom)
-    if not above.size or above[-1] + 1 == line.y.size or not line.y[above[-1] + 1] <= bottom:
-        return None
-    return int(above[-1]) if line.y[above[-1]] > _ROUNDING * np.max(line.y[above]) else None
 
 
 def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None) -> bool:
@@ -112,7 +87,7 @@ def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, 
 
 
 def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, looks_of: Mapping[str, Any], name: Namer) -> None:
-    """Draw each bound dashed, with an entry for the legend; its curves have the entry's label behind a _."""
+    """Draw each bound dashed, with an entry for the legend."""
     xscale, yscale = scales(figure)
     for number, bound in enumerate(figure.bounds):
         dashes, text = (0, (4 + 2 * number, 2)), column_of(bound).label
@@ -125,7 +100,7 @@ def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, looks_of: M
                 own = next(n for n in looks_of if n == line.label or n.startswith(f"{line.label}: "))
                 single = "_" if keep.sum() == 1 else None
                 color = "0.4" if common else looks_of[own]["color"]
-                ax.plot(line.x[keep], line.y[keep], color=color, ls=dashes, lw=0.9, marker=single, label=f"_{text}")
+                ax.plot(line.x[keep], line.y[keep], color=color, ls=dashes, lw=0.9, marker=single)
         ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=text)
 
 
@@ -170,45 +145,6 @@ def _taker(figure: FigureTable, name: Namer) -> Any:
     if figure.rows == "last":
         return last_points
     return partial(lines, name=name)
-
-
-def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str]]) -> None:
-    """Draw where curves start, at x = 0, at the left edge of a logarithmic x axis, whose tick there says 0. Of each curve `starts`
-    has its y at x = 0, its first point (x, y) that the axis can show, and its colour."""
-    if not starts:
-        return
-    first = min(x for _, (x, _), _ in starts)
-    drawn = [np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if line.get_transform() == ax.transData]
-    last = max(float(x.max()) for x in drawn if x.size)
-    edge = first / max(last / first, 10.0) ** (_ROOM / (1 - _ROOM))
-    pieces = [[(edge, y), point] for y, point, _ in starts]
-    colours = [colour for *_, colour in starts]
-    ax.add_collection(LineCollection(pieces, colors=colours, linewidths=0.7, linestyles=(0, (1, 2)), label="_start"))
-    seen = dict.fromkeys(y for y, *_ in starts)
-    ax.scatter([edge] * len(seen), list(seen), s=9, color="0.2", clip_on=False, zorder=3, label="_start")
-    ax.set_xlim(left=edge)
-    _tick_at(ax, edge, first)
-
-
-def draw_ends(ax: Axes, ends: Sequence[tuple[tuple[float, float], float, str]]) -> None:
-    """Draw where curves leave the plot, as sending the data does in one round: a line down to a triangle at the bottom. Of each
-    curve `ends` has its last point (x, y) above the bottom, the x at which it is below, and its colour."""
-    bottom = ax.get_ylim()[0]
-    for (before, y), x, colour in ends:
-        if before > 0 or ax.get_xscale() != "log":
-            ax.plot([before, x], [y, bottom], color=colour, linewidth=0.7, linestyle=(0, (1, 2)), label="_end")
-        ax.plot([x], [bottom], marker="v", markersize=5, color=colour, linestyle="", clip_on=False, zorder=3, label="_end")
-    if ends:
-        ax.set_ylim(bottom=bottom)
-
-
-def _tick_at(ax: Axes, edge: float, first: float) -> None:
-    """A tick that says 0 at the edge, and no others before the first point."""
-    ends = first * (1 - 1e-9), ax.get_xlim()[1]
-    powers, others = ([x for x in ax.xaxis.get_ticklocs(minor=minor) if ends[0] <= x <= ends[1]] for minor in (False, True))
-    texts = [f"$\\mathdefault{{10^{{{round(math.log10(x))}}}}}$" for x in powers] or [words.number(x) for x in others[::3]]
-    ax.set_xticks([edge, *(powers or others[::3])], ["0", *texts])
-    ax.set_xticks(others, minor=True)
 
 
 def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:

@@ -15,9 +15,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, by_seed, changes, tuned_text, without_common
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, figure_of, handles_of, heading, name_bounds, place, put_below, put_under
+from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under
 from mpi_compress.figures.style import MOST, NARROWEST, PAGE_WIDTH, PANEL, looks
-from mpi_compress.figures.words import measuring, number, wrapped
+from mpi_compress.figures.words import measuring, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -25,6 +25,7 @@ from mpi_compress.results.tuning import caveat
 from mpi_compress.results.units import COSTS, model_of
 
 _MODELS = 4  # more cost models have no panels of their own
+_NOTES = 4  # more are left out
 _SMALL = 6  # points: the letters of notes
 _BESIDE = 0.55  # inches of a panel's width, for the ticks and the name of its y axis
 
@@ -103,25 +104,23 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
         title = fig.suptitle(wrapped(figure.title or "", width - 0.2, 9), fontsize=9)
         rooms += (title.get_text().count("\n") + 1) * 0.16
     above = filter(None, [heading(all_runs, any(noisy)), "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))])
-    fig.set_figheight(rooms + put_below(fig, handles_of(axes), head := "\n".join(above) or None))
+    rooms += put_below(fig, handles_of(axes), "\n".join(above) or None)
+    fig.set_figheight(rooms)
     with measuring():
         fig.draw_without_rendering()
     look_of = [looks(names, not panel.figure.bounds, grey) for panel in each]
     under = [_write_notes(*those, titled) for those in zip(axes, each, look_of, strict=True)]
-    rooms += sum(max(under[row * columns : (row + 1) * columns]) for row in range(rows))
-    fig.legends[0].remove()  # it may have less to name now
-    fig.set_figheight(rooms + put_below(fig, handles_of(axes), head))
+    fig.set_figheight(rooms + sum(max(under[row * columns : (row + 1) * columns]) for row in range(rows)))
     return fig
 
 
 def _name_panels(axes: Sequence[Axes], each: Sequence[_Panel], columns: int, room: tuple[float, float]) -> None:
     """Titles of panels, and names of axes where the panel to the left, or the one below, does not have the same."""
-    named = [(ax, panel.figure, panel.runs) for ax, panel in zip(axes, each, strict=True)]
-    for first in range(0, len(axes), columns):
-        name_axes(named[first : first + columns])
+    for ax, panel in zip(axes, each, strict=True):
+        name_axes(ax, panel.figure, panel.runs)
     xs, ys = [ax.get_xlabel() for ax in axes], [ax.get_ylabel() for ax in axes]
-    for i, (ax, own, _) in enumerate(named):
-        ax.set_title(own.title or "")
+    for i, (ax, panel) in enumerate(zip(axes, each, strict=True)):
+        ax.set_title(panel.figure.title or "")
         if i % columns and ys[i] == ys[i - 1]:
             ax.set_ylabel("")
         if xs[i] in xs[i + columns : i + columns + 1]:
@@ -130,20 +129,18 @@ def _name_panels(axes: Sequence[Axes], each: Sequence[_Panel], columns: int, roo
 
 
 def _write_notes(ax: Axes, panel: _Panel, look_of: Mapping[str, Mapping[str, Any]], titled: bool) -> float:
-    """Write the names of a panel's bounds, and its notes in their curves' colours, where they cover no curve. Notes without such a
-    place stand under the panel; gives the inches that they take there."""
+    """Write a panel's notes under it, in their curves' colours, unless they are many; the inches that they take there."""
     notes, room = _notes(panel.runs, panel.figure, titled), ax.bbox.width / figure_of(ax).dpi - 0.1
+    if not 0 < len(notes) <= _NOTES:
+        return 0.0
+    curves = [Line2D([], [], color=look_of[panel.short[label]]["color"]) for label in notes]
+    whole = [entry(note, 2 * LONGEST).replace(" = ", "\u00a0=\u00a0") for note in notes.values()]  # not broken there
+    legend = ax.legend(
+        curves, [wrapped(text, room, _SMALL).replace("\u00a0", " ") for text in whole], labelcolor="linecolor",
+        fontsize=_SMALL, handlelength=0, handletextpad=0, borderpad=0.3, labelspacing=0.2,
+    )  # fmt: skip
     with measuring():
-        name_bounds(ax)
-    if 0 < len(notes) <= INSIDE:
-        curves = [Line2D([], [], color=look_of[panel.short[label]]["color"]) for label in notes]
-        whole = [entry(note, 2 * LONGEST).replace(" = ", "\u00a0=\u00a0") for note in notes.values()]  # not broken there
-        legend = ax.legend(
-            curves, [wrapped(text, room, _SMALL).replace("\u00a0", " ") for text in whole], labelcolor="linecolor",
-            fontsize=_SMALL, handlelength=0, handletextpad=0, borderpad=0.3, labelspacing=0.2, framealpha=0.7,
-        )  # fmt: skip
-        with measuring():
-            return 0.0 if place(legend) else put_under(legend)
+        return put_under(legend)
     return 0.0
 
 
@@ -152,7 +149,7 @@ def _notes(runs: Sequence[Run], figure: FigureTable, titled: bool) -> dict[str, 
     notes = {}
     for group in by_seed(runs):
         run = group[0]
-        known = {name: number(float(f"{run.trace[name][-1]:.3g}")) for name in figure.notes if name in run.trace}
+        known = {name: f"{run.trace[name][-1]:.3g}" for name in figure.notes if name in run.trace}
         tuned = tuned_text(run) if titled or (run.tuned and caveat(run.tuned)) else ""
         parts = [tuned, *(f"{column_of(name).short or name} = {value}" for name, value in known.items())]
         notes[run.label] = ", ".join(part for part in parts if part)

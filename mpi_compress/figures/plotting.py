@@ -1,7 +1,5 @@
 """Figures from result files alone, as wide as a paper's column, or as its page where there are panels."""
 
-import os
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,22 +11,20 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.evidence.lines import Line, shown
 from mpi_compress.figures.axes import name_axes, scales, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, figure_of, handles_of, heading, name_bounds, place, put_below
+from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below
 from mpi_compress.figures.panels import by_cost_model, draw_panels
 from mpi_compress.figures.style import COLUMN, HEIGHT, MOST, Style, inches, style_of
-from mpi_compress.figures.words import measuring
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
 
 FORMATS = (".png", ".pdf", ".svg")
-_LONG = 32  # letters of an entry that has no room among the curves
 _BESIDE = 0.62  # inches beside a plot, for the ticks and the name of its y axis
 
 
@@ -55,7 +51,7 @@ def plot(
         style: "paper": in Times' letters, without a title and without what was tuned, which a paper's text says.
         width: of the figure: "3.3in", "84mm", "8.4cm" or "239pt", or a number of inches.
 
-    On a logarithmic x axis the start at x = 0 is drawn at the edge. A curve that is noise is drawn as its running median in a band.
+    A curve that is noise is drawn as its running median in a band.
 
     Raises:
         UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
@@ -104,7 +100,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         names = list(dict.fromkeys(line.label for line in drawn))
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         seeds = heading(runs, draw_on(on, runs, drawn, figure, names, style.name, grey=names[MOST:]))
-        name_axes([(on, figure, runs)])
+        name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:
             _settle(on, seeds, width)
@@ -114,23 +110,12 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
 
 
 def _settle(ax: Axes, title: str | None, width: float) -> None:
-    """Wrap what is written, and put the legend where it covers nothing: the figure grows by what stands around the plot."""
+    """Wrap what is written, and put the legend below: the figure grows by what stands around the plot."""
     figure = figure_of(ax)
-    given = ax.get_title()
     wrap_names(ax, width - _BESIDE, HEIGHT - 0.5)
-    above = (ax.get_title().count("\n") + 1 if given else 0) * float(ax.title.get_fontsize()) * 1.25 / 72.0
-    figure.set_figheight(HEIGHT + above)
-    with measuring():
-        figure.draw_without_rendering()
-        name_bounds(ax)
-    entries = handles_of([ax])
-    if len(entries) <= INSIDE and max(map(len, entries)) <= _LONG:
-        legend = ax.legend(title=title)
-        with measuring():
-            if place(legend):
-                return
-        legend.remove()
-    figure.set_figheight(HEIGHT + above + put_below(figure, entries, title))
+    lines = len(ax.get_title().splitlines())
+    above = lines * float(ax.title.get_fontsize()) * 1.25 / 72.0
+    figure.set_figheight(HEIGHT + above + put_below(figure, handles_of([ax]), title))
 
 
 def refuse_format(file: Path, option: str = "-o") -> None:
@@ -140,18 +125,22 @@ def refuse_format(file: Path, option: str = "-o") -> None:
 
 
 def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -> None:
-    """Write the figure that was drawn, or that an `Axes` is on, as PNG, PDF or SVG with its fonts; UserError if it cannot be."""
+    """Write the figure that was drawn, or that an `Axes` is on, as PNG, PDF or SVG with its fonts, whole or not at all, so that a
+    viewer never sees half of it; UserError if it cannot be written."""
     refuse_format(file, option)
+    part = file.with_name(f".{file.name}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:
+        fonts = {"pdf.fonttype": 42, "svg.fonttype": "none"}
+        with writing(file, option), mpl.rc_context(fonts), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            figure_of(drawn).savefig(file, dpi=dpi)
-    except OSError as error:
-        raise UserError(f"{option} {file}: cannot be written: {error.strerror}") from None
+            figure_of(drawn).savefig(part, dpi=dpi)
+            part.replace(file)
     except ValueError as error:  # Matplotlib's, of mathematics between dollar signs
         raise UserError(f"{option} {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None
-    _report_warnings(caught, file)
+    finally:
+        part.unlink(missing_ok=True)
+    for text in dict.fromkeys(str(warning.message) for warning in caught):  # such as letters that the font lacks
+        print_line(f"{file}: {text}")
 
 
 def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:
@@ -162,27 +151,8 @@ def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:
         drawn = draw(runs, figure)
     except UserError as error:
         return str(error)
-    beside = file.with_name(f".{file.name}")  # replaces the file in one step, so that a viewer never sees half of it
     try:
-        save(drawn, beside)
-        os.replace(beside, file)
-    except OSError as error:
-        raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
-    except UserError as error:
-        raise UserError(str(error).replace(str(beside), str(file))) from None
+        save(drawn, file)
     finally:
-        beside.unlink(missing_ok=True)
         plt.close(drawn)
     return ""
-
-
-def _report_warnings(caught: Sequence[warnings.WarningMessage], file: Path) -> None:
-    """Report the letters that the font lacks in one line, and Matplotlib's other warnings as they are."""
-    lacking = []
-    for warning in caught:
-        if glyph := re.match(r"Glyph (\d+) ", str(warning.message)):
-            lacking.append(chr(int(glyph[1])))
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    if lacking:
-        print_line(f"{file}: the font has no {' '.join(dict.fromkeys(lacking))}; boxes stand there")

@@ -1,4 +1,4 @@
-"""Words and numbers in figures: how wide a text is, where it wraps, and numbers as they are read aloud."""
+"""Words in figures: how wide a text is, and where it wraps."""
 
 import re
 import warnings
@@ -12,8 +12,6 @@ from matplotlib.textpath import text_to_path
 
 _LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure it
 _POINTS = 72.0  # in an inch
-_PREFIXES = {1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}  # prefixes by the power of 1000
-_PLAIN = 10_000.0  # numbers below it are written out
 _BETWEEN_WORDS = r"(?<!−) (?!−)"
 _OUTSIDE_MATHEMATICS = r"(?=(?:[^$]*\$[^$]*\$)*[^$]*$)"  # an even number of dollar signs follows
 
@@ -65,21 +63,3 @@ def _lines(words: Sequence[str], room: float, size: float) -> list[str]:
             fits = max((n for n in range(1, len(whole)) if width(whole[:n], size) <= room), default=1)
             lines += [whole[:fits], whole[fits:]]
     return lines
-
-
-def number(value: float, end: float | None = None) -> str:
-    """A number as an axis shows it: "2 M", "0.02", "3·10⁻⁵"; `end`, the axis' largest number, decides about the prefix."""
-    end = abs(value if end is None else end)
-    if value == 0:
-        return "0"
-    if end < _PLAIN:
-        return f"{value:.6g}" if abs(value) >= 1e-3 else _scientific(value)
-    power = min(max(n for n in (0, *_PREFIXES) if 1000.0**n <= end), max(_PREFIXES))
-    return f"{value / 1000.0**power:.6g} {_PREFIXES[power]}"
-
-
-def _scientific(value: float) -> str:
-    digits, power = f"{value:.3e}".split("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    shown = f"{float(digits):g}"
-    return f"10{raised}" if shown == "1" else f"{shown}·10{raised}"

@@ -81,9 +81,8 @@ def suggestion(job: Job, out: Path, always: bool) -> str:
     asked = {s.index: s.stop.rounds * took[s.label] for s in job.runs if s.stop.rounds and took.get(s.label, nan) > 0}
     if not asked or not (always or max(asked.values()) > _SHORT):
         return ""
-    names, count = {spec.index: spec.algorithm.name for spec in job.runs}, len(job.runs)
-    of_method = {name: [asked[i] for i in asked if names[i] == name] or [*asked.values()] for name in names.values()}
-    whole = fsum(fsum(of_method[name]) / len(of_method[name]) for name in names.values())
+    count = len(job.runs)
+    whole = count * fsum(asked.values()) / len(asked)
     memory = max(needed(spec, shape) for spec in here.values() if (shape := shape_of(spec)))
     pack = min(16, count)
     how = f"--pack {pack}" if pack > 1 else "--ntasks 1"

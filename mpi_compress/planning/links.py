@@ -150,29 +150,10 @@ def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: ND
     return Fit(values, float(r2), float(np.median(np.abs(model / seconds - 1.0))))
 
 
-def write(link: LinkTimes, file: Path, remark: str) -> list[Path]:
-    """Write the table and its plot, each whole or not at all, and return both files; UserError if they cannot be written."""
+def write(link: LinkTimes, file: Path, remark: str) -> None:
+    """Write the table, whole or not at all; UserError if it cannot be written."""
     with writing(file):
         replace(file, lambda part: part.write_text(link.toml(remark)))
-    draw(link, figure := file.with_suffix(".png"))
-    return [file, figure]
-
-
-def draw(link: LinkTimes, file: Path) -> None:
-    """Draw times and fits against size."""
-    import matplotlib.pyplot as plt
-
-    from mpi_compress.figures import plotting as figures
-
-    _, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
-    ax.errorbar(link.bits / 8, link.seconds, yerr=link.spread, fmt="o", markersize=4, label="measured: median, spread")
-    fine = np.geomspace(link.bits[0], link.bits[-1], 400)
-    a, p = link.affine.values, link.packet.values
-    ax.plot(fine / 8, a["c1"] * fine + a["c0"], label=f"affine, median error {link.affine.error:.0%}")
-    ax.plot(fine / 8, p["c1"] * np.ceil(fine / p["pmax"]) + p["c0"], "--", label=f"packets, median error {link.packet.error:.0%}")
-    ax.set(xscale="log", yscale="log", xlabel="message, bytes", ylabel="seconds")
-    ax.legend(fontsize="small")
-    figures.save(ax, file)
 
 
 def lines_about(link: LinkTimes) -> list[str]:
@@ -191,13 +172,14 @@ def lines_about(link: LinkTimes) -> list[str]:
 
 
 def calibrate(ranks: Ranks, file: Path, repeats: int, largest: float) -> list[Any]:
-    """Measure between ranks 0 and 1, fit and write at rank 0; lines about the fits, then the files."""
+    """Measure between ranks 0 and 1, fit and write at rank 0; lines about the fits, then the file."""
     pair = ranks.pair()
     link = measure(pair, repeats, largest) if pair is not None else None
 
     def finish() -> list[Any]:
         assert link is not None
         measured = replace_fields(link, nonzero=seconds_a_nonzero(), message=ranks.seconds_a_message())
-        return [*lines_about(measured), *write(measured, file, f"between ranks 0 and 1 of {ranks.size}, by {ranks.library}")]
+        write(measured, file, f"between ranks 0 and 1 of {ranks.size}, by {ranks.library}")
+        return [*lines_about(measured), file]
 
     return ranks.on_root(finish)

@@ -3,7 +3,6 @@
 Each runs in a process of its own, `mpi-compress run JOB`. Runs that are done are skipped, and a job that fails stops no other.
 """
 
-import math
 import shutil
 import signal
 import subprocess
@@ -36,7 +35,8 @@ _WORDS = {0: "done", 2: "cannot be run here", 3: "a run diverged or failed", EXI
 def reproduce(
     files: Sequence[Path], out: Path, full: bool, at_once: int, report: Report, load: Load = loaded, words: Sequence[str] = ()
 ) -> dict[Path, int]:
-    """Run these jobs, those with most messages first; last, one at a time, those that measure seconds. The exit status of each.
+    """Run these jobs, those with most messages first; last, one at a time, those that measure seconds, or
+    need more than their share of the free memory. The exit status of each.
 
     Args:
         full: at full size, where a job has one.
@@ -47,63 +47,59 @@ def reproduce(
     """
     status: dict[Path, int] = {}
     jobs: dict[Path, Job] = {}
-    needed: dict[Path, float] = {}
+    alone: set[Path] = set()
+    share = _SHARE * available() / at_once
     for file in files:
         try:
             job = load(file, full)
-            needed[file] = math.inf if measures_seconds(job) else _needs(file, job)  # inf: all that there is
+            alone |= {file} if measures_seconds(job) or _needs(file, job) > share else set()
             jobs[file] = job
         except UserError as error:
             status[file] = 2
             report(str(error))
     messages = {file: sum((spec.stop.rounds or 0) * spec.workers.count for spec in job.runs) for file, job in jobs.items()}
-    order = sorted(jobs, key=lambda file: (measures_seconds(jobs[file]), -messages[file]))
+    order = sorted(jobs, key=lambda file: -messages[file])
     began, processes = time.monotonic(), _Processes(["--out", str(out), *words], report)
-    with Interrupts().caught(), ThreadPoolExecutor(at_once) as pool:
-        try:
-            ended = pool.map(lambda file: processes.play(file, jobs[file], needed[file], full and has_full(file)), order)
-            status |= zip(order, ended, strict=True)
-        except Interrupted:
-            processes.end()
-            raise
+    with Interrupts().caught():
+        for threads, those in ((at_once, [f for f in order if f not in alone]), (1, [f for f in order if f in alone])):
+            with ThreadPoolExecutor(threads) as pool:
+                try:
+                    ended = pool.map(lambda file: processes.play(file, jobs[file], full and has_full(file)), those)
+                    status |= zip(those, ended, strict=True)
+                except Interrupted:  # before the pool waits for its threads
+                    processes.end()
+                    raise
     report(f"{count_text(len(order), 'job')} in {time_text(time.monotonic() - began)}")
     return status
 
 
 class _Processes:
     def __init__(self, words: Sequence[str], report: Report):
-        self._words, self._report = words, report
-        self._free, self._used, self._ended = _SHARE * available(), 0.0, False
+        self._words, self._report, self._ended = words, report, False
         self._running: dict[Path, subprocess.Popen[bytes]] = {}
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
 
-    def play(self, file: Path, job: Job, needed: float, full: bool) -> int:
-        """Run a job once the bytes that it needs are free, or once no other job runs."""
-        needed = min(needed, max(self._free, 1.0))
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or not self._running or self._used + needed <= self._free)
+    def play(self, file: Path, job: Job, full: bool) -> int:
+        """Run a job, and wait for its end."""
+        with self._lock:
             if self._ended:
                 return EXIT_STOPPED
             process = subprocess.Popen([*_command(job), str(file), *self._words, *(["--full"] if full else [])])
             self._running[file] = process
-            self._used += needed
         self._report(f"{file}: {count_text(len(job.runs), 'run')}")
         started = time.monotonic()
         found = process.wait()
-        with self._changed:
+        with self._lock:
             del self._running[file]
-            self._used -= needed
-            self._changed.notify_all()
         self._report(f"{file}: {_WORDS.get(found, f'failed, exit status {found}')}, {time_text(time.monotonic() - started)}")
         return found
 
     def end(self) -> None:
         """Ask the running jobs to save and end, and start no more."""
-        with self._changed:
+        with self._lock:
             self._ended = True
             for process in self._running.values():
                 process.send_signal(signal.SIGTERM)
-            self._changed.notify_all()
 
 
 def _command(job: Job) -> list[str]:
@@ -128,7 +124,7 @@ def _needs(file: Path, job: Job) -> float:
 
 
 def get_missing(files: Sequence[Path], report: Report) -> None:
-    """Fetch the sets that jobs at full size name and that are not here. """
+    """Fetch the sets that jobs at full size name and that are not here."""
     for name in dict.fromkeys(name for file in files for name in _sets(file)):
         try:
             find_set(name, "data")

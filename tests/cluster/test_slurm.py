@@ -1,6 +1,5 @@
 """Scripts for SLURM, as far as they can be judged without one; and what `plan` tells of tasks: with stub commands in place of SLURM's."""
 
-import json
 import os
 import re
 import subprocess
@@ -9,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from helpers.refusals import naming, refused
-from helpers.running import BIN, SMALL_JOB, After, below_data, nothing_left
+from helpers.running import BIN, SMALL_JOB, After, nothing_left
 from helpers.slurm_stub import in_front, option, planned
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.cluster.batch import Array, arrays
+from mpi_compress.cluster.notes import key_of, new_note
 from mpi_compress.cluster.slurm import Task
 from mpi_compress.core.signals import Stopped
 from mpi_compress.job.loading import load_job
@@ -126,9 +126,9 @@ def test_the_last_words_of_a_task_say_why_it_ended(log, words, tmp_path):
 def test_a_queue_that_does_not_answer_is_not_an_empty_one(small_job, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     job = load_job(small_job)
-    notes = tmp_path / "results" / job.name / "submitted.json"
-    notes.parent.mkdir(parents=True)
-    notes.write_text(json.dumps([{"job": "17", "tasks": {job.runs[0].run_id: 0}}]))
+    note = new_note(tmp_path / "results" / job.name, [Array(0, [0])], {0: key_of(job.runs[0].run_id, job.runs[0].label)})
+    note.arrays[0].job = "17"
+    note.write()
     squeue = tmp_path / "squeue"
     squeue.write_text("#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact slurm controller' >&2\nexit 1\n")
     squeue.chmod(0o755)
@@ -149,7 +149,7 @@ def test_ready_scripts_are_bash(script):
 
 
 NAMES = [
-    "two words", "it's", 'say "so"', "a,b", "50%u", "%A_%a", "line\nline", "tür", "$(touch made)", "`touch made`", "x" * 200, "back\\slash",
+    "two words", "it's", 'say "so"', "a,b", "50%u", "%A_%a", "tür", "$(touch made)", "`touch made`", "x" * 200,
     "-n", "#", "{braces}", "a;b&c|d", "*",
 ]  # fmt: skip
 GRID = SMALL_JOB.partition("[[run]]")[0] + '[grid]\nseed = SEEDS\n[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n'
@@ -167,24 +167,30 @@ def test_any_name_of_a_job_is_queued_found_and_logged(name, slurm, tmp_path, cap
     job.parent.mkdir()
     job.write_text(SMALL_JOB)
     assert main(["submit", str(job), "--launcher", "srun"]) == 0
-    (arguments,) = slurm.submitted.values()
     folder = tmp_path / "work" / "results" / name
     script = (folder / "submitted" / "1" / "submit.sh").read_text()
     assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
-    apart = "\\" in name or "\n" in name
-    assert option(arguments, "output") == ("slurm-%A_%a.out" if apart else "")
     (head,) = [line for line in script.splitlines() if line.startswith("#SBATCH --output=")] or [""]
-    assert apart or (f"{folder}/".replace("%", "%%") + "slurm-%A_%a.out") in head.replace("'\"'\"'", "'")
+    assert (f"{folder}/".replace("%", "%%") + "slurm-%A_%a.out") in head.replace("'\"'\"'", "'")
     slurm.queue(*(f"1001_{i}|PENDING|Priority|" for i in range(5)), f"9_0|RUNNING|None|{name}")
     capsys.readouterr()
     assert main(["plan", str(job)]) == 0
     assert capsys.readouterr().out.count("queued (Priority), SLURM 1001_") == 5
     assert main(["submit", str(job)]) == 0
     assert nothing_left(capsys.readouterr().out)
-    if name in ("it's", "50%u", "line\nline", "$(touch made)"):
+    if name in ("it's", "50%u", "$(touch made)"):
         assert slurm.task("1001", 0).returncode == 0
         assert len(list(folder.glob("*.h5"))) == 1
     assert not Path("made").exists()
+
+
+@pytest.mark.parametrize("name", ["line\nline", "back\\slash"])
+def test_a_folder_that_slurm_does_not_write_into_is_refused(name, slurm, capsys):
+    job = Path(f"{name}.toml")
+    job.write_text(SMALL_JOB)
+    assert main(["submit", str(job)]) == 2
+    assert "SLURM writes its output into no folder with a backslash or an unprintable letter" in capsys.readouterr().err
+    assert not slurm.submitted
 
 
 def test_tasks_are_written_as_the_ranges_that_sbatch_takes():
@@ -288,16 +294,3 @@ def test_a_plan_tells_since_when_a_running_task_has_written_no_row(stopped, slur
     os.utime(stopped, (time.time() - 7000, time.time() - 7000))
     assert re.search(naming("running SLURM 1001_0 117 min"), planned(capsys))
     recorder.abandon("stopped", "by the test")
-
-
-def test_notes_of_earlier_versions_are_read(slurm, capsys):
-    Path("small.toml").write_text(SMALL_JOB)
-    notes = Path("results/small/submitted.json")
-    notes.parent.mkdir(parents=True)
-    runs = load_job("small.toml").runs
-    notes.write_text(
-        json.dumps([{"job": "7", "tasks": {run.run_id: run.index for run in runs}}, {"job": "8", "tasks": {runs[0].run_id: 0}}])
-    )
-    slurm.queue("8_0|PENDING|Priority|", *(f"7_{i}|PENDING|Priority|" for i in range(1, 5)))
-    assert main(["plan", "small.toml"]) == 0
-    assert [line.rpartition(" ")[2] for line in below_data(capsys.readouterr().out)] == ["8_0", "7_1", "7_2", "7_3", "7_4"]

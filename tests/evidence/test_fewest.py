@@ -1,4 +1,4 @@
-"""The table of least bits by problem, and the view of one run by each way of counting."""
+"""The table of least bits by problem."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ from mpi_compress.core.tables import markdown
 from mpi_compress.evidence.comparison import amount
 from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.evidence.problems import HEADS, fewest, lines
-from mpi_compress.report import series
 from mpi_compress.report.text import summary, table
 from mpi_compress.results.columns import column_of
 
@@ -19,7 +18,6 @@ objective = { penalty = { name = "ratio", weight = 0.1 }, f_star = "skip" }
 workers.count = 2
 stop.rounds = 40
 cost.model = "udp-ethernet"
-log.count = ["cat", "values-only-32"]
 figure = { y = "squared_grad_norm", to = { squared_grad_norm = 1e-3 } }
 [[run]]
 label = "GD"
@@ -109,20 +107,3 @@ def test_a_target_that_no_run_reaches_is_said(found):
     slow = [r for o in found for r in o.runs if r.label == "short floats, slow"]
     (never,) = up([replace(found[0], runs=slow)])
     assert never.cells[2:4] == ["no run reaches it", "–"]
-
-
-def test_one_run_is_drawn_by_each_way_of_counting(found):
-    """The first run of a job, against the figure's y; without [log] count there is no such view."""
-    view = series.views(found[0].runs, found[0].job.figure, 1000)[-1]
-    assert (view["x"], view["y"], view["yscale"]) == (series.BITS_COUNTED, "squared_grad_norm", "log")
-    run = found[0].runs[0]
-    ends = {line["label"]: line["columns"][series.BITS_COUNTED][-1] for line in view["series"]}
-    wanted = [run.trace[name][-1] for name in ("bits_cat", "bits_values_32", "wire_bits_up", "cost_up")]
-    assert list(ends.values()) == pytest.approx(wanted, rel=1e-6)
-    assert wanted[1] < wanted[2] < wanted[3]
-    assert not series.ways_of_counting(mc.run({**_plain(), "name": "plain"}, out=found[0].file.parent)[0])
-
-
-def _plain():
-    data = {"generator": "gspar", "samples": 8, "dim": 2}
-    return {"data": data, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}, "run": [{"label": "plain"}]}

@@ -199,9 +199,9 @@ def test_a_margin_of_tuned_numbers_is_as_wide_as_their_grid(tried, holds, outcom
 
 def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capfd):
     claimed = job.with_name("two.toml")
-    good = '[[claim]]\nid = "A"\nsays = "three a message"\nvalue = "elements_up(\'top\')"\nholds = "in [360, 360]"\npaper = 360\n'
-    bad = '[[claim]]\nid = "B"\nsays = "no loss"\nvalue = "loss(\'GD\')"\nholds = "<= 0"\n'
-    later = '[[claim]]\nid = "C"\nsays = "of a run to come"\nvalue = "loss(\'later\')"\nholds = "<= 0"\n'
+    good = '[[claim]]\nbasis = "paper"\nid = "A"\nsays = "three a message"\nvalue = "elements_up(\'top\')"\nholds = "in [360, 360]"\npaper = 360\n'
+    bad = '[[claim]]\nbasis = "paper"\nid = "B"\nsays = "no loss"\nvalue = "loss(\'GD\')"\nholds = "<= 0"\n'
+    later = '[[claim]]\nbasis = "paper"\nid = "C"\nsays = "of a run to come"\nvalue = "loss(\'later\')"\nholds = "<= 0"\n'
     claimed.write_text(JOB + good + later)
     mc.run(load_job(claimed).only("top"), out=job.parent)
     assert main(["check", str(claimed), "--out", str(job.parent)]) == 0

@@ -42,7 +42,7 @@ def _result(spec, number):
     trace["budget"] = np.full(ROWS, budget)
     timing = dict.fromkeys(("seconds", "compute", "pack", "exchange", "update", "evaluate"), 0.01 * k * (1 + number % 3))
     attrs = {
-        "label": spec.label, "status": "complete", "job": spec.toml(), "run_id": spec.run_id, "data": spec.data.shown, "dim": 1000,
+        "label": spec.label, "status": "complete", "job": spec.toml(), "run_id": spec.run_id, "data": spec.data_shown, "dim": 1000,
         "n_workers": spec.workers.count, "L": 4.0 * number, "L_max": 5.0, "mu": 0.1, "f_star": 0.1,
         "settled": f'{{"step": 0.1, "rho": 2.0, "rate": {0.98 + 0.0007 * number}}}', "curve": "alpha",
         "theory_T": BUDGETS, "theory_payload": BUDGETS * 42.0, "theory_cost": BUDGETS * 50.0 + 900,
