@@ -15,7 +15,7 @@ NAMES = {
     "SignSparse", "Step", "Ternary", "WithScalar", "coder", "generators", "kinds", "load", "losses", "metrics", "models", "partitions",
     "penalties", "step_at",
 }  # fmt: skip
-HEAVY = ("numba", "scipy", "numpy", "h5py", "pydantic", "mpi4py", "matplotlib", "importlib.metadata")
+HEAVY = ("numba", "scipy", "numpy", "h5py", "mpi4py", "matplotlib", "importlib.metadata")
 
 
 def in_a_new_process(code: str) -> str:
@@ -85,14 +85,14 @@ def test_help_the_version_and_a_wrong_command_import_nothing_heavy(line):
     assert not set(HEAVY[:-1]) & imported
 
 
-def test_what_is_done_is_seen_without_numba_scipy_and_pydantic(tmp_path):
+def test_what_is_done_is_seen_without_numba_and_scipy(tmp_path):
     job = {"data": {"generator": "gspar", "samples": 20, "dim": 6}, "objective": {"mu": "1e-2 L"}, "stop": {"rounds": 1}}
     job |= {"run": [{"label": "GD", "algorithm": {"name": "gd", "step": "1/L"}}]}
     assert mc.run(job, out=tmp_path)[0].status == "complete"
     code = "import sys, mpi_compress as mc\nruns = mc.run({!r}, out={!r}, quiet=False)\nprint(runs[0].label)\nprint(*sys.modules)"
     label, imported = in_a_new_process(code.format(job, str(tmp_path))).splitlines()
     assert label == "GD"
-    assert not {"numba", "llvmlite", "pydantic", "scipy.sparse", "scipy.linalg", "matplotlib"} & set(imported.split())
+    assert not {"numba", "llvmlite", "scipy.sparse", "scipy.linalg", "matplotlib"} & set(imported.split())
 
 
 def test_a_command_imports_no_other_command():

@@ -9,6 +9,7 @@ import tokenize
 import tomllib
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields
 from functools import cache
 from itertools import chain
@@ -45,7 +46,9 @@ _MANY = 60  # names of a kind, in the list of all
 
 
 def act(options: Namespace) -> int:
-    packages = dict.fromkeys(package(entry) for entry in declared() if imports(entry))
+    for entry in declared():
+        with suppress(UserError):  # a name that is taken, which `broken` says
+            imports(entry)
     known = {*_parts(), *chain(*_parts().values())}
     jobs = [what for what in options.what if what.endswith(TOML) or (what not in known and named(what).endswith(TOML))]
     of_jobs = [line for job in jobs for line in (*_of_job(load_job(job)), *_of_plugins(named(job)))]
@@ -55,7 +58,7 @@ def act(options: Namespace) -> int:
         say(*lines, *of_jobs, fits=True)
     else:
         _print_names(_parts())
-        for each in packages:
+        for each in dict.fromkeys(package(entry) for entry in declared() if entry not in broken):
             parts = ((f"{kind}/{key}", part) for kind, members in _parts().items() for key, part in members.items())
             its = ", ".join(name for name, part in parts if package_of(part.__module__) == each)
             say(f"from {each}: {its}", fits=True)
@@ -76,7 +79,7 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
         return _jobs()
     if what in listings:
         return [f"{what}:", *listings[what]()]
-    named = {kind: {what: members[what]} for kind, members in parts.items() if what in members}
+    named = {kind: {what: members[what]} for kind, members in parts.items() if what in {*members}}
     chosen = {what: parts[what]} if what in parts else named
     if not chosen:
         names = {key for members in parts.values() for key in members}

@@ -10,6 +10,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from mpi_compress.core.errors import UserError
@@ -46,31 +47,41 @@ def place_in_part(error: BaseException) -> str:
 
 
 def _asked_for(error: BaseException) -> Iterator[str]:
-    """Where what of users' parts is written that this package's lines name which an error has passed, the last ones first."""
-    frames = [(frame, linecache.getline(frame.f_code.co_filename, n)) for frame, n in traceback.walk_tb(error.__traceback__)][::-1]
-    for frame, line in (each for each in frames if each[0].f_code.co_filename.startswith(_PACKAGE)):
-        words = re.findall(r"\w+", line)
+    """Where methods of users' parts are written that this package's lines name which an error has passed, the last ones first; else
+    which part took part, unless the error's text names the cause."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][::-1]
+    lines = [linecache.getline(frame.f_code.co_filename, n) for frame, n in traceback.walk_tb(error.__traceback__)][::-1]
+    for frame, line in zip(frames, lines, strict=True):
+        words = re.findall(r"\w+", line) if frame.f_code.co_filename.startswith(_PACKAGE) else []
         here = [frame.f_locals[word] for word in words if word in frame.f_locals]
-        yield from filter(None, map(place_of, here))
-        for cls in dict.fromkeys(type(one) for each in here for one in (each, *getattr(each, "__dict__", {}).values())):
-            for name, value in ((word, vars(each)[word]) for word in words for each in cls.__mro__ if word in vars(each)):
-                if place := place_of(value) or (name in vars(cls) and place_of_class(cls)):
-                    yield f"{place[:-1]}, {cls.__name__}.{name})"
-    for cls in (type(one) for frame, _ in frames for one in frame.f_locals.values() if hasattr(type(one), "name")):
-        if not isinstance(error, UserError) and (place := place_of_class(cls)):  # the text of one names the cause
+        held = [one for each in here for one in (each, *getattr(each, "__dict__", {}).values())]
+        for cls in dict.fromkeys(base for one in held for base in type(one).__mro__ if not is_ours(base)):
+            places = [(word, place_of(vars(cls)[word]) or place_of_class(cls)) for word in words if word in vars(cls)]
+            yield from (f"{place[:-1]}, {cls.__name__}.{word})" for word, place in places if place)
+    for cls in (type(one) for frame in frames for one in frame.f_locals.values() if hasattr(type(one), "name")):
+        if not (isinstance(error, UserError) or is_ours(cls)) and (place := place_of_class(cls)):
             yield f"{place[:-1]}, perhaps by {cls.__name__})"
+
+
+def function_of(value: Any) -> FunctionType | None:
+    """The function behind a method or a property."""
+    behind = (inspect.getattr_static(value, name, None) for name in ("__func__", "fget", "func"))
+    return next((inner for inner in (value, *behind) if inspect.isfunction(inner)), None)
 
 
 def place_of(method: Any) -> str:
     """Where a method of a user's part is written, in brackets; "" for any other."""
-    method = getattr(method, "fget", method)
-    code = getattr(inspect.unwrap(method) if callable(method) else method, "__code__", None)
+    function = function_of(method)
+    code = inspect.unwrap(function).__code__ if function else None
     return f" ({code.co_filename}, line {code.co_firstlineno})" if code is not None and is_users_file(code.co_filename) else ""
 
 
 def place_of_class(cls: Any) -> str:
-    """Where a user's class has its first method, in brackets; "" for any other."""
-    return next(filter(None, map(place_of, vars(cls).values())), "")
+    """Where a class is defined, in brackets; "" if it stands in no file."""
+    try:
+        return f" ({inspect.getsourcefile(cls)}, line {inspect.getsourcelines(cls)[1]})"
+    except (OSError, TypeError):
+        return ""
 
 
 def standing(cls: type) -> tuple[str, str]:
@@ -78,14 +89,6 @@ def standing(cls: type) -> tuple[str, str]:
     is defined in a session has no name there, since it may be defined again."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return (file, cls.__qualname__) if file else (cls.__module__, "")
-
-
-def place_of_definition(cls: type) -> str:
-    """Where a class is defined, in brackets; "" if it stands in no file."""
-    try:
-        return f" ({inspect.getsourcefile(cls)}, line {inspect.getsourcelines(cls)[1]})"
-    except (OSError, TypeError):
-        return ""
 
 
 def is_ours(part: Any) -> bool:

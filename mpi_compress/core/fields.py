@@ -1,22 +1,18 @@
-"""The fields of a part: their types, and values from TOML as these types want them.
+"""The fields of a part: their types, and values from TOML as these types want them."""
 
-Most values are right and of a common type; they are converted here. pydantic is imported for the others alone, since its import
-takes longer than to read a job: it converts what is less common, and explains what is wrong.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
-from functools import cache, reduce
+from functools import cache
+from itertools import product
 from math import inf
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from mpi_compress.core.errors import UserError
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
+_WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "text", type(None): "None", Path: "a path"}
 
 
 @dataclass(frozen=True)
@@ -30,11 +26,6 @@ class Checked:
 
     check: Callable[[Any], Any]
     is_range: bool = False
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core.core_schema import no_info_after_validator_function
-
-        return no_info_after_validator_function(self.check, handler(source))
 
 
 def within(interval: str) -> Checked:
@@ -95,53 +86,60 @@ def parameters(cls: Any) -> list[str]:
 def converted(cls: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The values of some fields, all of them known, as their types want them. UserError for a wrong type, a value that its check
     refuses, or a field without a default that is missing."""
-    if _needed(cls) <= set(values):
-        with suppress(ValueError, OverflowError):
-            return {key: as_type(value, _hints(cls)[key]) for key, value in values.items()}
-    return _validated(cls, values, where)
+    if missing := _needed(cls) - values.keys():
+        raise UserError(f"{where}.{next(name for name in parameters(cls) if name in missing)}: is missing")
+    found = {}
+    for key, value in values.items():
+        try:
+            found[key] = as_type(value, _hints(cls)[key])
+        except ValueError as error:
+            raise UserError(f"{where}.{key}: {value!r} was given; it should be {error}") from None
+    return found
 
 
 def as_type(value: Any, hint: Any, exact: bool = False) -> Any:
-    """A value from TOML as a field's type wants it; `exact`: a whole number is no float. ValueError if it is not of that type, or
-    of one that is unusual, or a check refuses it."""
+    """A value from TOML as a field's type wants it; `exact`: a whole number is no float. ValueError, with what it should be, if it
+    is not of that type, or a check refuses it."""
     kind, inner = get_origin(hint), get_args(hint)
     if hint is Any or type(value) is hint:
         return value
-    if kind is Literal and any(type(value) is type(choice) and value == choice for choice in inner):
-        return value
     if hint is float and type(value) is int and not exact:
-        return float(value)
-    if kind is Annotated and all(isinstance(each, Checked) for each in hint.__metadata__):
+        with suppress(OverflowError):
+            return float(value)
+    if hint is Path and type(value) is str:
+        return Path(value)
+    if kind is Annotated:
         value = as_type(value, inner[0], exact)
-        return reduce(lambda value, each: each.check(value), hint.__metadata__, value)
+        for each in hint.__metadata__:
+            value = each.check(value) if isinstance(each, Checked) else value
+        return value
     if kind in (Union, UnionType):
-        for exactly in (True, False) if not exact else (True,):
-            for each in inner:
-                with suppress(ValueError):
-                    return as_type(value, each, exactly)
-    if kind is list and type(value) is list:
-        return [as_type(each, inner[0]) for each in value]
-    if kind in (dict, Mapping) and type(value) is dict and inner[0] is str and all(type(key) is str for key in value):
-        return {key: as_type(each, inner[1]) for key, each in value.items()}
-    raise ValueError(hint)
+        return _as_one_of(value, inner, exact)
+    if kind is Literal:
+        if any(type(value) is type(choice) and value == choice for choice in inner):
+            return value
+        raise ValueError(" or ".join(map(repr, inner)))
+    plain: Any = kind or hint
+    is_table = issubclass(plain, Mapping)
+    is_list = issubclass(plain, Collection) and not is_table
+    if kind and is_table and isinstance(value, Mapping):
+        return {as_type(key, inner[0]): as_type(each, inner[1]) for key, each in value.items()}
+    if kind and is_list and type(value) in (list, kind):
+        return (tuple if kind is tuple else list)(as_type(each, inner[0]) for each in value)
+    if plain not in _WORDS and isinstance(value, plain):
+        return value
+    raise ValueError(_WORDS.get(plain) or ("a table" if is_table else "a list" if is_list else f"a {plain.__name__}"))
 
 
-def _validated(cls: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The values as pydantic converts them; UserError if it finds a wrong one."""
-    from pydantic import ValidationError
-
-    try:
-        model = _model(cls).model_validate({key: _suited(value, _hints(cls)[key]) for key, value in values.items()})
-    except ValidationError as error:
-        raise UserError(_first(error, values, where)) from None
-    return {key: getattr(model, key) for key in values}
-
-
-def _suited(value: Any, hint: Any) -> Any:
-    """A value from TOML as the field's type wants it: an array as a tuple, text as a path."""
-    if isinstance(value, list) and get_origin(hint) is tuple:
-        return tuple(value)
-    return Path(value) if isinstance(value, str) and hint is Path else value
+def _as_one_of(value: Any, hints: Collection[Any], exact: bool) -> Any:
+    """A value as the first of some types that it exactly is, else as the first that it can be."""
+    wanted = dict[Any, str]()
+    for exactly, hint in product((True, False), hints):
+        try:
+            return as_type(value, hint, exact or exactly)
+        except ValueError as error:
+            wanted[hint] = str(error)
+    raise ValueError(" or ".join(dict.fromkeys(wanted.values())))
 
 
 @cache
@@ -154,26 +152,3 @@ def _hints(cls: Any) -> dict[str, Any]:
 def _needed(cls: Any) -> set[str]:
     """The fields without a default."""
     return {f.name for f in fields(cls) if f.init and f.default is MISSING and f.default_factory is MISSING}
-
-
-@cache
-def _model(cls: Any) -> "type[BaseModel]":
-    """A pydantic model with the same fields, which checks types strictly."""
-    from pydantic import ConfigDict, create_model
-
-    hints, needed = _hints(cls), _needed(cls)
-    wanted: dict[str, Any] = {name: (hints[name], ... if name in needed else None) for name in parameters(cls)}
-    return create_model(cls.__name__, __config__=ConfigDict(strict=True, arbitrary_types_allowed=True), **wanted)
-
-
-def _first(error: "ValidationError", values: Mapping[str, Any], where: str) -> str:
-    """One line for the first complaint; alternatives of a union are joined by 'or'."""
-    complaints = error.errors()
-    first = complaints[0]
-    if not first["loc"]:
-        return f"{where}: {first['msg'].removeprefix('Value error, ')}"
-    key = str(first["loc"][0])
-    if first["type"] == "missing":
-        return f"{where}.{key}: is missing"
-    wants = [c["msg"].removeprefix("Input should be ").removeprefix("Value error, ") for c in complaints if c["loc"][0] == key]
-    return f"{where}.{key}: {values.get(key)!r} was given; it should be {' or '.join(dict.fromkeys(wants))}"

@@ -13,7 +13,7 @@ from mpi_compress.core.errors import UserError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-broken: "dict[EntryPoint, str]" = {}  # why what was asked for could not be imported
+broken: "dict[EntryPoint, str]" = {}  # why what was asked for could not be imported, or is refused
 
 
 @cache
@@ -40,7 +40,8 @@ def imports(entry: "EntryPoint") -> bool:
     try:
         import_module(entry.module)
     except UserError as error:
-        raise UserError(f"package {package(entry)}: {error}") from None
+        broken[entry] = f"package {package(entry)}: {error}"
+        raise UserError(broken[entry]) from None
     except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {' '.join(str(error).split())}"
         broken[entry] = f"package {package(entry)}: its plugin '{entry.module}' cannot be imported: {why}"

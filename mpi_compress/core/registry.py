@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
 from mpi_compress.core.blame import is_ours as is_ours
-from mpi_compress.core.blame import place_of_class, place_of_definition, standing
+from mpi_compress.core.blame import place_of_class, standing
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
 from mpi_compress.core.installed import broken, declared, imports
@@ -100,7 +100,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         session."""
         other = self._parts.get(name)
         if other is not None and standing(other) != standing(cls):
-            both = " and ".join(f"{each.__name__}{place_of_definition(each)}" for each in (other, cls))
+            both = " and ".join(f"{each.__name__}{place_of_class(each)}" for each in (other, cls))
             raise UserError(f"two classes are the {self.kind} '{name}': {both}; give one of them another name")
 
     def forget(self, module: str) -> None:

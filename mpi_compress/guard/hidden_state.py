@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.blame import is_users_file, place_of_class
-from mpi_compress.core.own_classes import function_of, names_of_code
+from mpi_compress.core.blame import function_of, is_users_file, place_of_class
+from mpi_compress.core.own_classes import names_of_code
 from mpi_compress.core.registry import is_ours
 from mpi_compress.guard.findings import Finding
 

@@ -15,6 +15,10 @@ class Mine:
         raise RuntimeError("broken\non purpose")
 
 
+class Own:
+    name = "own"
+
+
 def error_of(call):
     with pytest.raises(Exception) as caught:
         call()
@@ -32,6 +36,6 @@ def test_a_users_error_names_its_place_in_one_line(monkeypatch):
 
 def test_an_error_of_the_package_keeps_its_traceback_and_a_user_error_blames_no_part_that_only_stands_by():
     assert text_of(error_of(lambda: evaluate(None, {}))).startswith("Traceback")
-    own = type("Own", (), {"name": "own", "act": lambda self: self})()
+    own = Own()
     said = [place_in_part(error_of(call)) for call in (lambda: own and evaluate(None, {}), lambda: own and checked(Mine, {"k": 1}, ""))]
     assert ["perhaps by Own" in each for each in said] == [True, False]

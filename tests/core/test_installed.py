@@ -89,6 +89,16 @@ def test_two_packages_with_a_part_of_one_name_are_refused_and_both_are_named(sit
     assert re.search(naming("z-parts 3.0 two classes are the compressor 'first-k': parts.py others.py"), done.stderr.splitlines()[-1])
 
 
+def test_list_says_which_packages_conflict_and_lists_the_rest(site):
+    (site / "others.py").write_text(PARTS)
+    install(site, "z-parts", "3.0", "first-k = others")
+    done = command("list")
+    assert done.returncode == 0
+    assert re.search(naming("z-parts 3.0 two classes are the compressor 'first-k': parts.py others.py"), done.stderr.splitlines()[-1])
+    assert done.stdout.splitlines()[-1] == "from some-parts 1.0: compressors/first-k"
+    assert "(from some-parts 1.0)" in command("list", "first-k").stdout
+
+
 def test_a_package_with_the_name_of_a_part_of_this_one_is_refused(site):
     (site / "parts.py").write_text(PARTS + '@mc.compressors.register("top-k")\nclass Other(Taken):\n    pass\n')
     done = command("plan", "job.toml")

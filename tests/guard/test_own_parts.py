@@ -543,7 +543,7 @@ WITH_THE_JOB = [
     (compressor(SORTED).replace('register("mine")', "register"), 'register takes the name that jobs use: @register("my-compressor")'),
     (algorithm().replace("(mc.Algorithm)", ""), "TypeError: Mine is no algorithm: derive it from Algorithm"),
     # a method that is nearly a verb
-    (algorithm().replace("worker_sends", "worker_send"), "Mine.worker_send is called by nothing; did you mean worker_sends?"),
+    (algorithm().replace("worker_sends", "worker_send"), "Mine.worker_send is used by nothing; did you mean worker_sends?"),
     (compressor(SORTED, field="start: int = 2"), "Mine.start is a field, and parts of this kind have a method start: give the field another name"),
     (algorithm().replace("master_answers", "master_answer"), "did you mean master_answers?"),
     (algorithm().replace("all_hear", "all_hears"), "did you mean all_hear?"),
@@ -836,8 +836,7 @@ def test_an_error_of_a_plugin_names_its_file_and_its_line(sends, says, tmp_path)
 
 
 @pytest.mark.parametrize(("was", "now"), [
-    ("x0):", "):"), ("worker, f, t):", "f, t):"), ("ups, t):", "ups, t, more):"), ("Algorithm):", "Algorithm):\n    needs = None"),
-    ("Algorithm):", "Algorithm):\n    log = None"), ("    def start", "    def iterate(self, node):\n        pass\n\n    def start"),
+    ("x0):", "):"), ("worker, f, t):", "f, t):"), ("ups, t):", "ups, t, more):"), ("    def start", "    def iterate(self, node):\n        pass\n\n    def start"),
     ("    def start", "    def uplink(self, node, k):\n        pass\n\n    def start"),
 ])  # fmt: skip
 def test_what_cannot_be_called_or_taken_of_a_part_is_one_line_that_names_its_file(was, now, tmp_path, capfd):
@@ -845,6 +844,13 @@ def test_what_cannot_be_called_or_taken_of_a_part_is_one_line_that_names_its_fil
     main(["run", str(written(tmp_path, source, **TOP)), "--out", str(tmp_path)])
     (line,) = [line for line in capfd.readouterr().err.splitlines() if "TRACEBACK=1" in line]
     assert re.search(r"(Type|Attribute)Error: .* \(\S+\.py, line \d+", line)
+
+
+@pytest.mark.parametrize("stated", ["needs = None", "log = None"])
+def test_a_constant_of_another_type_than_its_contract_says_is_refused_with_its_file(stated, tmp_path, capfd):
+    job = written(tmp_path, algorithm().replace("Algorithm):", f"Algorithm):\n    {stated}", 1), **TOP)
+    assert main(["run", str(job), "--out", str(tmp_path)]) == 2
+    assert re.search(rf"'mine': {stated} was given; it should be a \w+ \(\S+\.py, line \d+\)$", capfd.readouterr().err)
 
 
 STATED = """
@@ -897,11 +903,11 @@ def test_a_bare_parameter_of_a_base_of_ones_own_is_one_too(tmp_path):
 
 
 @pytest.mark.parametrize(("stated", "says"), [
-    ("step = 'much/L'", "much"), ("batch = 1.5", "algorithm.batch: 1.5 integer"), ("first = 'later'", "algorithm.first: 'later' 'gradient' 'compressed'"),
+    ("step = 'much/L'", "much"), ("batch = 1.5", "algorithm.batch: 1.5 whole number"), ("first = 'later'", "algorithm.first: 'later' 'gradient' 'compressed'"),
     ("server = 'hevy-ball'", "no server called 'hevy-ball'; did you mean 'heavy-ball'?"),
     ("partial_mean = 'over-all'", "partial_mean = 'over-all' was given; it should be '' or 'over all' or 'over participants'"),
-    ("compresor = 'top-k'", "Mine.compresor states nothing; did you mean compressor?"),
-    ("theorm = '1/L'", "Mine.theorm states nothing; did you mean theor"), ("by = 'ef21-p'", "parts in the class names its downlink"),
+    ("compresor = 'top-k'", "Mine.compresor is used by nothing; did you mean compressor?"),
+    ("theorm = '1/L'", "Mine.theorm is used by nothing; did you mean theor"), ("by = 'ef21-p'", "parts in the class names its downlink"),
 ])  # fmt: skip
 def test_what_a_class_states_that_would_say_nothing_is_refused(stated, says, tmp_path):
     with pytest.raises(UserError, match=naming(says) if "theor" not in says else says):

@@ -28,7 +28,7 @@ REFUSED = {
     '[up]\ncompressor = { name = "top-k", K = 3 }': "up.compressor K k",
     '[up]\ncompressor = { name = "top-k", k = 0 }': "up.compressor.k 0 1",
     '[up]\ncompressor = { name = "top-k", k = "many" }': "up.compressor.k: 'many' was given",
-    '[up]\ncompressor = { name = "top-k", k = 2.5 }': "up.compressor.k: 2.5 a valid integer or a valid string",
+    '[up]\ncompressor = { name = "top-k", k = 2.5 }': "up.compressor.k: 2.5 a whole number or text",
     '[up]\ncompressor = { name = "top-k", k = "0%" }': "percentage above 0",
     '[up]\ncodec = { name = "fixed", float = "fp16" }': "up.codec.float fp16 16 bf16 32 64",
     '[up]\ncompresor = "identity"': "up compresor compressor",

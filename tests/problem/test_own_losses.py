@@ -55,12 +55,12 @@ def played(tmp_path, *arguments, **changes):
 @pytest.mark.parametrize(("stated", "complaint"), [
     ("curvature = 1.0", "'mine' states no kernel; it needs value_and_slope"),
     ("kernel = 99", "'mine' kernel 99 exist; value_and_slope"),
-    ("kernel = HINGE\n    def curvature(self): return 1.0", "curvature is a method; it should be a number, such as curvature = 1.0, or a @property ( line 14)"),
-    ("kernel = HINGE\n    curvature = '1.0'", "curvature 1.0 curvature 1.0"),
+    ("kernel = HINGE\n    def curvature(self): return 1.0", "curvature is a method; it should be a value, or a @property ( line 14)"),
+    ("kernel = HINGE\n    curvature = '1.0'", "curvature 1.0 a number"),
     ("kernel = HINGE\n    curvature = -1.0", "curvature -1.0 0"),
     ("kernel = HINGE\n    curvature = property(lambda self: None)", "curvature None"),
-    ("kernel = HINGE\n    convex = 0.5", "convex 0.5 True False"),
-    ("kernel = HINGE\n    def solver(self): return 'newton'", "solver method text None @property"),
+    ("kernel = HINGE\n    convex = 0.5", "convex 0.5 true false"),
+    ("kernel = HINGE\n    def solver(self): return 'newton'", "solver method value @property"),
     ("kernel = HINGE\n    def provenance(self): return {}", "provenance method value @property"),
 ])  # fmt: skip
 def test_what_a_loss_states_of_another_kind_is_refused_in_one_line(tmp_path, stated, complaint):

@@ -162,7 +162,7 @@ def test_whole_shares_that_add_up_to_all_rows_are_the_sizes(sizes):
     ({"name": "dirichlet", "alfa": 1.0}, "alfa alpha"),
     ({"name": "mix", "share": 1.5}, "share 1.5 0 1"),
     ({"name": "sorted", "by": 0}, r"by = 0 must be a feature"),
-    ({"name": "sorted", "by": "lable"}, r"by: 'lable' 'label' or a valid integer"),
+    ({"name": "sorted", "by": "lable"}, r"by: 'lable' 'label' or a whole number"),
     ({"name": "shuffled", "sizes": -0.1}, r"sizes = -0.1 must be from 0 to 100"),
     ({"name": "shuffled", "sizes": [1.0, 0.0, 1.0]}, "sizes = [1.0, 0.0, 1.0] must be shares above 0"),
     ({"name": "shuffled", "sizes": [1, 2]}, r"sizes has 2 shares for 3 workers"),
