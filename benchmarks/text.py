@@ -54,7 +54,7 @@ def main() -> None:
     print(f"{'values':>12s} {'ours':>8s} {'scikit-learn':>13s} {'ratio':>6s}   on one core, MB/s")
     for name, digits in (("all 1", 0), ("4 digits", 4), ("6 digits", 6), ("17 digits", 17)):
         text = lines(digits, 2 * 10**6, rng)
-        block = libsvm.Block(0, text, partial(int, 0))
+        block = libsvm.Block(0, text)
         took = side_by_side({
             "ours": partial(libsvm._parsed, block, Path("text"), None),
             "theirs": partial(by_scikit_learn, text),

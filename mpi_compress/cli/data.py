@@ -28,12 +28,13 @@ from mpi_compress.problem.datasets.cache import cache_folder, digest
 from mpi_compress.problem.datasets.data import read_csv, save, write
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get
 from mpi_compress.problem.datasets.labels import listed
-from mpi_compress.problem.datasets.store import SOLVED_UP_TO, counted_in, open_data
+from mpi_compress.problem.datasets.store import counted_in, open_data
 from mpi_compress.problem.datasets.table import DataTable, contents_of, find_file, find_set
 from mpi_compress.problem.optimum import Optimum, solver_of
 from mpi_compress.problem.partitions import Split
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART
 
+_SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate
 _UNLIKE = 100.0  # the ratio of two columns' sizes from which "data make" speaks of it
 
 
@@ -124,7 +125,7 @@ def act_info(options: Namespace) -> int:
 def _of_logistic(file: str, size: float, norms: NDArray[Any]) -> str:
     """The constants of the logistic loss that papers print: L and f* with mu = 1e-4 L, and the mean smoothness of one sample."""
     of_one = f"mean L_i of single samples {(norms**2).mean() / 4:.6g}"
-    if size > SOLVED_UP_TO:
+    if size > _SOLVED_UP_TO:
         return f"{of_one}; `mpi-compress data solve {file}` computes L and f*"
     try:
         problem, best = solve(_problem_alone(file, {}))

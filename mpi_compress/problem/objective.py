@@ -77,8 +77,7 @@ class Objective:
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
-        kept = self._found(Point(x := _point(x, self.dim) if self.careful else x))
-        value, gradient = (kept.value, self.last.vector) if kept else self.at(Point.at(x))
+        value, gradient = self.at(Point.at(_point(x, self.dim) if self.careful else x))
         return value, gradient.copy() if self.careful else gradient
 
     def at(self, point: Point) -> tuple[float, Vector]:

@@ -138,9 +138,9 @@ def test_what_decides_rows_decides_their_id(folder):
 
 @pytest.mark.parametrize(("file", "content", "keys", "message"), [
     ("a.csv", b"user,item\n1,2\n", {"format": "movielens"}, "a.csv:1: the columns should be userId,movieId"),
-    ("a.csv", CSV.encode() + b"2,x,1,3\n", {"format": "movielens"}, "a.csv:9"),
-    ("a.csv", CSV.encode() + b"2,7,nan,3\n", {"format": "movielens"}, "a.csv:9"),
-    ("a.csv", CSV.encode() + b"\n2,7,1\n", {"format": "movielens"}, "a.csv:10: is no rating"),
+    ("a.csv", CSV.encode() + b"2,x,1,3\n", {"format": "movielens"}, "a.csv: a line is no rating"),
+    ("a.csv", CSV.encode() + b"2,7,nan,3\n", {"format": "movielens"}, "a.csv: a line is no rating"),
+    ("a.csv", CSV.encode() + b"\n2,7,1\n", {"format": "movielens"}, "a.csv: a line is no rating"),
     ("a.csv", CSV.encode()[:32], {"format": "movielens"}, "a.csv: holds no ratings"),
     ("a.csv", b"userId,movieId,rating,timestamp\n1,1,1,1\n1,2,1,2\n", {"format": "movielens"}, "has rated all 2 items"),
     ("a.txt", b"fine\n\xff\xfe", {"format": "text"}, "a.txt:2: byte 6 of the file is no UTF-8"),
@@ -217,11 +217,7 @@ def test_data_info_describes_a_published_set(folder, capsys):
     assert "samples    25" in capsys.readouterr().out
 
 
-def test_what_a_format_states_is_kept_or_refused_in_one_line(tmp_path):
-    spool = Spool(tmp_path / "rows")
-    spool.make()
-    spool.note(6, {"height": 3})
-    assert spool.stated() == (6, {"height": 3})
+def test_rows_that_cannot_be_kept_are_refused_in_one_line(tmp_path):
     (tmp_path / "gone").touch()
     with pytest.raises(UserError, match="gone: cannot be written to"):
-        Spool(tmp_path / "gone" / "rows").note(6, {"height": 3})
+        Spool(tmp_path / "gone" / "rows").put(0, np.ones((1, 1)), np.ones(1))

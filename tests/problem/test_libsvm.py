@@ -15,7 +15,7 @@ from sklearn.datasets import load_svmlight_file
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.libsvm import complaint_about
+from mpi_compress.problem.datasets.lines import parsed_line
 
 FOLDER = Path(os.environ.get("MPI_COMPRESS_DATA", "absent"))
 SETS = sorted(file for file in FOLDER.glob("*.xz") if not file.name.startswith("deep"))
@@ -30,8 +30,15 @@ BLANKS = st.sampled_from([" ", "  ", "\t", " \r", "\x0b", "\f "])
 INDICES = st.one_of(st.integers(-1, 40).map(str), st.sampled_from(["+7", "007", "2147483647", "2147483648", "1" * 30, "1.0"]))
 
 
+def complaint_about(line, dim):
+    try:
+        parsed_line(line, dim)
+    except ValueError as error:
+        return str(error)
+
+
 def parsed(text: bytes, dim=None):
-    return libsvm._parsed(libsvm.Block(0, text, partial(int, 0)), Path("file"), dim)[1:]
+    return libsvm._parsed(libsvm.Block(0, text), Path("file"), dim)[1:]
 
 
 def by_scikit_learn(text: bytes):

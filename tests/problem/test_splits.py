@@ -214,25 +214,24 @@ DEAL, ORDER = "deal(self, labels, n, rng)", "order(self, labels, seed)"
 
 @pytest.mark.usefixtures("registered_for_one_test_only")
 @pytest.mark.parametrize(("method", "returned", "complaint"), [
-    (DEAL, "np.array_split(rows[1:], n)", "'mine' leaves out 1 of 60 samples, such as sample 0; every sample goes to one worker"),
-    (DEAL, "[rows] * n", "'mine' assigns twice 60 of 60 samples, such as sample 0"),
-    (DEAL, "np.array_split(rows + 1, n)", "'mine' assigns sample 60; the 60 samples are numbered from 0 to 59"),
-    (DEAL, "[rows, rows[:0], rows[:0]]", "mine 1 3 60"),
-    (DEAL, "np.array_split(rows, n + 1)", "'mine' assigns samples to 4 workers, and there are 3"),
-    (DEAL, "None", "'mine' assigns None; it should be sample numbers"),
-    (DEAL, "[rows[:20] / 1.0, rows[20:40], rows[40:]]", "mine 0 float64"),
-    (DEAL, "[rows[:20, None], rows[20:40], rows[40:]]", "'mine' gives worker 0 an array of int64 (20, 1)"),
-    (DEAL, "[labels > 0] * 3", "'mine' gives worker 0 an array of bool"),
-    (DEAL, "[[[1], [1, 2]], 3, 4]", "'mine' gives worker 0"),
-    (DEAL, "rows[100]", "'mine' fails: IndexError: index 100 is out of bounds"),
-    (DEAL, "rows.reshape(7)", "'mine': cannot reshape"),
+    (DEAL, "np.array_split(rows[1:], n)", "mine, deal: it leaves out 1 of 60 samples, such as sample 0; every sample goes to one worker"),
+    (DEAL, "[rows] * n", "mine, deal: it assigns twice 60 of 60 samples, such as sample 0"),
+    (DEAL, "np.array_split(rows + 1, n)", "mine, deal: sample numbers go from 41 to 60; they should be from 0 to 59"),
+    (DEAL, "[rows, rows[:0], rows[:0]]", "workers.partition: 'mine' gives worker 1 of 3 no samples, of 60"),
+    (DEAL, "np.array_split(rows, n + 1)", "mine, deal: it should be sample numbers (m,) of each of 3 workers"),
+    (DEAL, "None", "mine, deal: None was given; it should be sample numbers"),
+    (DEAL, "[rows[:20] / 1.0, rows[20:40], rows[40:]]", "mine, deal: sample numbers are of type float64"),
+    (DEAL, "[rows[:20, None], rows[20:40], rows[40:]]", "mine, deal: sample numbers have shape (20, 1); it should be (20,)"),
+    (DEAL, "[labels > 0] * 3", "mine, deal: sample numbers are of type bool; they should be whole numbers"),
+    (DEAL, "[[[1], [1, 2]], 3, 4]", "mine, deal"),
+    (DEAL, "rows.reshape(7)", "workers.partition: 'mine': cannot reshape"),
     (ORDER, "rows[2:]", "mine 2 60 0"),
-    (ORDER, "rows // 2", "'mine' 30 of 60 samples"),
-    (ORDER, "rows.reshape(2, 30)", "'mine' puts in order an array of int64 (2, 30)"),
-    ("arrange(self, labels)", "rows", "'mine' fails: it defines neither deal nor order"),
+    (ORDER, "rows // 2", "mine, order: it leaves out 30 of 60 samples"),
+    (ORDER, "rows.reshape(2, 30)", "mine, order: sample numbers have shape (2, 30); it should be (60,)"),
+    ("arrange(self, labels)", "rows", "workers.partition: 'mine': it defines neither deal nor order"),
 ])  # fmt: skip
 def test_a_split_of_ones_own_that_loses_or_doubles_rows_is_refused_by_its_name(tmp_path, method, returned, complaint):
-    with pytest.raises(UserError, match=naming(f"workers.partition: {complaint}")):
+    with pytest.raises(UserError, match=naming(complaint)):
         mc.run(job(tmp_path, "mine", OWN.format(method, returned)), out=tmp_path, quiet=True)
 
 

@@ -5,7 +5,7 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import platformdirs
@@ -21,6 +21,17 @@ def cache_folder() -> Path:
     return Path(given) if given else platformdirs.user_cache_path("mpi_compress")
 
 
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Make a folder in which the block writes; UserError if it cannot be written to, or the disk is full."""
+    try:
+        make_folder(folder)
+        yield
+    except OSError as error:
+        other = "; set MPI_COMPRESS_CACHE to a folder that can" if cache_folder() in folder.parents else ""
+        raise UserError(f"{folder}: cannot be written to: {system_text(error)}{other}") from None
+
+
 def replace(file: Path, fill: Callable[[Path], object]) -> None:
     """Write `file` whole or not at all: `fill(part)` writes beside it, then the part takes its name; UserError if it cannot.
     Several threads, processes and hosts may do so at once: each has a part of its own, and the last one to finish stays. A file in
@@ -28,17 +39,13 @@ def replace(file: Path, fill: Callable[[Path], object]) -> None:
     file = file.resolve() if file.is_symlink() else file
     if file.exists() and not file.is_file():
         raise UserError(f"{file}: is no plain file, and is not replaced by one")
-    cached = cache_folder() in file.parents
     part = file.with_name(f"{file.name}.{secrets.token_hex(6)}.part")
     try:
-        make_folder(file.parent)
-        fill(part)
-        if cached:
-            part.chmod(file.parent.stat().st_mode & 0o666)
-        os.replace(part, file)
-    except OSError as error:
-        other = "; set MPI_COMPRESS_CACHE to a folder that can" if cached else ""
-        raise UserError(f"{file.parent}: cannot be written to: {system_text(error)}{other}") from None
+        with writing(file.parent):
+            fill(part)
+            if cache_folder() in file.parents:
+                part.chmod(file.parent.stat().st_mode & 0o666)
+            os.replace(part, file)
     finally:
         part.unlink(missing_ok=True)
 
@@ -61,13 +68,6 @@ def is_kept(file: Path) -> bool:
         return bool(seals.holds(file, file.name))
     except OSError:
         return False
-
-
-def disbelieve(file: Path) -> None:
-    """Remove a file that is sealed, and that cannot be true of its data; a line says so."""
-    print_line(f"{file}: cannot be true of its data; rebuilding it")
-    with contextlib.suppress(OSError):
-        file.unlink()
 
 
 def kept_text(file: Path) -> str | None:

@@ -11,7 +11,6 @@ import mmap
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,11 +20,10 @@ import numpy as np
 import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError, system_text
-from mpi_compress.exchange.host import available
+from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import text as kernels
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.cache import make_folder
+from mpi_compress.problem.datasets.cache import make_folder, writing
 from mpi_compress.problem.datasets.labels import Classes, Labels, classes_of
 from mpi_compress.problem.datasets.table import Normalize
 from mpi_compress.problem.partitions import Split
@@ -47,19 +45,9 @@ class Spool:
 
     folder: Path
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Makes the folder, if it is not there; UserError if the disk is full or the folder cannot be written to."""
-        try:
-            make_folder(self.folder)
-            yield
-        except OSError as error:
-            other = "set MPI_COMPRESS_CACHE to a folder that can"
-            raise UserError(f"{self.folder.parent}: cannot be written to: {system_text(error)}; {other}") from None
-
     def make(self) -> None:
-        with self.writing():
-            pass
+        with writing(self.folder.parent):
+            make_folder(self.folder)
 
     def put(self, number: int, samples: Any, labels: Vector) -> None:
         """Keep a block, a CSR matrix or an array (m, d)."""
@@ -75,18 +63,8 @@ class Spool:
             labels.astype(np.float64, copy=False), matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32),
             matrix.data.astype(np.float64, copy=False), dim,
         )  # fmt: skip
-        with self.writing():
+        with writing(self.folder.parent):
             np.savez(self.folder / f"{number:08d}.npz", **rows._asdict())
-
-    def note(self, dim: int | None, sizes: Mapping[str, int]) -> None:
-        if dim is not None:
-            with self.writing():
-                (self.folder / "stated.json").write_text(json.dumps([dim, dict(sizes)]))
-
-    def stated(self) -> tuple[int | None, dict[str, int]]:
-        file = self.folder / "stated.json"
-        dim, sizes = json.loads(file.read_text()) if file.exists() else (None, {})
-        return dim, sizes
 
     def blocks(self) -> Iterator[ParsedRows]:
         for file in sorted(self.folder.glob("*.npz")):
@@ -108,7 +86,6 @@ class Spool:
 
 Place = tuple[int, tuple[int, ...], str]  # offset in the file, shape, type
 DENSE_FROM = 1 / 3  # share of nonzeros from which on a dense layout is smaller and faster
-_LEAST = 2**26  # bytes of memory that are taken to be free
 _NO_RESERVE = 0x4000 if platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64") else 0  # MAP_NORESERVE
 
 
@@ -119,13 +96,14 @@ class Recipe:
     title: str
     normalize: Normalize
     dtype: str
-    dim: int | None  # None: the largest index
+    dim: int | None  # as the job or the format states it; None: the largest index
     rows: int | None = None  # how many to take, from the first on; None: all
     split: Split = field(default_factory=Split)
     positive: list[float] | None = None
     labels: Labels = "sign"
     classes: Classes | None = None  # those of the training set, where this is a test set
     column_norms: Vector | None = None  # likewise
+    sizes: Mapping[str, int] = field(default_factory=dict)  # that the format states
 
 
 def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
@@ -147,17 +125,12 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     else:
         arrays |= {"indptr": indptr, "indices": ((nonzeros,), "u4"), "values": ((nonzeros,), recipe.dtype)}
     places = _laid_out(file, arrays | {"column_norms": norms, "cuts": cuts})
-    position, parts = np.argsort(order), 1
-    if np.any(np.diff(order) < 0):  # each page is written many times: a part of the file at a time, of half the free memory
-        parts += int(2 * file.stat().st_size / max(available(), _LEAST))
-    for part in range(parts):
-        here = np.where(position * parts // n == part, position, -1)
-        _place_rows(spool, recipe, norms, here, indptr[:-1].astype(np.int64), file, places)
+    _place_rows(spool, recipe, norms, np.argsort(order), indptr[:-1].astype(np.int64), file, places)
     with h5py.File(file, "r+") as h5:
         h5.attrs.update(
             n_samples=n, dim=dim, nonzeros=nonzeros, entries=entries, normalize=recipe.normalize, plus=np.array(classes.plus),
             minus=np.array(classes.minus), classes=np.array(classes.each),
-            **({"sizes": json.dumps(sizes)} if (sizes := spool.stated()[1]) else {}),
+            sizes=json.dumps(dict(recipe.sizes)),
         )  # fmt: skip
 
 
@@ -165,7 +138,7 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
     labels, lengths, found = spool.outline()
     if labels.size == 0:
         raise UserError(f"data: {recipe.title} holds no samples")
-    dim = recipe.dim or spool.stated()[0] or found
+    dim = recipe.dim or found
     if dim == 0:
         raise UserError(f"data: {recipe.title} has no features")
     if found > dim:
@@ -228,13 +201,11 @@ def _laid_out(file: Path, arrays: Mapping[str, Any]) -> dict[str, Place]:
         how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         how.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         how.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-        how.set_obj_track_times(False)
         for name, given in arrays.items():
             if given is not None:
                 shape, dtype = (given.shape, given.dtype.str[1:]) if isinstance(given, np.ndarray) else given
-                kind = h5py.h5t.py_create(np.dtype(dtype))
-                dataset = h5py.h5d.create(h5.id, name.encode(), kind, h5py.h5s.create_simple(shape), how)
-                places[name] = (dataset.get_offset() if np.prod(shape) else -1, shape, dtype)
+                offset = h5.create_dataset(name, shape, dtype, dcpl=how).id.get_offset()
+                places[name] = (-1 if offset is None else offset, shape, dtype)
     for name, place in places.items():
         if isinstance(arrays[name], np.ndarray):
             mapped(file, place)[:] = arrays[name]
@@ -261,7 +232,7 @@ def _place_rows(
     spool: Spool, recipe: Recipe, norms: Vector | None, position: NDArray[np.int64], starts: NDArray[np.int64], file: Path,
     places: dict[str, Place],
 ) -> None:  # fmt: skip
-    """Write every block's rows where `position` (N,) says, unless that is −1; `starts` (N,) are where sparse rows begin."""
+    """Write every block's rows where `position` (N,) says; `starts` (N,) are where sparse rows begin."""
     seen = 0
     for rows in spool.blocks():
         here = np.full(rows.labels.size, -1, dtype=np.int64)  # −1: not taken

@@ -1,11 +1,13 @@
 """Sets of the LIBSVM collection, joined where a paper joins them and checked against their published shape; sets for networks."""
 
 import os
+import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import Amount
@@ -13,6 +15,7 @@ from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, hash_of, replace
 from mpi_compress.problem.datasets.download import download
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, how_to_get
+from mpi_compress.problem.datasets.table import find_in
 
 COLLECTION = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 Report = Callable[[str], None]  # takes lines about the progress
@@ -25,7 +28,7 @@ def get(name: str, url: str | None, quiet: bool, report: Report) -> Path:
         url: the collection's address; None: $MPI_COMPRESS_DATA_URL, or where the set is published.
 
     Raises:
-        UserError: no such set, a server that cannot give it, or content that differs from what was published or fetched before.
+        UserError: no such set, a server that cannot give it, or content that differs from what was published.
     """
     fetched = [each for each in (*KNOWN, *PUBLISHED) if how_to_get(each)]
     if name in (*KNOWN, *PUBLISHED) and name not in fetched:
@@ -34,46 +37,30 @@ def get(name: str, url: str | None, quiet: bool, report: Report) -> Path:
     if name not in fetched:
         raise UserError(f"data get: {nearest(name, fetched, 'set')}")
     url, folder = url or os.environ.get("MPI_COMPRESS_DATA_URL"), cache_folder() / "sets"
-    found = find_published(name, [folder]) if name in PUBLISHED else _kept(name, folder)
+    found = find_in(name, [folder])
     if found is not None:
         report(f"{name}: there already, {found}")
         return found
     return (_get_published if name in PUBLISHED else _get_known)(name, url, folder, quiet, report)
 
 
-def _kept(name: str, folder: Path) -> Path | None:
-    """The file of a set of the collection, if it is as it was fetched."""
-    target, sums = _places(name, folder)
-    return target if target.exists() and sums.exists() and sums.read_text()[:64] == hash_of(target) else None
-
-
-def _places(name: str, folder: Path) -> tuple[Path, Path]:
-    """Where a set of the collection is kept, and its SHA-256."""
-    suffix = Path(KNOWN[name].files[0]).suffix
-    return folder / (name + (suffix if suffix in libsvm.SUFFIXES else "")), folder / f"{name}.sha256"
-
-
 def _get_known(name: str, url: str | None, folder: Path, quiet: bool, report: Report) -> Path:
-    (target, sums), files = _places(name, folder), KNOWN[name].files
-    before = sums.read_text()[:64].strip() if sums.exists() else ""
     base = (url or COLLECTION).rstrip("/") + "/"
-    fetched = [_downloaded(file, base, folder, quiet) for file in files]
+    fetched = [_downloaded(file, base, folder, quiet) for file in KNOWN[name].files]
     whole = fetched[0]
+    suffix = whole.suffix if whole.suffix in libsvm.SUFFIXES else ""
     if len(fetched) > 1:
-        whole = folder / "incoming" / target.name
-        libsvm.join(fetched, whole)
+        whole = folder / "incoming" / f"{name}{suffix}"
+        replace(whole, lambda part: libsvm.join(fetched, part))
     try:
         report(f"{name}: checking N, d and nonzeros")
-        digest = _verified(name, whole, base)
-        if before not in ("", digest):
-            raise UserError(f"{base}{files[0]}: is another file than before, SHA-256 {digest}; if that is right, remove {sums}")
+        _verify(name, whole, base)
     except UserError:
         _remove(*fetched, whole)
         raise
-    os.replace(whole, target)
-    sums.write_text(f"{digest}  {target.name}\n")
+    os.replace(whole, folder / f"{name}{suffix}")
     _remove(*fetched)
-    return target
+    return folder / f"{name}{suffix}"
 
 
 def _remove(*files: Path) -> None:
@@ -93,8 +80,11 @@ def _get_published(name: str, url: str | None, folder: Path, quiet: bool, report
         if hash_of(file, algorithm) != wanted:
             _remove(file)
             raise UserError(f"{base}{one}: is not what was published, whose {algorithm} is {wanted}")
-        _unpack(file, [m for p in PUBLISHED.values() if p.source == known.source for m in p.files] if archive else [one], folder)
-        _remove(file)
+        if archive:
+            _unpack(file, [m for p in PUBLISHED.values() if p.source == known.source for m in p.files], folder)
+            _remove(file)
+        else:
+            os.replace(file, folder / one)
     unpacked = find_published(name, [folder])
     assert unpacked is not None
     return unpacked
@@ -108,8 +98,8 @@ def _downloaded(name: str, base: str, folder: Path, quiet: bool) -> Path:
     return file
 
 
-def _verified(name: str, file: Path, base: str) -> str:
-    """SHA-256 of a file whose N, d and nonzeros are as published; UserError if they are not, or it is no LIBSVM text."""
+def _verify(name: str, file: Path, base: str) -> None:
+    """UserError where N, d and nonzeros of a file are not as published, or it is no LIBSVM text."""
     try:
         counts = libsvm.counts(file)
     except UserError as error:
@@ -117,26 +107,20 @@ def _verified(name: str, file: Path, base: str) -> str:
         raise UserError(f"{base}: what came for {name} is no LIBSVM text: {why}") from None
     if mismatch := KNOWN[name].mismatch(*counts):
         raise UserError(f"{base}: what came for {name} is not what was published: {mismatch}")
-    return hash_of(file)
 
 
 def _unpack(file: Path, members: list[str], folder: Path) -> None:
-    """Write members of a .zip or .tar.gz below a folder, or any other file as the one member; UserError if one is not there."""
-
-    def write(member: str, source: Any) -> None:
-        with source:
-            replace(folder / member, lambda part: part.write_bytes(source.read()))
-
+    """Write members of a .zip or .tar.gz below a folder; UserError if one is not there."""
+    is_zip = file.suffix == ".zip"
     try:
-        if file.suffix == ".zip":
-            with zipfile.ZipFile(file) as archive:
-                for member in members:
-                    write(member, archive.open(member))
-        elif file.name.endswith(".tar.gz"):
-            with tarfile.open(file) as tar:
-                for member in members:
-                    write(member, tar.extractfile(member))
-        else:
-            write(members[0], file.open("rb"))
+        with zipfile.ZipFile(file) if is_zip else tarfile.open(file) as archive:
+            opened: Any = getattr(archive, "open" if is_zip else "extractfile")
+            for member in members:
+                replace(folder / member, partial(_copy, opened(member)))
     except (zipfile.BadZipFile, tarfile.TarError, KeyError, OSError) as error:
         raise UserError(f"{file}: cannot be unpacked: {error}") from None
+
+
+def _copy(source: BinaryIO, to: Path) -> None:
+    with source, to.open("wb") as out:
+        shutil.copyfileobj(source, out)

@@ -17,7 +17,6 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import text as kernels
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.lines import LARGEST_INDEX, RETURN, complaint_about, fields
+from mpi_compress.problem.datasets.lines import LARGEST_INDEX, RETURN, ParsedLine, parsed_line
 
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
 BLOCK_BYTES = 16 * 2**20
@@ -51,14 +50,13 @@ def stem(name: str) -> str:
 
 
 def join(parts: list[Path], whole: Path) -> None:
-    """Concatenate files, compressed alike or not at all, to such a file, with a line end between in case one lacks it."""
-    packers: dict[str, Any] = {".xz": lzma.compress, ".bz2": bz2.compress, ".gz": gzip.compress}
-    packed = packers.get(parts[0].suffix, bytes)
-    with whole.open("wb") as out:
-        for i, part in enumerate(parts):
-            out.write(packed(b"\n") if i else b"")
-            with part.open("rb") as file:
-                shutil.copyfileobj(file, out, 2**20)
+    """Concatenate files, compressed alike or not at all, to a new file, with a line end between in case one lacks it."""
+    for part in parts:
+        if whole.exists():
+            with open_text(whole, "ab", part.suffix) as out:
+                out.write(b"\n")
+        with part.open("rb") as file, whole.open("ab") as out:
+            shutil.copyfileobj(file, out, 2**20)
 
 
 def counts(path: Path) -> tuple[int, int, int]:
@@ -70,13 +68,11 @@ def counts(path: Path) -> tuple[int, int, int]:
     return n, largest, nonzeros
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Some lines of a file."""
 
     number: int
     text: bytes
-    lines_before: Callable[[], int]  # how many lines of the file come before; to count them takes time
 
 
 def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 1) -> Iterator[tuple[int, Any, Vector]]:
@@ -89,12 +85,8 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
     Raises:
         UserError: the file or a line of it cannot be read; the error names the line and what is wrong with it.
     """
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; a file of LIBSVM text is required")
     try:
         yield from _in_threads(_blocks(path, part, parts), partial(_parsed, path=path, dim=dim), _threads(path, parts))
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such file") from None
     except UNREADABLE as error:
         what = "is damaged or cut short" if path.suffix in _OPENERS else "cannot be read"
         raise UserError(f"{path}: {what}: {error}") from None
@@ -121,12 +113,12 @@ def _blocks(path: Path, part: int, parts: int) -> Iterator[Block]:
         count = -(-path.stat().st_size // BLOCK_BYTES)
         yield from (_cut(path, b) for b in range(part * count // parts, (part + 1) * count // parts))
     elif part == 0:
-        lines, numbers = 0, itertools.count()
         with open_text(path) as file:
-            while text := file.read(BLOCK_BYTES):
+            for number in itertools.count():
+                if not (text := file.read(BLOCK_BYTES)):
+                    return
                 text += file.readline()
-                yield Block(next(numbers), text if lines else _begun(path, text), partial(int, lines))
-                lines += text.count(b"\n")
+                yield Block(number, text if number else _begun(path, text))
 
 
 def _begun(path: Path, text: bytes) -> bytes:
@@ -146,16 +138,7 @@ def _cut(path: Path, number: int) -> Block:
             start = file.tell()
         text = file.read(max(0, (number + 1) * BLOCK_BYTES - start))
         text += file.readline() if text and not text.endswith(b"\n") else b""
-    return Block(number, text if start else _begun(path, text), partial(_count_lines, path, start))
-
-
-def _count_lines(path: Path, end: int) -> int:
-    lines = 0
-    with path.open("rb") as file:
-        while end > 0 and (text := file.read(min(end, BLOCK_BYTES))):
-            lines += text.count(b"\n")
-            end -= len(text)
-    return lines
+    return Block(number, text if number else _begun(path, text))
 
 
 def _threads(path: Path, parts: int) -> int:
@@ -191,15 +174,12 @@ class _Parsed(NamedTuple):
     indices: NDArray[np.int32]
     values: Vector
 
-    def put(self, line: bytes, counts: NDArray[np.int64]) -> None:
-        """Append a line that is right."""
-        label, features = fields(line)
-        pairs = [feature.split(b":") for feature in features]
+    def put(self, line: ParsedLine, counts: NDArray[np.int64]) -> None:
+        """Append a line."""
         row, start = counts[kernels.ROWS], counts[kernels.ENTRIES]
-        stop = start + len(pairs)
-        self.labels[row], self.ends[row] = float(label), stop
-        self.indices[start:stop] = [int(index) - 1 for index, _ in pairs]
-        self.values[start:stop] = [float(value) for _, value in pairs]
+        stop = start + len(line.indices)
+        self.labels[row], self.ends[row] = line.label, stop
+        self.indices[start:stop], self.values[start:stop] = np.subtract(line.indices, 1), line.values
         counts[kernels.ROWS], counts[kernels.ENTRIES] = row + 1, stop
 
     def set(self, entry: int, value: float) -> bool:
@@ -220,9 +200,10 @@ def _parsed(block: Block, path: Path, dim: int | None) -> tuple[int, Any, Vector
     left, counts, at = np.empty((m + n, 2), np.int64), np.zeros(3, np.int64), 0
     while (at := kernels.parse(np.frombuffer(text, np.uint8), at, dim or LARGEST_INDEX, counts, *rows, left)) < len(text):
         line = text[at : text.index(b"\n", at)]
-        if complaint_about(line, dim):
-            raise _first_complaint(block, path, dim)
-        rows.put(line, counts)
+        try:
+            rows.put(parsed_line(line, dim), counts)
+        except ValueError:
+            raise _first_complaint(block, path, dim) from None
         at += len(line) + 1
     m, n, open_ = counts.tolist()
     for entry, place in left[:open_].tolist():
@@ -236,11 +217,15 @@ def _parsed(block: Block, path: Path, dim: int | None) -> tuple[int, Any, Vector
 
 def rehearse() -> None:
     """Compile what parses, or load it from the disk cache."""
-    _parsed(Block(0, b"1 1:1\n", partial(int, 0)), Path(), None)
+    _parsed(Block(0, b"1 1:1\n"), Path(), None)
 
 
 def _first_complaint(block: Block, path: Path, dim: int | None) -> UserError:
     """The error of a block's first wrong line; there is one."""
-    complaints = ((at, complaint_about(line, dim)) for at, line in enumerate(block.text.split(b"\n"), 1))
-    at, complaint = next(each for each in complaints if each[1])
-    return UserError(f"{path}:{block.lines_before() + at}: {complaint}")
+    before = sum(each.text.count(b"\n") for each in itertools.islice(_blocks(path, 0, 1), block.number))
+    for at, line in enumerate(block.text.split(b"\n"), before + 1):
+        try:
+            parsed_line(line, dim)
+        except ValueError as error:
+            return UserError(f"{path}:{at}: {error}")
+    raise AssertionError

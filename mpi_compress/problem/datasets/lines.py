@@ -1,7 +1,8 @@
-"""A line of LIBSVM text: its fields, and what is wrong with it."""
+"""A line of LIBSVM text: its label and features, or what is wrong with it."""
 
 import math
 import re
+from typing import NamedTuple
 
 LARGEST_INDEX = 2**31 - 1
 RETURN = re.compile(rb"\r(?![\r\n]|\Z)")  # that ends no line
@@ -9,10 +10,12 @@ _POINTS = "numbers have a decimal point, which `tr , . < FILE` writes"
 _COMMA = re.compile(rb"[-+]?\d*,\d+([eE][-+]?\d+)?")
 
 
-def fields(line: bytes) -> tuple[bytes, list[bytes]]:
-    """A line's label, b"" where it holds no sample, and its features; `qid:…` is left out, and so are blanks after a colon."""
-    label, *features = re.sub(rb":\s+", b":", line.split(b"#")[0]).split() or [b""]
-    return label, features[1:] if features and features[0].startswith(b"qid:") else features
+class ParsedLine(NamedTuple):
+    """A sample; its features are increasing indices, from 1 on, with values."""
+
+    label: float
+    indices: list[int]
+    values: list[float]
 
 
 def _about_label(label: bytes, features: list[bytes]) -> str:
@@ -29,35 +32,43 @@ def _about_label(label: bytes, features: list[bytes]) -> str:
     return f"{_shown(label)} was given for a label; {would_do}"
 
 
-def complaint_about(line: bytes, dim: int | None) -> str | None:
-    """The first mistake in a line `label index:value … # comment`; None if there is none."""
-    label, features = fields(line)
+def parsed_line(line: bytes, dim: int | None) -> ParsedLine:
+    """A line `label index:value … # comment`, of which `qid:…` is left out; a label of NaN where it holds no sample.
+    ValueError with its first mistake."""
     if RETURN.search(line):
-        return "a carriage return alone ends no line; `tr '\\r' '\\n' < FILE` writes line ends"
+        raise ValueError("a carriage return alone ends no line; `tr '\\r' '\\n' < FILE` writes line ends")
+    label, *features = re.sub(rb":\s+", b":", line.split(b"#")[0]).split() or [b""]
+    features = features[1:] if features and features[0].startswith(b"qid:") else features
     if not label:
-        return None
+        return ParsedLine(math.nan, [], [])
     try:
-        if not math.isfinite(float(_plain(label))):
-            return f"label {_shown(label)} is not a finite number"
+        found = ParsedLine(float(_plain(label)), [], [])
     except ValueError:
-        return _about_label(label, features)
+        raise ValueError(_about_label(label, features)) from None
+    if not math.isfinite(found.label):
+        raise ValueError(f"label {_shown(label)} is not a finite number")
     last = 0
     for feature in features:
         index, _, value = feature.partition(b":")
         try:
             i, v = int(_plain(index)), float(_plain(value))
         except ValueError:
-            return f"{_shown(feature)} is no index:value" + f"; {_POINTS}" * bool(_COMMA.fullmatch(value))
+            hint = f"; {_POINTS}" * bool(_COMMA.fullmatch(value))
+            raise ValueError(f"{_shown(feature)} is no index:value{hint}") from None
         if i < 1:
-            return f"index {i}; indices start at 1" + "; docs/own-data.md converts a file that counts from 0" * (i == 0)
+            hint = "; docs/own-data.md converts a file that counts from 0" * (i == 0)
+            raise ValueError(f"index {i}; indices start at 1{hint}")
         if i <= last:
-            return f"index {i} {'twice' if i == last else f'after {last}'}; indices must increase along a line"
+            raise ValueError(f"index {i} {'twice' if i == last else f'after {last}'}; indices must increase along a line")
         if i > (dim or LARGEST_INDEX):
-            return f"index {i} is above " + (f"d = {dim}" if dim else f"{LARGEST_INDEX}, the largest that is possible")
+            largest = f"d = {dim}" if dim else f"{LARGEST_INDEX}, the largest that is possible"
+            raise ValueError(f"index {i} is above {largest}")
         if not math.isfinite(v):
-            return f"value {_shown(value)} of index {i} is not a finite number"
+            raise ValueError(f"value {_shown(value)} of index {i} is not a finite number")
+        found.indices.append(i)
+        found.values.append(v)
         last = i
-    return None
+    return found
 
 
 def _plain(text: bytes) -> bytes:

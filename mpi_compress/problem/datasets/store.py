@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -32,7 +32,6 @@ from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
 _FORMAT = 2
-SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate
 _SOON_COUNTED = 16_000_000  # bytes of a compressed file, and four times as many of a plain one
 MAPPED_FROM = 2**25  # bytes of an array: so large a one is not copied to memory
 _MOST_LABELS = 1000  # whose numbers are kept with a result
@@ -54,11 +53,6 @@ class DataSet:
     dealt: tuple[int, ...] | None = None  # where the workers' shards begin, and N; None: equal slices, but for one row
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
     entries: int = 0  # values that are not 0; 0 where that was not counted
-
-    @property
-    def is_large(self) -> bool:
-        """True if what is kept of the set is not compared with its rows."""
-        return self.nonzeros + 20 * self.dim > SOLVED_UP_TO
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
@@ -199,10 +193,11 @@ def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int]
     spool = Spool(ranks.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
 
     def parse() -> None:
+        nonlocal recipe
         if ranks.rank in readers:
             taken = 0
             reading = parsed(readers.index(ranks.rank), len(readers))
-            spool.note(reading.dim, reading.sizes)
+            recipe = replace(recipe, dim=recipe.dim or reading.dim, sizes=reading.sizes)
             of = "samples" + " by rank 0" * (len(readers) > 1)
             with Amount(f"reading {recipe.title}", quiet or not ranks.is_root, (of, 1)) as tell:
                 for number, samples, labels in reading.blocks:

@@ -5,17 +5,17 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, likely_name
+from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.core.sources import source_of
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
@@ -37,11 +37,11 @@ class DataTable:
     normalize: Normalize = "none"
     positive: list[float] | None = None  # labels that count as +1, where a set has many
     dtype: Literal["float64", "float32"] = "float64"
-    rows: int | None = None  # how many to take, from the first on
-    dim: int | None = None  # d, where the largest index present is smaller
+    rows: AtLeastOne | None = None  # how many to take, from the first on
+    dim: Annotated[int, within(f"[1, {libsvm.LARGEST_INDEX}]")] | None = None  # d, where the largest index present is smaller
     test: str | None = None  # a set, or a file, for test_loss and test_accuracy; "held-out": what the format leaves out of training
     format: str | None = None  # of the file, where its name or the set's does not say it
-    test_rows: int | None = None  # how many of the test set's samples to take, from the first on
+    test_rows: AtLeastOne | None = None  # how many of the test set's samples to take, from the first on
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator, or of the format
 
     def __post_init__(self) -> None:
@@ -50,12 +50,8 @@ class DataTable:
             replaces = "--set 'data={ path = \"FILE\" }' replaces the whole table"
             both = f"; {' and '.join(given)} are given: {replaces}" if given else ""
             raise ValueError(f'one of name = "…" (a known set), path = "…" (a file) and generator = "…" is needed{both}')
-        if self.rows is not None and self.rows < 1:
-            raise ValueError(f"rows = {self.rows} must be at least 1")
-        if self.test_rows is not None and (self.test is None or self.test_rows < 1):
-            raise ValueError(f"test_rows = {self.test_rows} must be at least 1, of a test set: test = …")
-        if self.dim is not None and not 1 <= self.dim <= libsvm.LARGEST_INDEX:
-            raise ValueError(f"dim = {self.dim} must be from 1 to {libsvm.LARGEST_INDEX}")
+        if self.test_rows is not None and self.test is None:
+            raise ValueError(f"test_rows = {self.test_rows} is of a test set: test = …")
 
     @property
     def title(self) -> str:
@@ -96,12 +92,7 @@ class DataTable:
     def test_file(self, folder: Path) -> Path | None:
         """The file of the test set, by a set's name or a path; None: it is in the training set's file."""
         assert self.test is not None
-        if self.test == HELD_OUT:
-            return None
-        try:
-            return find_path(self.test, folder, "data.test")
-        except UserError:
-            return find_set(self.test, "data.test")
+        return None if self.test == HELD_OUT else find_file(self.test, folder, "data.test")
 
 
 def content_id(table: DataTable, folder: Path) -> str:
@@ -131,37 +122,33 @@ def content_digest(file: Path, how: Format) -> str:
 
 def find_path(path: str, folder: Path, key: str) -> Path:
     """A file by its path, here or beside the job; UserError if there is none."""
-    names = (path, os.fsdecode(path.encode(errors="surrogateescape")))  # in UTF-8, where the system's encoding is another one
-    places = [place / name for name in dict.fromkeys(names) for place in (Path(), folder)]
-    for file in sorted(places, key=Path.is_file, reverse=True):
+    for file in sorted((Path(path), folder / path), key=Path.is_file, reverse=True):
         if file.exists():
-            return _plain(file, f"{key}: {file}")
+            if not file.is_file():
+                what = "a folder" if file.is_dir() else "no plain file"
+                raise UserError(f"{key}: {file} is {what}; a file of LIBSVM text is required")
+            return file
     raise UserError(f"{key}: there is no file '{path}', neither here nor beside the job")
-
-
-def _plain(file: Path, what: str) -> Path:
-    """The file; UserError, which begins with `what`, if it is a folder or a pipe."""
-    if not file.is_file():
-        raise UserError(f"{what} is {'a folder' if file.is_dir() else 'no plain file'}; a file of LIBSVM text is required")
-    return file
 
 
 def find_set(name: str, key: str) -> Path:
     """A set by its name, where sets are looked for; UserError, which says how to get it, if it is nowhere."""
-    if "/" in name or "\\" in name:
+    if "/" in name or "\\" in name or Path(name).suffix in libsvm.SUFFIXES[1:]:
         remedy = f'; write path = "{name}"' if key == "data.name" else ", and there is no such file"
         raise UserError(f"{key}: '{name}' is a path{remedy}")
     given = os.environ.get("MPI_COMPRESS_DATA")
     places = [*([Path(given)] if given else []), Path("data"), cache_folder() / "sets"]
-    found = find_published(name, places) if name in PUBLISHED else _find_known(name, places)
+    found = find_in(name, places)
     if found is None:
         looked = f"$MPI_COMPRESS_DATA ({given or 'not set'}), ./data or {places[-1]}"
-        raise UserError(f"{key}: no set '{name}' in {looked}{_what_would_do(name, _sets_in(places))}")
+        raise UserError(f"{key}: no set '{name}' in {looked}{_what_would_do(name)}")
     return found
 
 
-def _find_known(name: str, places: Sequence[Path]) -> Path | None:
-    """The file of a set by its own name, else by LIBSVM's; several that make up a set are joined in the cache."""
+def find_in(name: str, places: Sequence[Path]) -> Path | None:
+    """The file of a set by its own name, else by LIBSVM's; several that make up a set are joined in the cache. None: nowhere."""
+    if name in PUBLISHED:
+        return find_published(name, places)
     own, *theirs = names_of(name)
     part = None
     for stems in filter(None, ([own], theirs)):
@@ -182,19 +169,9 @@ def _joined(name: str, files: list[Path]) -> Path:
     return whole
 
 
-def _sets_in(places: Sequence[Path]) -> set[str]:
-    """The names of the files in these folders, as sets are named."""
-    found: set[str] = set()
-    for place in places:
-        with suppress(OSError):
-            files = (file for file in place.iterdir() if file.is_file())
-            found |= {libsvm.stem(file.name) for file in files}
-    return found
-
-
-def _what_would_do(name: str, there: set[str]) -> str:
+def _what_would_do(name: str) -> str:
     if name not in PUBLISHED:
-        likely = "" if name in KNOWN else likely_name(name, {*there, *KNOWN, *PUBLISHED}, _ALIKE)
+        likely = "" if name in KNOWN else likely_name(name, {*KNOWN, *PUBLISHED}, _ALIKE)
         hint = f"did you mean '{likely}'? " if likely else ""
         looked = " and ".join(names_of(name)[1:])
         looked = f", looked for {name} and {looked}" if looked else ""
@@ -216,14 +193,10 @@ class Contents:
     published: str
 
 
-def find_file(given: str) -> Path:
-    """A file by its path, or a set by its name; UserError if there is none, or it is no plain file."""
-    path = Path(given)
-    if path.exists():
-        return _plain(path, f"{path}:")
-    if path.suffix in libsvm.SUFFIXES[1:] or len(path.parts) > 1:
-        raise UserError(f"{path}: there is no such file")
-    return find_set(given, "data")
+def find_file(given: str, folder: Path = Path(), key: str = "data") -> Path:
+    """A file by its path, here or beside the job, or a set by its name; UserError if there is none, or it is no plain file."""
+    is_path = Path(given).exists() or (folder / given).exists()
+    return find_path(given, folder, key) if is_path else find_set(given, key)
 
 
 def contents_of(file: Path, how: Format | None = None) -> Contents:

@@ -4,17 +4,32 @@ import math
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core import arrays
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.returned import returns
 from mpi_compress.messages.kinds import Vector
 
 RowNumbers = NDArray[np.int64]  # rows of a set, counted from 0
 _LARGEST_SIGMA = 100
+
+
+def _each_once(given: Any, n: int, N: int) -> list[RowNumbers]:
+    """The rows of n workers; ValueError unless they are 0 … N − 1, each once."""
+    if not isinstance(given, Sequence | np.ndarray) or len(given) != n:
+        raise ValueError(f"{arrays.shown(given)} was given; it should be sample numbers (m,) of each of {n} workers")
+    shards = [arrays.whole(rows, (np.size(rows),), "sample numbers", 0, N - 1).astype(np.int64) for rows in given]
+    times = np.bincount(np.concatenate(shards), minlength=N)
+    for wrong, verb in ((times == 0, "leaves out"), (times > 1, "assigns twice")):
+        if wrong.any():
+            such = f"{wrong.sum()} of {N} samples, such as sample {wrong.argmax()}"
+            raise ValueError(f"it {verb} {such}; every sample goes to one worker")
+    return shards
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,7 @@ class Partition(Part, ABC):
         """The feature, counted from 1, whose values (N,) `deal` and `order` get in place of labels; None: they get labels."""
         return None
 
+    @returns(lambda partition, given, labels, n, *_: _each_once(given, n, labels.size))
     def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
         """The rows of each of n workers, in the order in which the worker has them.
 
@@ -43,9 +59,10 @@ class Partition(Part, ABC):
         order = self.order(labels, int(rng.integers(2**32)))
         return np.split(order, slices(self, labels.size, n, rng)[1:-1])
 
+    @returns(lambda partition, given, labels, *_: _each_once([given], 1, labels.size)[0])
     def order(self, labels: Vector, seed: int) -> RowNumbers:
         """All rows (N,) in the order in which slices are cut; labels (N,) as for `deal`, the seed is the run's."""
-        raise NotImplementedError
+        raise ValueError("it defines neither deal nor order")
 
 
 @dataclass(frozen=True)

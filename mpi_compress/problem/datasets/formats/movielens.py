@@ -108,7 +108,7 @@ def _numbered(ids: NDArray[np.float64]) -> tuple[int, Numbers]:
 
 
 def _table(path: Path) -> NDArray[np.float64]:
-    """The four columns (N, 4); UserError, which names the line, where they are no numbers."""
+    """The four columns (N, 4); UserError where they are no numbers."""
     text = content(path)
     head, _, rest = text.partition(b"\n")
     if tuple(name.strip(' "\r') for name in head.decode("utf-8", "replace").split(",")) != _COLUMNS:
@@ -119,17 +119,6 @@ def _table(path: Path) -> NDArray[np.float64]:
         table = np.loadtxt(io.BytesIO(rest), delimiter=",", ndmin=2)
     except ValueError:
         table = np.empty((0, 0))
-    if table.shape[1:] == (4,) and np.isfinite(table).all():
-        return table
-    line = next((i for i, line in enumerate(rest.splitlines(), start=2) if not _is_rating(line)), 2)
-    raise UserError(f"{path}:{line}: is no rating; four numbers are required: {','.join(_COLUMNS)}")
-
-
-def _is_rating(line: bytes) -> bool:
-    if not line.strip():
-        return True
-    try:
-        numbers = [float(word) for word in line.split(b",")]
-    except ValueError:
-        return False
-    return len(numbers) == 4 and bool(np.isfinite(numbers).all())
+    if table.shape[1:] != (4,) or not np.isfinite(table).all():
+        raise UserError(f"{path}: a line is no rating; four numbers are required: {','.join(_COLUMNS)}")
+    return table

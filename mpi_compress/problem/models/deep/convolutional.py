@@ -2,11 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-from numpy.random import Generator
-
 from mpi_compress.core.fields import AtLeastOne
-from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import models
 from mpi_compress.problem.models.deep.framework import jax
 from mpi_compress.problem.models.deep.images import ImageNetwork, convolution, normalised, pooled
@@ -32,9 +28,6 @@ class GSparCNN(ImageNetwork):
             found |= {f"conv{i}": (3, 3, before, c), f"scale{i}": (c,), f"shift{i}": (c,)}
         flat, classes = (height // 4) * (width // 4) * c, self.outline.classes
         return found | {"W": (flat, self.hidden), "b": (self.hidden,), "V": (self.hidden, classes), "c": (classes,)}
-
-    def start_of_block(self, name: str, shape: tuple[int, ...], rng: Generator) -> Vector:
-        return np.ones(shape) if name.startswith("scale") else super().start_of_block(name, shape, rng)
 
     def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
         h = a
@@ -65,9 +58,6 @@ class ResNet8(ImageNetwork):
             found |= _convolution(f"{name}.a", 3, before, after) | _convolution(f"{name}.b", 3, after, after)
             found |= _convolution(f"{name}.shortcut", 1, before, after) if stride > 1 else {}
         return found | {"W": (self.width * 2 ** (self.stages - 1), self.outline.classes), "c": (self.outline.classes,)}
-
-    def start_of_block(self, name: str, shape: tuple[int, ...], rng: Generator) -> Vector:
-        return np.ones(shape) if name.endswith(".scale") else super().start_of_block(name, shape, rng)
 
     def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
         def layer(name: str, h: Array, stride: int = 1) -> Array:

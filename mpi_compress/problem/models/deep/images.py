@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.random import Generator
+
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.deep.framework import jax, jnp, lax
 from mpi_compress.problem.models.deep.network import Array, Network
@@ -32,6 +35,10 @@ class ImageNetwork(Network):
         if self.outline.classes < 2:
             raise ValueError(f"{self.name} needs at least two classes; the labels have {self.outline.classes}")
         _ = self.image
+
+    def start_of_block(self, name: str, shape: tuple[int, ...], rng: Generator) -> Vector:
+        """As of any network, and 1 for the scales of batch normalisation."""
+        return np.ones(shape) if "scale" in name else super().start_of_block(name, shape, rng)
 
     def inputs(self, rows: Rows) -> Any:
         return rows.dense().reshape(-1, *self.image)

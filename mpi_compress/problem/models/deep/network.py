@@ -124,24 +124,18 @@ class Compiled(NamedTuple):
 @lru_cache(maxsize=64)
 def compiled(network: Network, outline: Outline) -> Compiled:
     """The functions of a network for data of this outline; they compute in the float type of p."""
-    shapes = network.blocks
-
-    def split(p: Array) -> dict[str, Array]:
-        ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
-        return {name: b.reshape(shape) for (name, shape), b in zip(shapes.items(), jnp.split(p, ends[:-1]), strict=True)}
-
     def total(blocks: Mapping[str, Array], a: Array, y: Array, real: Array, words: Array, training: Array) -> Array:
         out = network.outputs(blocks, a, real, Dropout(words, training))
         return jnp.sum(jnp.where(real > 0, network.losses(out, a, y), 0))
 
     def loss_and_gradient(p: Array, *others: Array) -> tuple[Array, Array]:
-        value, slopes = jax.value_and_grad(total)(split(p), *others)
-        return value, jnp.concatenate([slopes[name].ravel() for name in shapes])
+        value, slopes = jax.value_and_grad(total)(network.split(p), *others)
+        return value, jnp.concatenate([slopes[name].ravel() for name in network.blocks])
 
     def outputs(p: Array, a: Array, real: Array) -> Array:
-        return network.outputs(split(p), a, real, Dropout(np.zeros(2, dtype=np.uint32), np.float32(0)))
+        return network.outputs(network.split(p), a, real, Dropout(np.zeros(2, dtype=np.uint32), np.float32(0)))
 
-    return Compiled(jax.jit(loss_and_gradient), jax.jit(outputs), jax.jit(lambda p, *others: total(split(p), *others)))
+    return Compiled(jax.jit(loss_and_gradient), jax.jit(outputs), jax.jit(lambda p, *others: total(network.split(p), *others)))
 
 
 def _single(x: Vector) -> NDArray[np.float32]:
