@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,37 +99,28 @@ class Comparison:
     def notes(self) -> list[str]:
         """What is to be said below the table: on which data and costs, whose seeds change nothing, whose rows are too far apart for
         its numbers, and who was tuned for another question."""
+        firsts, labels = [method.runs[0] for method in self.methods], [method.label for method in self.methods]
+        models = by_text(zip(map(model_of, firsts), labels, strict=True)) if self.by in COSTS else {}
+        equal = [f"{len(m.runs)} equal runs, for the seed changes nothing" if are_copies(m.runs) else "" for m in self.methods]
+        attrs = [run.attrs for run in firsts]
+        infima = {f"f* = {a['f_star']:.6g} is {s}" for a in attrs if NOT_ATTAINED in (s := str(a.get("f_star_source")))}
         late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
         those = [label for label, share in late.items() if share > _LATE]
-        of = [method.runs[0].attrs for method in self.methods]
-        notes = sorted({f"f* = {a['f_star']:.6g} is {s}" for a in of if NOT_ATTAINED in (s := str(a.get("f_star_source")))})
-        if those:
-            notes.append(f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {'; '.join(those)}")
-        notes += self._tuned_for_others()
-        return [*self._compared(), *notes]
+        return [
+            *on_data(firsts, labels),
+            *(f"costs by {model}: {several(own)}" for model, own in models.items() if len(models) > 1),
+            *(f"{text}: {several(own)}" for text, own in by_text(zip(equal, labels, strict=True)).items()),
+            *sorted(infima),
+            *[f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {several(those)}"] * bool(those),
+            *(f"{text}: {several(own)}" for text, own in by_text((self._tuned_for(run), run.label) for run in firsts).items()),
+        ]
 
-    def _compared(self) -> Iterator[str]:
-        """Data that differ from what is published, or among methods; cost models, where costs decide; seeds that change nothing."""
-        models, copies = dict[str, list[str]](), dict[int, list[str]]()
-        for method in self.methods:
-            models.setdefault(model_of(method.runs[0]), []).append(method.label)
-            if are_copies(method.runs):
-                copies.setdefault(len(method.runs), []).append(method.label)
-        yield from on_data([method.runs[0] for method in self.methods], [method.label for method in self.methods])
-        if self.by in COSTS and len(models) > 1:
-            yield f"costs of {len(models)} models are compared: {'; '.join(f'{m} ({_several(own)})' for m, own in models.items())}"
-        for n, those in copies.items():
-            yield f"{n} equal runs{' each' * (len(those) > 1)}, for the seed changes nothing: {_several(those)}"
-
-    def _tuned_for_others(self) -> list[str]:
-        """Whose settings were tuned to pay the least of another column than the table's, or to reach another target."""
-        found: dict[str, list[str]] = {}
-        for label, tuned in ((method.runs[0].label, method.runs[0].tuned or {}) for method in self.methods):
-            if "to" in tuned:
-                others = [f"to {target}" for target in self.targets if str(target) != tuned["to"]]
-                if wrong := [*([f"for {self.by}"] if tuned["by"] != self.by else []), *others]:
-                    found.setdefault(f"tuned for {tuned['by']} to {tuned['to']}, not {' or '.join(wrong)}", []).append(label)
-        return [f"{'; '.join(labels)}: {said}" for said, labels in found.items()]
+    def _tuned_for(self, run: Run) -> str:
+        """That a run was tuned to pay the least of another column than the table's, or to reach another target; or ""."""
+        tuned = run.tuned or {}
+        if "to" not in tuned or (tuned["by"] == self.by and [tuned["to"]] == [*map(str, self.targets)]):
+            return ""
+        return f"tuned for {tuned['by']} to {tuned['to']}"
 
     @property
     def cells(self) -> list[list[str]]:
@@ -154,14 +145,22 @@ class Comparison:
 
 def on_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Lines that name several data sets, with their runs' labels, or one that is not the paper's, or not as it is published."""
+    found = by_text((line_of(run, with_place=False), label) for run, label in zip(runs, labels, strict=True))
+    if len(found) > 1:
+        return [f"{line}: {several(those)}" for line, those in found.items()]
+    return [*found] if any(map(elsewhere, runs)) else []
+
+
+def by_text(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The labels of which each text is said, without those of which nothing is."""
     found: dict[str, dict[str, None]] = {}
-    for run, label in zip(runs, labels, strict=True):
-        found.setdefault(line_of(run, with_place=False), {})[label] = None
-    several = [f"{line}: {_several([*those])}" for line, those in found.items() if line]
-    return several if len(found) > 1 else [*found] if any(map(elsewhere, runs)) else []
+    for text, label in said:
+        if text:
+            found.setdefault(text, {})[label] = None
+    return {text: [*labels] for text, labels in found.items()}
 
 
-def _several(labels: Sequence[str]) -> str:
+def several(labels: Sequence[str]) -> str:
     """Labels in a sentence; of many the first ones."""
     return "; ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
 

@@ -1,5 +1,6 @@
 """Outcomes of jobs: the results that are there, and the verdicts on the jobs' claims."""
 
+import os
 import re
 import tomllib
 from collections import Counter
@@ -126,8 +127,9 @@ def outcomes(
 ) -> list[Outcome]:
     """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them.
     Jobs that have no run of the label `only` are left out; UserError if no job has one."""
-    names = [job_name(file) for file in files]
-    unique = [n if names.count(n) == 1 else file.with_suffix("").as_posix() for n, file in zip(names, files, strict=True)]
+    names, root = [job_name(file) for file in files], os.path.commonpath([os.path.abspath(file.parent) for file in files])
+    paths = [Path(os.path.relpath(file, root)).with_suffix("").as_posix() for file in files]
+    unique = [name if names.count(name) == 1 else path for name, path in zip(names, paths, strict=True)]
     read_job = partial(loaded, full=full, overrides=overrides, only=only)
     found, without = list[Outcome](), list[NoSuchLabel]()
     for file, key in zip(files, unique, strict=True):
@@ -202,10 +204,10 @@ def _tried(read: Callable[[Path], Run | None], file: Path) -> Found:
 
 def results_of(job: Job, out: Path) -> list[Run]:
     """The results of a job; UserError if there are none, or if one cannot be read: claims are about all of them."""
-    found = [each for _, each in each_result(job, out)]
-    if problems := [each for each in found if isinstance(each, UserError)]:
+    runs, problems = readable_results_of(job, out)
+    if problems:
         raise problems[0]
-    return [each for each in found if isinstance(each, Run) and each.file.suffix != ".part"] or _refuse_none(job, out)
+    return [run for run in runs if run.file.suffix != ".part"] or _refuse_none(job, out)
 
 
 def readable_results_of(job: Job, out: Path) -> tuple[list[Run], list[UserError]]:

@@ -3,7 +3,7 @@
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,17 +121,6 @@ def _played(run: Run) -> dict[str, Any]:
     """The settings of a run: after [tune] with the value that it found."""
     found = {key: value for key, value in settings_of(run.written).items() if key.partition(".")[0] != "tune"}
     return found | (dict(put_by(run.tuned)) if run.tuned else {})
-
-
-def lines(rows: Sequence[Fewest]) -> Iterator[str]:
-    """The table as text, each problem in one or two lines."""
-    for by, those in by_column(rows).items():
-        yield f"least {by}, by problem:"
-        for row in those:
-            cells = dict(zip(HEADS, row.cells, strict=True))
-            yield f"  {cells['problem']}; {cells['target']}: {cells['least']}, {cells['method']} ({cells['reached by']} reach it)"
-            if len(row.reached) > 1:
-                yield f"      then {cells['then']}; " + "; ".join(f"{head}: {cells[head]}" for head in HEADS[5:7])
 
 
 def by_column(rows: Sequence[Fewest]) -> dict[str, list[Fewest]]:

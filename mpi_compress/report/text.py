@@ -32,7 +32,6 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
                 yield f"{o.key}: {v}"
     for group, sentences in scorecard(found).items():
         yield f"{GROUPS[group]}: {counted(s.outcome for s in sentences)}"
-    yield from problems.lines(problems.fewest(found))
     if verdicts := [v.outcome for o in found for v in o.verdicts if o.group(v) != "ours"]:
         yield f"all claims of papers: {counted(verdicts)}"
 

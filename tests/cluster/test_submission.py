@@ -15,6 +15,7 @@ from helpers.slurm_stub import in_front, option
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.core import seals
 from mpi_compress.job.loading import freeze, load_job
 
 PART = """
@@ -203,6 +204,7 @@ def test_a_submission_that_was_killed_before_sbatch_keeps_nobody_from_submitting
     note = Path("results/small/submitted/1/note.json")
     (array,) = noted(note)
     note.write_text(json.dumps([{**array, "job": None, "mark": "of-nothing"}]))
+    seals.seal(note)
     slurm.queue()
     assert main(["submit", str(job)]) == 0
     assert [file.name for file in sorted(Path("results/small/submitted").glob("[0-9]*"))] == ["1", "2"]

@@ -168,7 +168,7 @@ def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing
     sgd = [run_of(tmp_path, {"name": "sgd", "batch": 1}, None, data, seed=s, **sgd) for s in (0, 1)]
     assert compare(gd + sgd, [Target.of("loss", 0.1)], "cost_up").notes == [
         of_data := "data: gspar, other data, 20 × 4",
-        "costs of 2 models are compared: payload (gd); packet, c1 = 8 B, c0 = 0 B, pmax = 8 B (sgd)",
+        "costs by payload: gd", "costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B: sgd",
         "2 equal runs, for the seed changes nothing: gd",
     ]
     assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes == [of_data]
