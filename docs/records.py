@@ -81,16 +81,17 @@ Hassibi, arXiv 2002.02508): with R bits a coordinate and direction in a round �
 To beat a record, write a job with the same `[data]`, `[objective]`, `[workers]` and `[protocol]` and a method of your own, state what you claim in a `[[record]]`
 table, and let others run it:
 
-    mpi-compress records check yours.toml
+    mpi-compress run yours.toml --out again
+    mpi-compress check yours.toml --out again
 
     [[record]]
     run = "the label of your run"
     to = { suboptimality = 1e-9 }
-    wire_bits = 838912                  # up and down; wire_bits_up = … for up alone
+    wire_bits = 838912                  # up and down; or another column that grows, such as wire_bits_up or model_seconds
 
-`records check` runs what a job's records name, the trials of its protocol included, and prints the median beside what is claimed. It ends with status 1 if a run needs more.
+`run` runs the trials of the protocol, too. `check` prints the median beside what is claimed, and ends with status 1 if a run needs more.
 The jobs of this page end with the records that it lists. A second program, tests/oracles/test_records_from_bytes.py, recomputes eight of them from the bytes of the messages.
-`mpi-compress records profile jobs/records -o profile.png` draws the picture. [records.csv](records.csv) has the bits of
+`mpi-compress plot --profile jobs/records -o profile.png` draws the picture. [records.csv](records.csv) has the bits of
 every method on every problem, medians and intervals; `mpi-compress run records/a9a --only '*, mu = 1e-4 L'` runs those of a9a with κ = 10⁴.
 """
 
