@@ -9,9 +9,9 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from inspect import get_annotations, isabstract
+from inspect import isabstract
 from types import ModuleType
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
@@ -75,7 +75,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         registries.append(self)
 
     def register(self, name: str) -> Callable[[C], C]:
-        """Class decorator: jobs find the part under `name`. A class that declares fields becomes a frozen dataclass. TypeError if
+        """Class decorator: jobs find the part under `name`. A class becomes a frozen dataclass. TypeError if
         it is no part of this kind, or a name in it is nearly one of its contract; UserError if another class has the name."""
         if not isinstance(name, str):
             raise TypeError(f'register takes the name that jobs use: @register("my-{self.kind.split()[0]}")')
@@ -83,8 +83,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         def put(cls: C) -> C:
             if not (isinstance(cls, type) and issubclass(cls, self.base)):
                 raise TypeError(f"{getattr(cls, '__name__', cls)} is no {self.kind}: derive it from {self.own}")
-            declares = (get_annotations(cls) or not is_dataclass(cls)) and "__dataclass_fields__" not in vars(cls)
-            part = cast(type[P], dataclass(frozen=True)(cls) if declares else cls)
+            part = cast(type[P], cls if "__dataclass_fields__" in vars(cls) else dataclass(frozen=True)(cls))
             part.name = name
             if not is_ours(cls):
                 refuse_near_misses(cls)
