@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.error_memory import Rest, packed, rest_of
+from mpi_compress.algorithms.error_memory import packed, rest_of
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import Need, check_needs
@@ -58,7 +58,7 @@ class Setting:
     cost: CostModel
     numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_mean, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa
     mu_apart: float = 0.0  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
-    x_star: Vector | None = None  # (d,), where it is known
+    x_star: Any = None  # (d,), where it is known
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
     participants: int | None = None  # r of the n workers that take part in each round; None: all
     whole: Callable[[Rows], Objective] | None = None  # f of all samples, where samples say all of it: a loss of a margin, no model
@@ -179,7 +179,7 @@ class Algorithm(Method):
 
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
         """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`."""
-        return packed(master if isinstance(master, Rest) else None, self.downlink(node, t.k), self.mean(ups), t)
+        return packed(master, self.downlink(node, t.k), self.mean(ups), t)
 
     def worker_hears(self, node: Any, worker: Any, down: Compressed, t: Round) -> None:
         """Take the master's message over into a worker's own memory, before `all_hear`. It must not change `node`."""

@@ -32,9 +32,13 @@ class Past:
     """What every node knows of the rounds so far, beside its vectors."""
 
     start: float  # ‖x0 − x*‖; NaN where x* is not known
-    moved: float = 0.0  # how far the point of the gradients moved in the last round, where a range is bounded by it
+    moved: float = 0.0  # how far the point of the gradients moved in the last round
     k: int = 0  # rounds so far
     ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of the last message down
+
+    def note(self, down: Compressed, move: Vector, k: int) -> None:
+        """Note the message of round k, and the move of the point of the gradients (d,)."""
+        self.moved, self.k, self.ball = norm(move), k + 1, ball(down)
 
 
 @dataclass
@@ -82,14 +86,14 @@ class DoubleEncoding(Algorithm):
     stochastic: ClassVar[bool] = False  # True: the quantisers are to be unbiased
     theory = "1/L_max"
     level: Expression = "g0"  # s, in aiade ε: the scale of the bound on ‖v − ∇f‖, which falls from round to round
-    step: Expression = "1/L_max"  # η, the step size
+    step: Expression = "theory"  # η, the step size
     convexity: Expression = "mu"  # µ, the strong convexity of f: mu is the regulariser's, and f may have more
 
     # of a bound method: the largest L_i, and its parameters' values
     L = property(lambda self: self.setting.numbers["L_max"])
-    η = property(lambda self: float(self.step))
-    µ = property(lambda self: float(self.convexity))
-    s = property(lambda self: float(self.level))
+    η = property(lambda self: self.step)
+    µ = property(lambda self: self.convexity)
+    s = property(lambda self: self.level)
 
     @abstractmethod
     def budget(self, k: int) -> float:
@@ -195,7 +199,7 @@ class DoubleEncoding(Algorithm):
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         down.add_to(node.v)
         x = node.x - self.η * node.v
-        note_round(self, node.past, down, node.x, x, t.k)
+        node.past.note(down, x - node.x, t.k)
         node.x = x
 
 
@@ -214,21 +218,6 @@ def sets_precision(method: DoubleEncoding, C: Any, way: str) -> bool:
             f'{method.name} knows no bound on how stochastic gradients change: it needs range = "sent" in {way}.compressor'
         )
     return True
-
-
-def note_round(method: DoubleEncoding, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
-    """Note the message of round k, and how far the point of the gradients moved."""
-    if "range" in (method.up.compressor.follows, method.down.compressor.follows):
-        past.moved = norm(after - before)
-    past.k = k + 1
-    past.ball = ball(down)
-
-
-def check_rate(c1: float, c: float, formula: str) -> None:
-    """Raise ValueError unless c' is above c, which the formula gives, and below 1."""
-    if not c < c1 < 1:
-        said = "µ is the regulariser's, or what convexity = … says"
-        raise ValueError(f"rate = {c1:.9g} must be above c = {formula} = {c:.9g} and below 1; {said}")
 
 
 def lemma(ball: tuple[float, float], dim: int, stochastic: bool) -> tuple[float, float]:

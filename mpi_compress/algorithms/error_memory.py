@@ -163,6 +163,6 @@ def rest_of(method: Any) -> Rest | None:
     return Rest(np.zeros(method.setting.dim)) if ROUNDED_DOWN in method.needs and method.down.codec.float != 64 else None
 
 
-def packed(rest: Rest | None, link: Link, mean: Compressed, t: Round, weight: float = 1.0) -> Message:
-    """The master's message of a mean; without a rest as it is."""
-    return link.pack(mean, t) if rest is None else rest.pack(link, mean, t, weight)
+def packed(master: Any, link: Link, mean: Compressed, t: Round) -> Message:
+    """The master's message of a mean; with a rest in its memory not as it is."""
+    return master.pack(link, mean, t) if isinstance(master, Rest) else link.pack(mean, t)

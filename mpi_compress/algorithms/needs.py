@@ -85,8 +85,9 @@ def check_needs(method: Any) -> None:
     if batch is not None and not 1 <= batch <= N:
         raise NotMet(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")
     for key in method.shares:
-        if not 0 < float(getattr(method, key)) <= 1:
-            raise ValueError(f"{key} = {getattr(method, key)} must be above 0 and at most 1")
+        if not 0 < getattr(method, key) <= 1:
+            mu_is_0 = ", and mu is 0" * (not method.setting.numbers["mu"])
+            raise ValueError(f"{key} = {getattr(method, key)} must be above 0 and at most 1{mu_is_0}")
 
 
 def check_need(need: Need, method: Any) -> None:

@@ -37,11 +37,6 @@ class IterateMean:
     x: Vector  # (d,) x̄_T
     ratio: float = 1.0  # W_T / w_T
 
-    @classmethod
-    def begun(cls, average: Average, x0: Vector) -> "IterateMean | None":
-        """The mean of x0 alone; None where the last iterate is wanted."""
-        return None if average == "last" else cls(x0.copy())
-
     def take_in(self, x: Vector, ratio: float) -> None:
         """Take in the next iterate x (d,), with w_(T−1) / w_T = `ratio`."""
         self.ratio = 1.0 + self.ratio * ratio
@@ -117,8 +112,8 @@ class Server(PartOfMethod, ABC):
         """Move x along −g in round k, in place."""
 
     def begun_mean(self, x: Point) -> IterateMean | None:
-        """The mean of iterates before the first round."""
-        return IterateMean.begun(self.average or "last", dense(x))
+        """The mean of x alone; None where the last iterate is wanted."""
+        return None if self.average == "last" else IterateMean(dense(x).copy())
 
     def advance(self, s: Any, g: Direction | None, γ: float, k: int) -> None:
         """Move x along −g in round k, None: x stays; and take it into the mean, if one is wanted."""
@@ -128,8 +123,24 @@ class Server(PartOfMethod, ABC):
             s.mean.take_in(dense(s.x), self.weight_ratio(k + 1))
 
     def weight_ratio(self, k: int) -> float:
-        """w_(k−1) / w_k; ValueError if the weights do not go with the step."""
-        return weight_ratio(self.average or "last", self.method.step, self.method.setting.numbers["mu"], k)
+        """w_(k−1) / w_k for k ≥ 1, with the weights of HT Theorem 9; ValueError if they do not go with the step.
+
+        They are geometric, (1 − µγ/2)^−(t+1) (Theorem 4); uniform, 1 (Theorem 5); or linear, φ + t, for γ_t = a/(φ + t).
+        """
+        if self.average in ("last", "uniform"):
+            return 1.0
+        step, µ = self.method.step, self.method.setting.numbers["mu"]
+        γ = step_at(step, k)
+        if self.average == "linear":
+            if not (isinstance(step, Decreasing) and step.power == 1.0):
+                raise ValueError(
+                    'average = "linear" goes with step = { form = "1/t", a = "4/mu", b = "16 L/mu" } (HT Theorem 9 iii)'
+                )
+            return (step.b + k - 1) / (step.b + k)
+        ratio = 1.0 - µ * γ / 2
+        if not 0 < ratio < 1:
+            raise ValueError(f'average = "geometric" needs 0 < µγ < 2 (HT Theorem 4); µγ is {µ * γ:g}')
+        return ratio
 
     def along(self, x: Point, g: Direction, γ: float) -> None:
         """x ← x − γ (g + ∇r(x)), in place; where r is not smooth, x ← prox_{γr}(x − γ g)."""
@@ -208,20 +219,3 @@ def summed(g: Direction) -> Vector:
     """The sum of a direction's terms (d,)."""
     first, *others = (term.dense() if isinstance(term, Compressed) else term for term in g)
     return sum(others, start=np.array(first)) if others else first
-
-
-def weight_ratio(average: str, step: Any, mu: float, k: int) -> float:
-    """w_(k−1) / w_k for k ≥ 1, with the weights of HT Theorem 9.
-
-    They are geometric, (1 − µγ/2)^−(t+1) (Theorem 4); uniform, 1 (Theorem 5); or linear, φ + t, which goes with γ_t = a/(φ + t).
-    """
-    if average == "linear":
-        if not (isinstance(step, Decreasing) and step.power == 1.0):
-            raise ValueError('average = "linear" goes with step = { form = "1/t", a = "4/mu", b = "16 L/mu" } (HT Theorem 9 iii)')
-        return (step.b + k - 1) / (step.b + k)
-    if average == "geometric":
-        ratio = 1.0 - mu * step_at(step, k) / 2
-        if not 0 < ratio < 1:
-            raise ValueError(f'average = "geometric" needs 0 < µγ < 2 (HT Theorem 4); µγ is {mu * step_at(step, k):g}')
-        return ratio
-    return 1.0

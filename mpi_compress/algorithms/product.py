@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm, Setting, algorithms, in_setting
+from mpi_compress.algorithms.contract import Algorithm, Average, Setting, algorithms, in_setting
 from mpi_compress.algorithms.needs import EXACT_DOWN, ROUNDED_DOWN, check_needs
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, downlinks, servers
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import NotMet, UserError
 from mpi_compress.core.returned import returns
@@ -31,6 +33,23 @@ class Known:
     before: Vector | None  # (d,) x⁻, the point before, where gradients are taken there too
     full: bool = True  # True: this round takes full gradients, where a coin says so, which all toss alike at no cost of bits
     batches: int = 0  # minibatches so far: rounds that were not full
+
+
+@dataclass(frozen=True)
+class MinibatchParameters:
+    """Parameters of estimators that take whole gradients, or those of minibatches."""
+
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
+
+
+@dataclass(frozen=True)
+class UsualParameters(MinibatchParameters):
+    """Those of estimators whose regulariser may be applied at the master, too, and whose iterates may be averaged."""
+
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
 
 
 @dataclass(frozen=True)
@@ -102,7 +121,7 @@ class Estimator(Algorithm):
             node.known.before[:] = node.x
         if self.tosses:
             node.known.batches += not node.known.full
-            node.known.full = bool(t.shared.random() < float(self.p))  # type: ignore[attr-defined]
+            node.known.full = bool(t.shared.random() < self.p)  # type: ignore[attr-defined]
 
     def needs_all(self, node: Any, k: int) -> bool:
         return self.starts_whole(k) or (self.tosses and node.known.full)

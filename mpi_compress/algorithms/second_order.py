@@ -10,12 +10,13 @@ import numpy as np
 from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.from_tables import parts_of
-from mpi_compress.messages.kinds import Compressed, Several, Vector, triangle
-from mpi_compress.messages.link import Link
+from mpi_compress.messages.kinds import Compressed, Vector, triangle
+from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.second_order import curvature_at, dense_hessian
 
@@ -74,11 +75,20 @@ class SendsHessians(Algorithm):
         except ValueError as error:
             raise ValueError(f"hessian.compressor: {error}") from None
 
-    def mean_of(self, ups: Sequence[Compressed], at: int, dim: int) -> Vector:
+    def gradient(self, x: Vector, worker: Any, f: Objective, t: Round) -> Message:
+        """The message of C(∇f_i(x) − h_i), which h_i takes in where it is compressed."""
+        message = self.up.pack(f.gradient(x) - worker.h, t)
+        if self.learns_gradients:
+            self.up.unpack(message).add_to(worker.h)
+        return message
+
+    def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
+        node.x = node.x + down.dense()
+
+    def mean_of(self, ups: Sequence[Any], at: int, dim: int) -> Vector:
         """(1/n) Σ of the part number `at` of each message (dim,), in worker order."""
         total = np.zeros(dim)
         for up in ups:
-            assert isinstance(up, Several)
             up.parts[at].add_to(total)
         return total / self.setting.n
 

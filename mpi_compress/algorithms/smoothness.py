@@ -13,7 +13,7 @@ from mpi_compress.algorithms.needs import Need
 from mpi_compress.algorithms.steps import takes_theorem_step
 from mpi_compress.core.errors import NotMet, UserError
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Dense, Several, Sparse, Vector, square, triangle
+from mpi_compress.messages.kinds import Compressed, Dense, Sparse, Vector, square, triangle
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.messages.several import SeveralLink
 from mpi_compress.problem.objective import Objective
@@ -103,14 +103,12 @@ class KnowsSmoothness(Algorithm):
         """The message of a round; in round 0 L_i^{1/2} is in it, too."""
         return message if root is None else self.uplink(node, 0).join(message, root)
 
-    def received(self, master: Roots, ups: Sequence[Compressed], t: Round) -> list[tuple[Vector, Compressed]]:
+    def received(self, master: Roots, ups: Sequence[Any], t: Round) -> list[tuple[Vector, Any]]:
         """Each worker's L_i^{1/2}, and what else it sent, in worker order."""
-        sent = list(ups)
         if t.k == 0:
-            parts = [up.parts for up in ups if isinstance(up, Several)]
-            master.S = np.array([self._as_matrix(root) for _, root in parts])
-            sent = [message for message, _ in parts]
-        return list(zip(master.S, sent, strict=True))
+            ups, roots = zip(*(up.parts for up in ups), strict=True)
+            master.S = np.array([self._as_matrix(root) for root in roots])
+        return list(zip(master.S, ups, strict=True))
 
     def _as_matrix(self, root: Compressed) -> Vector:
         return square(root.dense()) if self.matrix == "full" else root.dense()

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
-from difflib import get_close_matches
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
@@ -14,9 +13,9 @@ from typing import Annotated, Any, get_type_hints
 from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.core.errors import NotMet, UserError, nearest
 from mpi_compress.core.expressions import Expression, evaluate, names_in
-from mpi_compress.core.fields import Checked
+from mpi_compress.core.fields import Checked, as_type
 from mpi_compress.core.registry import with_inner
-from mpi_compress.core.unknown import UNKNOWN, if_known
+from mpi_compress.core.unknown import UNKNOWN, NotYetKnown, if_known
 
 _FORMS = {"1/t": 1.0, "1/sqrt(t)": 0.5}
 _WARM_UP = "warm-up"
@@ -65,9 +64,11 @@ Schedule = float | Changing
 
 
 def step_at(step: Any, k: int) -> float:
-    """γ_k of a step that `bind` returned; UserError if it is none."""
+    """γ_k of a step that `bind` returned; UserError if it is none, NotYetKnown if it has no value yet."""
     if isinstance(step, float):
         return step
+    if step is UNKNOWN:
+        raise NotYetKnown
     if not isinstance(step, Changing):
         raise UserError(f'step = {step!r} is no number; a class with steps has the field step: mc.Step = "1/L"')
     return step.at(k)
@@ -103,9 +104,9 @@ def _warm_up(step: Mapping[str, Any], numbers: Mapping[str, float]) -> WarmUp:
 
 def _positive(value: Any, numbers: Mapping[str, float]) -> float:
     number = evaluate(value, numbers)
-    if not number > 0:
+    if not 0 < number < math.inf:
         given = f"'{value}' = {number:g}" if isinstance(value, str) else f"{number:g}"
-        raise ValueError(f"step = {given} must be more than 0")
+        raise ValueError(f"step = {given} must be more than 0, and finite")
     return number
 
 
@@ -122,8 +123,10 @@ def _checked(step: Any) -> Any:
             '{ form = "warm-up", … }'
         )
     for value in formulas_in(step):
-        if not _is_number_or_formula(value):
-            raise ValueError(f'numbers or formulas, such as "1/L", and not {value!r}')
+        try:
+            as_type(value, Expression)
+        except ValueError:
+            raise ValueError(f'numbers or formulas, such as "1/L", and not {value!r}') from None
     return step
 
 
@@ -136,16 +139,6 @@ def _check_warm_up(step: Mapping[str, Any]) -> None:
             '{ form = "warm-up", a = …, from = …, over = 5, falls = [150, 250], by = 10 }: γ rises from `from` to a in 5 epochs, '
             "and is divided by 10 after 150 and 250; leave out from and over for no rise"
         )
-
-
-def _is_number_or_formula(value: Any) -> bool:
-    if isinstance(value, str):
-        try:
-            names_in(value)
-        except ValueError:
-            return False
-        return True
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 Step = Annotated[float | str | list[Any] | dict[str, Any], Checked(_checked)]
@@ -215,9 +208,8 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
         ValueError: a formula without a value.
     """
     named, known = names_of(value, theorems), {*numbers, *COMPUTED_WHERE_NAMED}
-    for name in named - known:
-        if get_close_matches(name, COMPUTED_WHERE_NAMED):
-            raise ValueError(nearest(name, known, "quantity"))
+    for name in named - known - OF_COMPRESSORS.keys() - {THEORY, TIGHT}:
+        raise ValueError(nearest(name, known, "quantity"))
     for name in named & OF_COMPRESSORS.keys() - numbers.keys():
         way, (what, such) = OF_COMPRESSORS[name]
         raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none; one with it is required, {such}")

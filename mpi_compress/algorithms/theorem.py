@@ -96,9 +96,7 @@ PLAIN = (ONE_STEP_SIZE, LAST_ITERATE, EXACT_MEAN, OWN_PARTS)
 OWN_MOMENTUM = Need(lambda m: m.momentum is None and m.setting.numbers["mu"], "V of {name} needs mu > 0 and its own τ")
 WHOLE = Need(lambda m: m.batch is None, "V of {name} is that of full gradients: leave batch out")
 F_STAR = Need(lambda m: m.setting.f_star == m.setting.f_star, "V of {name} needs f*, which is not known here")
-WITHIN = Need(
-    lambda m: float(m.step) <= evaluate(m.theory, quantities(m)) * (1 + _ROUNDING), "V of {name} covers no step beyond `theory`"
-)
+WITHIN = Need(lambda m: m.step <= evaluate(m.theory, quantities(m)) * (1 + _ROUNDING), "V of {name} covers no step beyond `theory`")
 _OTHERS = ("participants", "penalty_apart")
 _USUAL = Need(
     lambda m: not any(getattr(m.setting, key) for key in _OTHERS),

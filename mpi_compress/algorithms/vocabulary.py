@@ -3,7 +3,7 @@
 from mpi_compress.algorithms.contract import Algorithm, First, PartialMean, Setting, algorithms
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Node, dense, downlinks
-from mpi_compress.algorithms.product import Estimator
+from mpi_compress.algorithms.product import Estimator, MinibatchParameters, UsualParameters
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
@@ -13,7 +13,28 @@ from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective
 
 __all__ = [
-    "Algorithm", "Compressed", "Direction", "Downlink", "Estimator", "Expression", "First", "Link", "Log",
-    "Message", "Moved", "Node", "Objective", "PartialMean", "Round", "Sampling", "Setting", "Step", "Vector", "algorithms",
-    "dense", "downlinks",
+    "Algorithm",
+    "Compressed",
+    "Direction",
+    "Downlink",
+    "Estimator",
+    "Expression",
+    "First",
+    "Link",
+    "Log",
+    "Message",
+    "MinibatchParameters",
+    "Moved",
+    "Node",
+    "Objective",
+    "PartialMean",
+    "Round",
+    "Sampling",
+    "Setting",
+    "Step",
+    "UsualParameters",
+    "Vector",
+    "algorithms",
+    "dense",
+    "downlinks",
 ]  # fmt: skip

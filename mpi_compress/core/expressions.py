@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mpi_compress.core.errors import checked_at, nearest
 from mpi_compress.core.fields import Checked
@@ -200,8 +200,11 @@ def _readable(read: Callable[[Any], Any], wanted: str, converts: bool = False) -
     return Checked(check)
 
 
-Expression = Annotated[float | str, _readable(names_in, 'a number or a formula, such as "1/L" or "1e-4 L"')]
-"""A part's field: a number, or a formula in the problem's L, L_max, L_mean, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa."""
+if TYPE_CHECKING:
+    Expression = Any  # in a run it is a number, whatever was written
+else:
+    Expression = Annotated[float | str, _readable(names_in, 'a number or a formula, such as "1/L" or "1e-4 L"')]
+    """A part's field: a number, or a formula in the problem's L, L_max, L_mean, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa."""
 
 Size = Annotated[float | str, _readable(bits, f"a size of 0 or more, a number and one of: {', '.join(_UNITS)}")]
 """A field of a part: a size such as "576 B", or a plain number."""

@@ -34,7 +34,7 @@ def watched(p, algorithm, q=SENT, rounds=300):
 
 def bits_bound(method, start, dim):
     """Theorem 3.1's bits of a message, k ≥ 1: (1.05 + log2(ζ + 2))·d."""
-    L, η, s, c1 = method.L, method.η, method.s, method.c1
+    L, η, s, c1 = method.L, method.η, method.s, method.rate
     ξ = xi(start, η * s, method.c, c1)
     ζ = (2 * L**2 * η * ξ + 2 * L * η * s * c1 + 3 * s * c1) / (s * c1**2)
     return (1.05 + math.log2(ζ + 2)) * dim
@@ -72,8 +72,8 @@ def test_the_printed_theorem_fails_where_the_step_is_above_1_and_the_corrected_o
     run = watched(p, {"name": "iade"}, rounds=4000)
     m, R = run.method, run.distance[0]
     assert m.η > 100
-    gap = m.c1 - m.c
-    printed = m.c1 ** np.arange(4001) * (max(0, R - m.c * m.s / gap) + m.c1 * m.s / gap)
+    gap = m.rate - m.c
+    printed = m.rate ** np.arange(4001) * (max(0, R - m.c * m.s / gap) + m.rate * m.s / gap)
     assert np.any(run.distance > printed)
     assert np.all(run.distance <= run.trace["bound"] + X_STAR)
 
@@ -121,7 +121,7 @@ def test_trajectories_are_those_of_a_plain_implementation(algorithm, loss):
         return at
 
     accelerated = (m.c, m.τ) if algorithm == "aiade" else None
-    rate = m.c if accelerated else m.c1
+    rate = m.c if accelerated else m.rate
     xs = iade([gradient(i) for i in range(4)], np.full(p.dim, 0.1), m.s, m.η, rate, len(run_xs) - 1, accelerated)
     assert np.max(np.abs(xs - np.array(run_xs))) < 1e-10 * np.max(np.abs(xs))
 

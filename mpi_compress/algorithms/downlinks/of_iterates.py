@@ -90,7 +90,7 @@ class MARINAP(Downlink):
     p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole
 
     def check(self) -> None:
-        if not 0 < float(self.p) <= 1:
+        if not 0 < self.p <= 1:
             raise ValueError(f"p = {self.p} must be more than 0, and at most 1")
 
     def verbs(self, m: Estimator) -> Mapping[str, Any]:
@@ -114,8 +114,7 @@ class MARINAP(Downlink):
         looks_back = getattr(node.known, "before", None) is not None
         return Worker(node.x.copy(), node.x.copy() if looks_back else None, m.start_worker(node, f))
 
-    def start_master(self, m: Estimator, node: NodeWithCoin) -> Master:
-        return Master(m.server.begun(node.x), m.start_memory(node.x))
+    start_master = EF21P.start_master
 
     def worker_sends(self, m: Estimator, node: NodeWithCoin, worker: Worker, f: Objective, t: Round) -> Message:
         known = node.known if worker.before is None else replace(node.known, before=worker.before)
@@ -144,4 +143,4 @@ class MARINAP(Downlink):
     def all_hear(self, m: Estimator, node: NodeWithCoin, down: Compressed, t: Round) -> None:
         m.next_round(node, t)
         node.x[:] = down.dense()
-        node.full = bool(t.shared.random() < float(self.p))
+        node.full = bool(t.shared.random() < self.p)

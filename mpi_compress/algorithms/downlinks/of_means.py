@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.error_memory import Rest, packed, rest_of
+from mpi_compress.algorithms.error_memory import packed, rest_of
 from mpi_compress.algorithms.parts import add
 from mpi_compress.algorithms.vocabulary import Compressed, Downlink, Estimator, Message, Node, Round, Vector, downlinks
 
@@ -29,7 +29,7 @@ class Mean(Downlink):
         return rest_of(m)
 
     def master_answers(self, m: Estimator, node: Node, master: Any, mean: Compressed, t: Round) -> Message:
-        return packed(master if isinstance(master, Rest) else None, m.downlink(node, t.k), mean, t)
+        return packed(master, m.downlink(node, t.k), mean, t)
 
     def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
         g = m.estimate(node, node.memory, down, t)

@@ -1,11 +1,11 @@
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.needs import ADDS_UP, HEARS_MEAN
-from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, algorithms
+from mpi_compress.algorithms.vocabulary import Estimator, Message, MinibatchParameters, Objective, PartialMean, Round, algorithms
 
 
 @algorithms.register("cafe")
-class CAFe(Estimator):
+class CAFe(MinibatchParameters, Estimator):
     """CAFe, compressed aggregate feedback: Ortega, Huang, Li, Jafarkhani (2025). g starts at 0.
 
     worker sends     c_i ← C(∇f_i(x) − g),   g the direction of the round before
@@ -22,9 +22,6 @@ class CAFe(Estimator):
     adds_up = True
     needs = (*ADDS_UP, HEARS_MEAN)
     partial_mean: ClassVar[PartialMean] = "over participants"
-    step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
     def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)) - node.memory.g, t)

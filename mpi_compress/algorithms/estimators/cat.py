@@ -10,10 +10,9 @@ from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import Need
 from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WHOLE, Theorem
-from mpi_compress.algorithms.tuning.schemes import SCHEMES, Budget, Scheme, Tuning, check_budget
-from mpi_compress.algorithms.tuning.sizes import sizes_of
+from mpi_compress.algorithms.tuning.schemes import Budget, Scheme, Tuning
+from mpi_compress.algorithms.tuning.sizes import tuning_of
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector, algorithms
-from mpi_compress.messages.compressors.base import Sized
 
 
 @dataclass
@@ -33,7 +32,7 @@ class CATTheorem(Theorem):
 
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """f − f*, which falls by 1 − α(T)µ/L where f is µ-PŁ (CAT's Lemma 1); α(T) is at least T/d, and T at least 1."""
-        return float(known.gap)
+        return known.gap
 
 
 @algorithms.register("cat")
@@ -73,12 +72,9 @@ class CAT(GD):
     @cached_property
     def tuning(self) -> Tuning:
         """How messages are made by the uplink's compressor."""
-        if isinstance(self.up.compressor, Sized):
-            return sizes_of(self.up, self.setting.cost, self.budget if isinstance(self.budget, int) else None)
-        return SCHEMES[self.up.compressor.name].of(self.up, self.setting.cost, self.budget, self.setting.n)
+        return tuning_of(self.up, self.setting.cost, self.budget, self.setting.n)
 
     def check(self) -> None:
-        check_budget(self.up, self.setting.cost, self.budget)
         self.tuning  # noqa: B018  raises where the cost cannot be planned
 
     def uplink(self, node: Any, k: int) -> Link:

@@ -39,7 +39,7 @@ class DASHATheorem(Theorem):
         (e, squares), (γ, a, ω, n, L̃) = workers, constants(m, "step", "a", "omega", "n", "L_rms")
         new = 2 * ω * (a**2 * squares + L̃**2 * squared_norm(γ * node.memory.g))
         X, Y = (1 - a) ** 2 * squared_norm(e) + new / n, (1 - a) ** 2 * squares + new
-        return float(known.gap + γ / (a * (3 - 2 * a)) * (X + 4 * a * ω / n * Y))
+        return known.gap + γ / (a * (3 - 2 * a)) * (X + 4 * a * ω / n * Y)
 
 
 @algorithms.register("dasha")
@@ -76,7 +76,7 @@ class DASHA(Estimator):
 
     def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
         link, h = self.uplink(node, t.k), self.tracked(node, worker, f, t)
-        m = link.pack(h - worker.h - float(self.a) * (worker.g - worker.h), t)
+        m = link.pack(h - worker.h - self.a * (worker.g - worker.h), t)
         link.unpack(m).add_to(worker.g)
         worker.h[:] = h
         return m
@@ -107,7 +107,7 @@ class DASHAMVR(DASHA):
             return f.gradient(node.x).copy()
         rows = self.rows(f, t)
         h = worker.h - f.gradient(node.known.before, rows)
-        h *= 1 - float(self.b)
+        h *= 1 - self.b
         h += f.gradient(node.x, rows)
         return h
 
@@ -167,6 +167,6 @@ class DASHAPP(DASHA):
         g = f.gradient(node.x).copy()
         if self.starts_whole(t.k):
             return g
-        b, before = float(self.b), f.gradient(node.known.before)
+        b, before = self.b, f.gradient(node.known.before)
         k = g - (1 - b) * before - b * worker.h
         return worker.h + (self.setting.n / self.setting.r) * k

@@ -41,7 +41,7 @@ class DIANATheorem(Theorem):
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(nα): Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1."""
         γ, ω, n, α = constants(m, "step", "omega", "n", "alpha")
-        return float(known.distance2() + 4 * ω / (n * α) * γ**2 * workers[0])
+        return known.distance2() + 4 * ω / (n * α) * γ**2 * workers[0]
 
 
 @algorithms.register("diana")
@@ -66,7 +66,7 @@ class DIANA(Estimator):
     needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
     shares = ("alpha",)
     theory = "1/(L_max*(1 + 6*omega/n))"
-    step: Step = theory  # γ, the step size
+    step: Step = "theory"  # γ, the step size
     alpha: Expression = "1/(1 + omega)"  # α, the step size of the shifts h_i
 
     def knows(self) -> Mapping[str, float]:
@@ -82,12 +82,12 @@ class DIANA(Estimator):
 
     def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
         m = self.up.pack(f.gradient(node.x) - worker.h, t)
-        self.up.unpack(m).add_to(worker.h, float(self.alpha) * (self.setting.n / self.setting.r))
+        self.up.unpack(m).add_to(worker.h, self.alpha * (self.setting.n / self.setting.r))
         return m
 
     def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
         h = memory.h.copy()
-        mean.add_to(memory.h, float(self.alpha))
+        mean.add_to(memory.h, self.alpha)
         return h, mean
 
 
@@ -100,7 +100,7 @@ class RandDIANATheorem(Theorem):
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(np): as DIANA's."""
         γ, ω, n, p = constants(m, "step", "omega", "n", "p")
-        return float(known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0])
+        return known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0]
 
 
 @algorithms.register("rand-diana")
@@ -124,7 +124,7 @@ class RandDIANA(Estimator):
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
     shares = ("p",)
     theory = "1/(L_max*(1 + 6*omega/n))"
-    step: Step = theory  # γ, the step size
+    step: Step = "theory"  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability that a worker sends its difference whole, too, and renews h_i
     lemma = Lemma()
 
@@ -140,17 +140,15 @@ class RandDIANA(Estimator):
     def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
         link, Δ = self.uplink(node, t.k), f.gradient(node.x) - worker.h
         m = self.up.compressed(Δ, t)
-        message = link.encode(Pair(m, self.up.whole.compress(Δ, t) if t.rng.random() < float(self.p) else no_coordinates(Δ.size)))
-        seen = link.unpack(message)
-        assert isinstance(seen, Pair)
+        message = link.encode(Pair(m, self.up.whole.compress(Δ, t) if t.rng.random() < self.p else no_coordinates(Δ.size)))
+        seen: Any = link.unpack(message)
         seen.second.add_to(worker.h)
         return message
 
     def answer(self, ups: Sequence[Compressed]) -> Pair:
         return means_of_pairs(self.mean, ups)
 
-    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
-        assert isinstance(mean, Pair)
+    def estimate(self, node: Any, memory: Memory, mean: Any, t: Round) -> Direction:
         h = memory.h.copy()
         mean.second.add_to(memory.h)
         return h, mean.first
@@ -184,7 +182,7 @@ class EFBV(Estimator):
     needs = (WHOLE_GRADIENTS, EXACT_DOWN)
     shares = ("lam", "nu")
     theory = f"1/(L + L_rms*sqrt({_R_AV})/(1 - sqrt({_R})))"
-    step: Step = theory  # γ, the step size
+    step: Step = "theory"  # γ, the step size
     lam: Expression = "min((1 - bias)/((1 - bias)**2 + spread), 1)"  # λ, the share of a message that the shifts h_i take in
     nu: Expression = "min((1 - bias)/((1 - bias)**2 + spread_of_mean), 1)"  # ν, the share that the direction takes in
 
@@ -200,11 +198,11 @@ class EFBV(Estimator):
 
     def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
         m = self.up.pack(f.gradient(node.x) - worker.h, t)
-        self.up.unpack(m).add_to(worker.h, float(self.lam))
+        self.up.unpack(m).add_to(worker.h, self.lam)
         return m
 
     def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
-        λ, ν, h = float(self.lam), float(self.nu), memory.h
+        λ, ν, h = self.lam, self.nu, memory.h
         if λ == ν:
             mean.add_to(h, λ)
             return (h,)
@@ -237,7 +235,6 @@ class DIANAPlus(KnowsSmoothness, DIANA):
     needs = (*DIANA.needs, STRONGLY_CONVEX, *KnowsSmoothness.needs)
     partial_mean = ""
     theory = "1/(L + 6*omega*L_max/n)"
-    step: Step = theory  # γ, the step size
 
     def bind(self, setting: Setting) -> Self:
         bound: Any = super().bind(setting)
@@ -258,7 +255,7 @@ class DIANAPlus(KnowsSmoothness, DIANA):
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         root = None if t.k else self.learn(worker.L, f, t)
         Δ = self.up.pack(times(worker.L.inverse, f.gradient(node.x) - worker.h), t)
-        scaled(worker.L.S, self.up.unpack(Δ)).add_to(worker.h, float(self.alpha))
+        scaled(worker.L.S, self.up.unpack(Δ)).add_to(worker.h, self.alpha)
         return self.with_root(node, Δ, root)
 
     def master_answers(self, node: Any, master: Roots, ups: Sequence[Compressed], t: Round) -> Message:
@@ -287,6 +284,5 @@ class DIANAByEF21P(DIANA):
     partial_mean = ""
     shares = ("beta",)
     theory = "1/max(160*omega*L_max/n, 20*sqrt(omega/(n*delta_down))*L_max, 100*L/delta_down, (1 + omega)*mu)"
-    step: Step = "theory"  # γ, the step size
     alpha: Expression = field(default="beta", init=False)  # DIANA's name of it
     beta: Expression = "1/(1 + omega)"  # β, the step size of the shifts h_i

@@ -1,19 +1,29 @@
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Average, PartialMean
+from mpi_compress.algorithms.contract import PartialMean
 from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
 from mpi_compress.algorithms.needs import HEARS_MEAN, OPTIMUM, check_need
 from mpi_compress.algorithms.parts import Direction
 from mpi_compress.algorithms.regimes import Regime
-from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
+from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.algorithms.servers.momentum import HeavyBall
 from mpi_compress.algorithms.theorem import IS_TIGHT, PLAIN, TIGHT, WHOLE, Theorem, constants, tight_factor
 from mpi_compress.algorithms.tuning.sizes import tuned
-from mpi_compress.algorithms.vocabulary import Estimator, Link, Message, Objective, Round, Setting, Step, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Estimator,
+    Link,
+    Message,
+    Objective,
+    Round,
+    Setting,
+    Step,
+    UsualParameters,
+    algorithms,
+)
 from mpi_compress.core.fields import AtLeastOne, Decay, Positive
 from mpi_compress.core.registry import fact
 from mpi_compress.kernels.vectors import squared_norm
@@ -27,7 +37,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class ErrorFeedback(Estimator):
+class ErrorFeedback(UsualParameters, Estimator):
     """What is compressed is the gradient and an error: what was not sent before. All e_i start at 0.
 
     worker sends     Δ_i ← g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
@@ -40,13 +50,8 @@ class ErrorFeedback(Estimator):
     by_update: ClassVar[bool] = False  # True: each worker has a momentum, which grows its error
     is_in_units_of_x: ClassVar[bool] = False  # True: e_i stays as it is where the step changes; else e_i/γ does
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
-    step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
-    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
-    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
-    feedback: bool = field(default=True, init=False)
-    reset: int | None = field(default=None, init=False)
+    feedback: bool = True  # false: the error e is dropped after every round
+    reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
 
     def bind(self, setting: Setting) -> Self:
         bound = super().bind(setting)
@@ -119,7 +124,7 @@ class EFTheorem(Theorem):
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """‖x − x* − e‖² + ‖e‖²/√ε, ε = 1 − δ: Berg Thomsen, Taylor, Dieuleveut (NeurIPS 2025), of one worker and the tight step."""
         (e,), (δ,) = workers, constants(m, "delta")
-        return float(known.distance2(known.x - e) + squared_norm(e) / max(np.sqrt(1 - δ), 1e-300))
+        return known.distance2(known.x - e) + squared_norm(e) / max(np.sqrt(1 - δ), 1e-300)
 
 
 @algorithms.register("ef")
@@ -153,8 +158,6 @@ class EF(ErrorFeedback):
     theorem = EFTheorem()
     scaled = True
     log = ERRORS
-    feedback: bool = True  # false: the error e is dropped after every round
-    reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
     momentum: Decay = 0.0  # λ, the momentum; 0: none
     direction: Literal["printed", "nesterov", "heavy-ball"] = "printed"  # u = Δ' + m as in the paper, Δ' + λ m, or m alone
     form: Literal["gradient", "update"] = "gradient"  # momentum of what all hear (HT Algorithm 2), or of each worker (Algorithm 3)
@@ -230,8 +233,6 @@ class Adam(ErrorFeedback):
     log = ERRORS
     theory = ""
     step: Step = 1e-3  # γ, the step size
-    feedback: bool = True  # false: the error e is dropped after every round
-    reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
     beta1: Decay = 0.9  # β1, the share that m keeps
     beta2: Decay = 0.999  # β2, the share that v keeps
     epsilon: Positive = 1e-8  # ε, added to √v

@@ -6,10 +6,21 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Setting
 from mpi_compress.algorithms.needs import ADDS_UP, EXACT_DOWN, HOMOGENEOUS_UP, WHOLE_GRADIENTS, Need
-from mpi_compress.algorithms.sampling import Sampling, sampled_delta
+from mpi_compress.algorithms.sampling import sampled_delta
 from mpi_compress.algorithms.theorem import F_STAR, PLAIN, TIGHT, WHOLE, WITHIN, Theorem, constants, is_tight, tight_factor
 from mpi_compress.algorithms.tuning.sizes import tuned
-from mpi_compress.algorithms.vocabulary import Estimator, Expression, First, Message, Objective, Round, Step, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Estimator,
+    Expression,
+    First,
+    Message,
+    MinibatchParameters,
+    Objective,
+    Round,
+    Step,
+    Vector,
+    algorithms,
+)
 from mpi_compress.core.fields import Decay
 from mpi_compress.core.registry import fact
 from mpi_compress.kernels.vectors import squared_norm
@@ -39,11 +50,11 @@ class EF21Theorem(Theorem):
         (errors, before), (γ, L, L̃, δ) = workers, constants(m, "step", "L", "L_rms", "delta")
         if is_tight(m):
             return squared_norm(node.memory.g - before) + float(np.sqrt(1 - δ)) * squared_norm(before)
-        return float(known.gap + (1 - np.sqrt(1 - δ)) * (1 / γ - L) / (2 * L̃**2) * errors)
+        return known.gap + (1 - np.sqrt(1 - δ)) * (1 / γ - L) / (2 * L̃**2) * errors
 
 
 @algorithms.register("ef21")
-class EF21(Estimator):
+class EF21(MinibatchParameters, Estimator):
     """EF21: Richtárik, Sokolov, Fatkhullin (NeurIPS 2021), Algorithm 2. All g start at 0.
 
     worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
@@ -74,10 +85,8 @@ class EF21(Estimator):
     partial_mean = "over all"
     proximal = True
     theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
-    step: Step = theory  # γ, the step size
+    step: Step = "theory"  # γ, the step size
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
 
     @fact
@@ -120,11 +129,11 @@ class EF21SGDMTheorem(Theorem):
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """f − f* + (4γ/δ) mean‖g_i − v_i‖² + (20γη/δ²) mean‖v_i − ∇f_i(x)‖² + (2γ/η)‖v − ∇f(x)‖²: derived here, no noise."""
         (A, B, error), (γ, δ, η) = workers, constants(m, "step", "delta", "eta")
-        return float(known.gap + 4 * γ / δ * A + 20 * γ * η / δ**2 * B + 2 * γ / η * squared_norm(error))
+        return known.gap + 4 * γ / δ * A + 20 * γ * η / δ**2 * B + 2 * γ / η * squared_norm(error)
 
 
 @algorithms.register("ef21-sgdm")
-class EF21SGDM(Estimator):
+class EF21SGDM(MinibatchParameters, Estimator):
     """EF21 with momentum: Fatkhullin, Tyurin, Richtárik (NeurIPS 2023), Algorithm 1. v_i and g_i start at the first gradient.
 
     worker sends     v_i ← (1 − η) v_i + η ∇f_i(x; ξ);  c_i ← C(v_i − g_i);  g_i ← g_i + c_i
@@ -145,15 +154,13 @@ class EF21SGDM(Estimator):
     theory = "min(delta/(20*L_rms), eta/(7*L))"
     step: Step = "theory"  # γ, the step size
     eta: Expression = 0.1  # η, the weight of a new gradient
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
     def start_worker(self, node: Any, f: Objective) -> MomentumWorker:
         return MomentumWorker(np.zeros(f.dim), np.zeros(f.dim))
 
     def worker_sends(self, node: Any, worker: MomentumWorker, f: Objective, t: Round) -> Message:
-        link, η = self.uplink(node, t.k), float(self.eta) if t.k else 1.0
+        link, η = self.uplink(node, t.k), self.eta if t.k else 1.0
         worker.v *= 1 - η
         worker.v += η * f.gradient(node.x, self.rows(f, t))
         c = link.pack(worker.v - worker.g, t)
@@ -170,7 +177,7 @@ class ControlWorker:
 def is_covered(m: Any) -> bool:
     """True if the theorem of a bound EControl covers γ and η."""
     γ, L, L̃, δ = constants(m, "step", "L", "L_rms", "delta")
-    η, s = float(m.eta), np.sqrt(1 - δ)
+    η, s = m.eta, np.sqrt(1 - δ)
     return bool(η > 0 and 3 * η * s <= (1 - s) * (1 + 1e-9) and 8 * (γ * L̃ / η) ** 2 + γ * L <= 1)
 
 
@@ -181,20 +188,20 @@ class EControlTheorem(Theorem):
     def rate(self, m: Any, t: Round) -> float:
         """max{1 − γµ, 1 − η/6, 1 − ηs/4}, s = √(1−δ)."""
         γ, µ, δ = constants(m, "step", "mu", "delta")
-        η = float(m.eta)
-        return float(max(1 - γ * µ, 1 - η / 6, 1 - η * np.sqrt(1 - δ) / 4))
+        η = m.eta
+        return max(1 - γ * µ, 1 - η / 6, 1 - η * np.sqrt(1 - δ) / 4)
 
     def terms(self, m: Any, node: Any, worker: ControlWorker, f: Any) -> Sequence[Any]:
-        return squared_norm(worker.e), squared_norm(float(m.eta) * worker.e + f.gradient - worker.h)
+        return squared_norm(worker.e), squared_norm(m.eta * worker.e + f.gradient - worker.h)
 
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """f − f* + 6γη mean‖e_i‖² + (4γs/η) mean‖ηe_i + ∇f_i(x) − h_i‖², s = √(1−δ): derived here for full gradients."""
-        (e, v), (γ, δ), η = workers, constants(m, "step", "delta"), float(m.eta)
-        return float(known.gap + 6 * γ * η * e + 4 * γ * np.sqrt(1 - δ) / η * v)
+        (e, v), (γ, δ), η = workers, constants(m, "step", "delta"), m.eta
+        return known.gap + 6 * γ * η * e + 4 * γ * np.sqrt(1 - δ) / η * v
 
 
 @algorithms.register("econtrol")
-class EControl(Estimator):
+class EControl(MinibatchParameters, Estimator):
     """EControl: Gao, Islamov, Stich (ICLR 2024), Algorithm 1. e_i starts at 0, h_i at the first gradient.
 
     worker sends     g_i ← ∇f_i(x; ξ);  c_i ← C(η e_i + g_i − h_i);  e_i ← e_i + g_i − h_i − c_i;  h_i ← h_i + c_i
@@ -213,12 +220,10 @@ class EControl(Estimator):
     theory = "delta/(8*sqrt(6)*L_max)"
     step: Step = "theory"  # γ, the step size
     eta: Expression = "delta/max(delta, 3*sqrt(1 - delta)*(1 + sqrt(1 - delta)))"  # η, the share of the error in a message
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
     def check(self) -> None:
-        if not 0 <= float(self.eta) <= 1:
+        if not 0 <= self.eta <= 1:
             raise ValueError(f"eta = {self.eta} must be from 0 to 1")
 
     def start_worker(self, node: Any, f: Objective) -> ControlWorker:
@@ -227,7 +232,7 @@ class EControl(Estimator):
     def worker_sends(self, node: Any, worker: ControlWorker, f: Objective, t: Round) -> Message:
         link, e, h = self.uplink(node, t.k), worker.e, worker.h
         Δ = f.gradient(node.x, self.rows(f, t)) - h
-        message = link.pack(float(self.eta) * e + Δ, t)
+        message = link.pack(self.eta * e + Δ, t)
         c = link.unpack(message)
         e += Δ
         c.add_to(e, -1.0)
@@ -250,7 +255,6 @@ class WeightedEF21(EF21):
     paper = "EF21-W"
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, HOMOGENEOUS_UP)
     theory = "1/(L + L_mean*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
-    step: Step = theory  # γ, the step size
 
 
 @algorithms.register("ef21-norm")

@@ -7,7 +7,6 @@ from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.needs import OPTIMUM, WHOLE_GRADIENTS
-from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Vector
@@ -38,8 +37,6 @@ class EFGDStar(ErrorFeedback):
     log = ERRORS
     needs = (WHOLE_GRADIENTS, OPTIMUM)
     batch: int | None = None  # must be left out: gradients are full
-    feedback: bool = True  # false: the error e is dropped after every round
-    reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
 
     def check(self) -> None:
         super().check()
@@ -51,7 +48,6 @@ class EFGDStar(ErrorFeedback):
         return self.server.name == "step"
 
     def start_worker(self, node: Any, f: Objective) -> ShiftedWorker:
-        assert self.setting.x_star is not None
         return ShiftedWorker(np.zeros(f.dim), h=f.value_and_gradient(self.setting.x_star)[1].copy())
 
     def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:

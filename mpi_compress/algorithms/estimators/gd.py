@@ -1,16 +1,25 @@
 import math
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Average
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, exact_up
 from mpi_compress.algorithms.parts import dense
 from mpi_compress.algorithms.theorem import OWN_MOMENTUM, OWN_PARTS, PLAIN, WHOLE, WITHIN, Theorem, constants
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
-from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Estimator,
+    Message,
+    Objective,
+    PartialMean,
+    Round,
+    Step,
+    UsualParameters,
+    Vector,
+    algorithms,
+)
 from mpi_compress.core.expressions import Expression
 from mpi_compress.kernels import select
 from mpi_compress.kernels.vectors import squared_norm
@@ -23,11 +32,11 @@ class GDTheorem(Theorem):
 
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """‖x − x*‖², for µ-convex f and γ < 2/L: Polyak (1963); no factor is less (Taylor, Hendrickx, Glineur 2018)."""
-        return float(known.distance2())
+        return known.distance2()
 
 
 @algorithms.register("gd")
-class GD(Estimator):
+class GD(UsualParameters, Estimator):
     """Gradient descent with compressed gradients: CAT eq. 1; with the identity, plain gradient descent.
 
     worker sends     Q(g_i),   g_i = ∇f_i(x), or its estimate by a minibatch
@@ -45,11 +54,6 @@ class GD(Estimator):
     theory = "1/L"
     proximal = True
     partial_mean: ClassVar[PartialMean] = "over participants"
-    step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
-    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
-    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
 
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
@@ -90,7 +94,7 @@ class NesterovTheorem(Theorem):
         """f(x) − f* + (µ/2)‖z − x*‖², z = x + (1 + √(L/µ))(y − x): Nesterov (2004), Theorem 2.2.3, by its estimate sequence."""
         L, µ = constants(m, "L", "mu")
         z = known.x + (1 + math.sqrt(L / µ)) * (node.moved.y - known.x)
-        return float(known.gap + µ / 2 * known.distance2(z))
+        return known.gap + µ / 2 * known.distance2(z)
 
 
 @algorithms.register("nesterov")
@@ -118,7 +122,7 @@ class GDByEF21PTheorem(Theorem):
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """‖x − x*‖² + ‖w − x‖² for convex f and γ ≤ δ/(16L): derived here; 1 − γµ/2 is the paper's."""
         x = dense(master.moved.x)
-        return float(known.distance2(x) + squared_norm(known.x - x))
+        return known.distance2(x) + squared_norm(known.x - x)
 
 
 @algorithms.register("ef21-p")

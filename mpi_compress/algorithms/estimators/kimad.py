@@ -8,7 +8,7 @@ import numpy as np
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import ADDS_UP
-from mpi_compress.algorithms.tuning.schemes import Sparsified
+from mpi_compress.algorithms.tuning.schemes import Sparsified, check_planned
 from mpi_compress.algorithms.vocabulary import Estimator, First, Message, Objective, Round, Setting, Step, Vector, algorithms
 from mpi_compress.core.expressions import Time
 from mpi_compress.messages.compressors.base import Count, count_of
@@ -47,7 +47,7 @@ class Kimad(Estimator):
     log = Log(("budget",), lambda worker: (worker.budget,))
     theory = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     deadline: Time = field(kw_only=True)  # of a gradient and its message up, such as "0.5 s"
-    step: Step = theory  # γ, the step size
+    step: Step = "theory"  # γ, the step size
     least: Count = 1  # the fewest coordinates of a message, or a share of d such as "1%"
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
 
@@ -55,8 +55,7 @@ class Kimad(Estimator):
         compressor, least = setting.up.compressor, count_of(self.least, setting.dim)
         if compressor.name != "top-k" or getattr(compressor, "k", None) not in (None, least):
             raise ValueError("kimad sets k itself: its compressor is top-k without k")
-        if setting.cost.on_wire and setting.up.planned_wire_bits(1) is None:
-            raise ValueError(f'the codec "{setting.up.codec.name}" does not decide the bits by T alone; use "fixed" or "bitmap"')
+        check_planned(setting.up, setting.cost)
         if not float(self.deadline) >= 0:
             raise ValueError(f"deadline = {self.deadline} must be 0 or more")
         return super().bind(replace(setting, up=setting.up.at(k=least)))

@@ -5,8 +5,8 @@ from mpi_compress.algorithms.error_memory import ERRORS
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.parts import Direction, Moved
-from mpi_compress.algorithms.theorem import Theorem
-from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Sampling, Step, algorithms
+from mpi_compress.algorithms.theorem import OfConvex
+from mpi_compress.algorithms.vocabulary import Estimator, Message, MinibatchParameters, Objective, Round, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Positive, Share
 
 SENDS_STEPS = Need(
@@ -14,12 +14,8 @@ SENDS_STEPS = Need(
 )
 
 
-class LocalSGDTheorem(Theorem):
-    convex = True
-
-
 @algorithms.register("local-sgd")
-class LocalSGD(Estimator):
+class LocalSGD(MinibatchParameters, Estimator):
     """Local SGD, or FedAvg: McMahan, Moore, Ramage, Hampson, Agüera y Arcas (AISTATS 2017); with a compressor FedPAQ.
 
     worker sends     y ← x;  y ← y − γ g_i(y), τ times;  C(y − x)
@@ -32,15 +28,13 @@ class LocalSGD(Estimator):
     """
 
     paper = "FedAvg; Khaled et al. 2020"
-    theorem = LocalSGDTheorem()
+    theorem = OfConvex()
     partial_mean = "over participants"
     needs = (WHOLE_GRADIENTS, SENDS_STEPS)
     theory = "1/(4*L_max*max(1, 2*(local_steps - 1)))"
-    step: Step = theory  # γ, the step size of local steps
+    step: Step = "theory"  # γ, the step size of local steps
     local_steps: AtLeastOne = 10  # τ, the local steps of a round; with 1 it is gradient descent
     server_step: Positive = 1.0  # η, the step size of the mean
-    batch: int | None = None  # samples of each local step's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
     def knows(self) -> Mapping[str, float]:
         return {**super().knows(), "local_steps": float(self.local_steps)}

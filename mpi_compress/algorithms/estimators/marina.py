@@ -37,7 +37,7 @@ class MARINATheorem(Theorem):
         (before,), (γ, L), g = workers, constants(m, "step", "L"), node.memory.g
         K = evaluate(self.formulas[0], quantities(m))
         w = (1 / γ - L) / (2 * K) if K else 0.0
-        return float(known.gap + w * (squared_norm(g - before) + K * squared_norm(γ * g)))
+        return known.gap + w * (squared_norm(g - before) + K * squared_norm(γ * g))
 
 
 @algorithms.register("marina")
@@ -61,7 +61,7 @@ class MARINA(Estimator):
     tosses = True
     shares = ("p",)
     theory = "1/(L + L_rms*sqrt((1 - p)*omega/(p*n)))"
-    step: Step = theory  # γ, the step size
+    step: Step = "theory"  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability of a full round, whose gradients are not compressed
 
     def uplink(self, node: Any, k: int) -> Link:
@@ -110,7 +110,6 @@ class MARINAPP(MARINA):
     partial_mean = "over all"
     looks_back = True
     theory = "1/(L + L_rms*sqrt((1 - p)*(1 + omega)/(p*r)))"
-    step: Step = "theory"  # γ, the step size
     p: Expression = "r/(n*(1 + omega))"  # p, the probability of a full round, whose gradients are not compressed
 
     def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
@@ -140,7 +139,6 @@ class PAGE(MARINA):
     compressor = "identity"
     looks_back = True
     theory = "1/(L + sqrt((1 - p)/(p*n)*(omega*L_rms**2 + (1 + omega)*L_row**2/batch)))"
-    step: Step = "theory"  # γ, the step size
     p: Expression = "min(1/(1 + omega), batch/(N/n + batch))"  # p, the probability of a round with full gradients
     batch: int = 1  # B, samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch

@@ -6,11 +6,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Average
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.needs import HEARS_MEAN
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.vocabulary import Direction, Estimator, Link, Message, Moved, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Direction,
+    Estimator,
+    Link,
+    Message,
+    Moved,
+    Objective,
+    Round,
+    Step,
+    UsualParameters,
+    algorithms,
+)
 from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
@@ -40,60 +49,61 @@ class LowRank:
     def dim_Q(self) -> int:
         return sum(m * r for _, m, r in self.sizes)
 
-    def matrices(self, v: Vector, P: Vector, Q: Vector) -> Iterator[tuple[Vector, Vector, Vector]]:
-        """Views of M (n, m), P (n, r), Q (m, r) of each matrix."""
+    @property
+    def dim(self) -> int:
+        return sum(n * (m or 1) for n, m, _ in self.sizes)
+
+    def views(self, v: Vector, P: Vector, Q: Vector) -> Iterator[tuple[Vector, Vector, Vector]]:
+        """Views of each block in v, P and Q: M (n, m), its P (n, r), its Q (m, r); or a vector (n,), the same, and nothing."""
         at = p = q = 0
+        vectors = sum(n * r for n, _, r in self.sizes)
         for n, m, r in self.sizes:
             if m:
                 yield v[at : at + n * m].reshape(n, m), P[p : p + n * r].reshape(n, r), Q[q : q + m * r].reshape(m, r)
                 p, q = p + n * r, q + m * r
-            at += n * (m or 1)
-
-    def vectors(self, v: Vector, P: Vector) -> Iterator[tuple[Vector, Vector]]:
-        """Views of each block that is a vector, in v (d,) and in P (dim_P,)."""
-        at, p = 0, sum(n * r for n, _, r in self.sizes)
-        for n, m, _ in self.sizes:
-            if not m:
-                yield v[at : at + n], P[p : p + n]
-                p += n
+            else:
+                yield v[at : at + n], P[vectors : vectors + n], Q[:0]
+                vectors += n
             at += n * (m or 1)
 
     def left(self, v: Vector, Q: Vector) -> Vector:
         """M Q of each matrix, and the vectors as they are: (dim_P,)."""
         P = np.empty(self.dim_P)
-        for M, of_M, right in self.matrices(v, P, Q):
-            of_M[:] = M @ right
-        for block, sent in self.vectors(v, P):
-            sent[:] = block
+        for M, of_M, right in self.views(v, P, Q):
+            of_M[:] = M @ right if right.size else M
         return P
 
     def right(self, v: Vector, P: Vector) -> Vector:
         """Mᵀ P of each matrix: (dim_Q,)."""
         Q = np.empty(self.dim_Q)
-        for M, left, of_M in self.matrices(v, P, Q):
-            of_M[:] = M.T @ left
+        for M, left, of_M in self.views(v, P, Q):
+            if of_M.size:
+                of_M[:] = M.T @ left
         return Q
 
     def orthogonalised(self, P: Vector) -> Vector:
         """P with orthonormal columns of the same span for each matrix, by Householder's QR; vectors as they are: (dim_P,)."""
         P = P.copy()
-        for _, left, _ in self.matrices(np.empty(sum(n * (m or 1) for n, m, _ in self.sizes)), P, np.empty(self.dim_Q)):
-            left[:] = np.linalg.qr(left)[0]
+        for _, left, right in self.views(np.empty(self.dim), P, np.empty(self.dim_Q)):
+            if right.size:
+                left[:] = np.linalg.qr(left)[0]
         return P
 
     def subtract(self, v: Vector, P: Vector, Q: Vector) -> None:
         """M ← M − P Qᵀ for each matrix of v (d,), in place."""
-        for M, left, right in self.matrices(v, P, Q):
-            M -= left @ right.T
+        for M, left, right in self.views(v, P, Q):
+            if right.size:
+                M -= left @ right.T
 
     def subtract_vectors(self, v: Vector, P: Vector) -> None:
         """Subtract from each block of v (d,) that is a vector the one that P holds, in place."""
-        for block, sent in self.vectors(v, P):
-            block -= sent
+        for block, sent, right in self.views(v, P, np.empty(self.dim_Q)):
+            if not right.size:
+                block -= sent
 
     def product(self, P: Vector, Q: Vector) -> Vector:
         """P Qᵀ of each matrix, and the vectors as they are: (d,)."""
-        v = np.zeros(sum(n * (m or 1) for n, m, _ in self.sizes))
+        v = np.zeros(self.dim)
         self.subtract(v, P, Q)
         self.subtract_vectors(v, P)
         return -v
@@ -112,7 +122,7 @@ class Worker:
 
 
 @algorithms.register("power-sgd")
-class PowerSGD(Estimator):
+class PowerSGD(UsualParameters, Estimator):
     """PowerSGD: Vogels, Karimireddy, Jaggi (NeurIPS 2019), Algorithms 1 and 2, for each matrix M of Δ. A step takes two rounds:
 
     worker sends     Δ_w ← g_w + e_w;  P_w ← Δ_w Q
@@ -133,10 +143,6 @@ class PowerSGD(Estimator):
     needs = (HEARS_MEAN,)
     lemma = Lemma()
     step: Step = "1/(4*L)"  # γ, the step size
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
-    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
-    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
     rank: AtLeastOne = 2  # r, the rank; min{n, m} of a block where that is less
     shapes: list[list[int]] | Literal["model"] = "model"  # of the blocks of x, in order; "model": the model's own blocks
     momentum: Decay = 0.0  # λ, the momentum; 0: none
@@ -159,11 +165,15 @@ class PowerSGD(Estimator):
         own = [shape for shape in self.setting.shapes if math.prod(shape)]  # a model without an intercept has a block for it, empty
         return LowRank(own if self.shapes == "model" else self.shapes, self.rank)
 
+    def length(self, k: int) -> int:
+        """The numbers in a message of round k."""
+        return self.blocks.dim_Q if k % 2 else self.blocks.dim_P
+
     def uplink(self, node: Any, k: int) -> Link:
-        return replace(self.up, dim=self.blocks.dim_Q if k % 2 else self.blocks.dim_P)
+        return replace(self.up, dim=self.length(k))
 
     def downlink(self, node: Any, k: int) -> Link:
-        return replace(self.down, dim=self.blocks.dim_Q if k % 2 else self.blocks.dim_P)
+        return replace(self.down, dim=self.length(k))
 
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(np.zeros_like(x0), np.zeros(self.blocks.dim_P), np.zeros(self.blocks.dim_Q))

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from mpi_compress.algorithms.contract import Average, PartialMean
+from mpi_compress.algorithms.contract import PartialMean
 from mpi_compress.algorithms.log import Log
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, UsualParameters, algorithms
 from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Compressed, Dense, Vector, squared_norm
 
@@ -47,7 +46,7 @@ VARIANCE = Log(("squares_sent", "squares", "spa"), SentVariance.numbers, _varian
 
 
 @algorithms.register("sgd")
-class SGD(Estimator):
+class SGD(UsualParameters, Estimator):
     """Stochastic gradient descent, compressed without memory: HT Algorithm 1 with e = 0.
 
     worker sends     C(g_i),   g_i the mean over a minibatch of its shard, weighted n|D_i|/N
@@ -65,11 +64,6 @@ class SGD(Estimator):
     proximal = True
     scaled = True
     partial_mean: ClassVar[PartialMean] = "over participants"
-    step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
-    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
-    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
 
     @property
     def is_noisy(self) -> bool:

@@ -56,11 +56,15 @@ class SVRG(SGD):
         """How many rounds before k were not full: each took a minibatch."""
         return k - k // (self.steps + 1) - 1
 
+    def in_round(self, link: Link, k: int) -> Link:
+        """A link in round k: full gradients are sent exactly, unless `compress_full` says otherwise."""
+        return link.exact if self.is_full(k) and not self.compress_full else link
+
     def uplink(self, node: Any, k: int) -> Link:
-        return self.up.exact if self.is_full(k) and not self.compress_full else self.up
+        return self.in_round(self.up, k)
 
     def downlink(self, node: Any, k: int) -> Link:
-        return self.down.exact if self.is_full(k) and not self.compress_full else self.down
+        return self.in_round(self.down, k)
 
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(x0.copy(), np.zeros_like(x0))

@@ -41,12 +41,12 @@ class ThreePC(Estimator):
     adds_up = True
     needs: ClassVar[Sequence[Need]] = ADDS_UP
     theory = "1/(L + L_rms*sqrt(max((1 - delta)/(1 - sqrt(1 - delta)), zeta)/(1 - sqrt(1 - delta))))"
-    step: Step = theory  # γ, the step size
+    step: Step = "theory"  # γ, the step size
     zeta: Expression = 0.0  # ζ, the trigger: the larger it is, the more workers are silent; with 0 it is EF21
 
     def check(self) -> None:
         super().check()
-        if float(self.zeta) < 0:
+        if self.zeta < 0:
             raise ValueError(f"zeta = {self.zeta} must be 0 or more")
 
     def start_worker(self, node: Any, f: Objective) -> Worker:
@@ -54,7 +54,7 @@ class ThreePC(Estimator):
 
     def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
         g = f.gradient(node.x)
-        D, tolerance = g - worker.g, float(self.zeta) * squared_norm(g - worker.y)
+        D, tolerance = g - worker.g, self.zeta * squared_norm(g - worker.y)
         worker.y[:] = g
         if t.k > 0 and squared_norm(D) <= tolerance:
             return SILENT

@@ -1,12 +1,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.error_memory import Rest, rest_of
 from mpi_compress.algorithms.needs import ONE_STEP_SIZE, ROUNDED_DOWN, WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Algorithm, Compressed, Message, Objective, Round, Sampling, Step, Vector, algorithms
-from mpi_compress.messages.kinds import Pair
 from mpi_compress.messages.several import PairLink, means_of_pairs
 
 
@@ -96,8 +96,7 @@ class ADEF(Algorithm):
         master.v.e += a * master.h.e  # ĝ has the h of all nodes
         return link.join(m, master.v.pack(self.down, mean.second, t, a))
 
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        assert isinstance(down, Pair)
+    def all_hear(self, node: Node, down: Any, t: Round) -> None:
         _, a = self.weights(t.k)
         down.first.add_to(node.h)
         node.v -= a * node.h

@@ -16,7 +16,6 @@ from mpi_compress.algorithms.needs import (
     WHOLE_GRADIENTS,
     Need,
 )
-from mpi_compress.algorithms.papers.scaffnew import check_coin
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, scaled, times
 from mpi_compress.algorithms.theorem import WITHIN, Theorem
 from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms
@@ -47,7 +46,7 @@ class ADIANATheorem(Theorem):
 
     def rate(self, m: Any, t: Round) -> float:
         """max{1 − γµ, 1 − θ₁/2, 1 − pθ₁/(1 + θ₁), 1 − α/2}, of the terms of V."""
-        (_, θ1, _, β, α), p = m.constants, float(m.p)
+        (_, θ1, _, β, α), p = m.constants, m.p
         return max(β, 1 - θ1 / 2, 1 - p * θ1 / (1 + θ1), 1 - α / 2)
 
     def terms(self, m: Any, node: Node, worker: Worker, f: Any) -> Sequence[float]:
@@ -58,8 +57,8 @@ class ADIANATheorem(Theorem):
         """‖z−x*‖² + a (f(y)−f*) + a (1+θ₁)/(2p) (f(w)−f*) + 4aηω/(αn) mean‖h_i−∇f_i(w)‖², a = 2γβ/θ₁: constants not checked."""
         (w, h), (η, θ1, γ, β, α), n = workers, m.constants, m.setting.n
         a = 2 * γ * β / θ1
-        gaps = known.gap + (1 + θ1) / (2 * float(m.p)) * (w - known.f_star)
-        return float(known.distance2(node.z) + a * gaps + 4 * a * η * (1 / α - 1) / (α * n) * h)
+        gaps = known.gap + (1 + θ1) / (2 * m.p) * (w - known.f_star)
+        return known.distance2(node.z) + a * gaps + 4 * a * η * (1 / α - 1) / (α * n) * h
 
 
 @algorithms.register("adiana")
@@ -81,31 +80,24 @@ class ADIANA(Algorithm):
     theorem = ADIANATheorem()
     compressor = "random-k"
     needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, ROUNDED_DOWN, UNBIASED_UP, ONE_STEP_SIZE, STRONGLY_CONVEX)
+    shares = ("p",)
     theory = "min(1/(2*L_max), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
-    step: Step = theory  # η, the step size
+    step: Step = "theory"  # η, the step size
     p: Expression = "min(1, max(1, sqrt(n/(32*max(omega, 1e-300))) - 1)/(2*(1 + omega)))"  # p, the probability that w is set to y
-
-    def check(self) -> None:
-        check_coin(self.p)
 
     @cached_property
     def constants(self) -> tuple[float, float, float, float, float]:
         """η, θ₁, γ, β and α."""
         η, µ, ω = self.gamma(0), self.setting.numbers["mu"], float(self.up.compressor.omega(self.setting.dim) or 0.0)
-        θ1 = min(0.25, math.sqrt(η * µ / float(self.p)))
+        θ1 = min(0.25, math.sqrt(η * µ / self.p))
         γ = η / (2 * (θ1 + η * µ))
         return η, θ1, γ, 1 - γ * µ, 1 / (1 + ω)
 
-    @cached_property
-    def pairs(self) -> tuple[PairLink, PairLink]:
-        """The links of two vectors, up and down."""
-        return PairLink(self.up), PairLink(self.down)
-
     def uplink(self, node: Node, k: int) -> PairLink:
-        return self.pairs[0]
+        return PairLink(self.up)
 
     def downlink(self, node: Node, k: int) -> PairLink:
-        return self.pairs[1]
+        return PairLink(self.down)
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), x0.copy(), x0.copy(), x0.copy(), np.zeros_like(x0))
@@ -118,23 +110,21 @@ class ADIANA(Algorithm):
         if node.is_new:
             worker.of_w[:] = f.gradient(node.w)
         message = link.pack_two(f.gradient(node.x) - worker.h, worker.of_w - worker.h, t)
-        seen = link.unpack(message)
-        assert isinstance(seen, Pair)
+        seen: Any = link.unpack(message)
         seen.second.add_to(worker.h, α)
         return message
 
     def master_answers(self, node: Node, master: Rest | None, ups: Sequence[Compressed], t: Round) -> Message:
         return packed(master, self.downlink(node, t.k), means_of_pairs(self.mean, ups), t)
 
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        assert isinstance(down, Pair)
+    def all_hear(self, node: Node, down: Any, t: Round) -> None:
         η, θ1, γ, β, α = self.constants
         g = node.h.copy()
         down.first.add_to(g)
         down.second.add_to(node.h, α)
         x, y = node.x, node.x - η * g
         node.z = β * node.z + (1 - β) * x + (γ / η) * (y - x)
-        node.is_new = bool(t.shared.random() < float(self.p))
+        node.is_new = bool(t.shared.random() < self.p)
         node.w, node.y = (node.y if node.is_new else node.w), y
         node.x = θ1 * node.z + 0.5 * node.w + (0.5 - θ1) * node.y
 
@@ -165,7 +155,6 @@ class ADIANAPlus(KnowsSmoothness, ADIANA):
     paper = "ADIANA+"
     needs = (*ADIANA.needs, *KnowsSmoothness.needs)
     theory = "min(1/(2*L), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
-    step: Step = theory  # η, the step size
 
     def start_worker(self, node: Node, f: Objective) -> Any:
         return ADIANAPlusWorker(np.zeros(f.dim), np.zeros(f.dim), self.no_root())
@@ -179,11 +168,10 @@ class ADIANAPlus(KnowsSmoothness, ADIANA):
             worker.of_w[:] = f.gradient(node.w)
         Δ, δ = (times(L.inverse, g - worker.h) for g in (f.gradient(node.x), worker.of_w))
         message = link.pack_two(Δ, δ, t)
-        seen = link.unpack(message)
-        assert isinstance(seen, Pair)
+        seen: Any = link.unpack(message)
         scaled(L.S, seen.second).add_to(worker.h, self.constants[-1])
         return self.with_root(node, message, root)
 
     def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
-        pairs = [Pair(scaled(S, up.first), scaled(S, up.second)) for S, up in self.received(master, ups, t) if isinstance(up, Pair)]
+        pairs = [Pair(scaled(S, up.first), scaled(S, up.second)) for S, up in self.received(master, ups, t)]
         return super().master_answers(node, master.own, pairs, t)

@@ -101,9 +101,7 @@ class BFGS(SendsHessians):
         return SeveralLink(self.up, self.hessians) if k == self.at else self.up
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        g = self.up.pack(f.gradient(node.x) - worker.h, t)
-        if self.learns_gradients:
-            self.up.unpack(g).add_to(worker.h)
+        g = self.gradient(node.x, worker, f, t)
         if t.k != self.at:
             return g
         return SeveralLink(self.up, self.hessians).join(g, self.hessians.pack(self.curvature(node.x, f, t.who), t))
@@ -141,9 +139,6 @@ class BFGS(SendsHessians):
         s, y = pairs.s[-1], pairs.y[-1]
         τ = (s @ y) / (y @ solved(master.B, y)) if pairs.held > 0 else 1.0
         return pairs.product(g, lambda p: τ * solved(master.B, p))
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        node.x = node.x + down.dense()
 
 
 def updated(B: Vector, s: Vector, y: Vector) -> Vector:

@@ -111,7 +111,7 @@ class FedNLTheorem(Theorem):
         covers it: V ≤ µ²/(4C) and ‖x − x*‖² ≤ µ²/(2DL²), C and D 2 and 1 (lifted), 8 and 9; everywhere, if L = 0. Derived here."""
         (H, L2), r2, µ, (C, D) = workers, known.distance2(), m.setting.numbers["mu"], (2, 1) if m.lifts else (8, 9)
         V = H + 6 * (6 / m.δ - 3.5) * L2 * r2
-        return float(V if not L2 or max(4 * C * V, 2 * D * L2 * r2) <= µ**2 else np.nan)
+        return V if not L2 or max(4 * C * V, 2 * D * L2 * r2) <= µ**2 else np.nan
 
 
 @algorithms.register("fednl")
@@ -163,9 +163,7 @@ class FedNL(LearnsHessians):
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         if node.searches:
             return self.number.pack(np.array([value(f, node.x + self.beta**node.s * node.Δ)]), t)
-        g = self.up.pack(f.gradient(node.x) - worker.h, t)
-        if self.learns_gradients:
-            self.up.unpack(g).add_to(worker.h)
+        g = self.gradient(node.x, worker, f, t)
         link, α = self.hessians_at(t.k)
         D = hessian(f, node.x) - worker.H
         number = value(f, node.x) if self.search else 0.0 if self.sends_whole(t.k) else norm(D)
@@ -194,7 +192,7 @@ class FedNL(LearnsHessians):
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         if not self.search:
-            node.x = node.x + down.dense()
+            super().all_hear(node, down, t)
         elif not node.searches:
             node.Δ, node.s = down.dense(), 0
         elif down.dense()[0]:
@@ -234,6 +232,3 @@ class FedNLPP(LearnsHessians):
         master.H = master.H + self.hessians_at(t.k)[1] * self.mean_of(ups, 2, self.hessians.dim)
         M = square(master.H) + master.l * np.eye(self.setting.dim)
         return self.down.pack(solved(M, master.h) - node.x, t)
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        node.x = node.x + down.dense()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mpi_compress.algorithms.double_encoding import LATTICE, DoubleEncoding, Master, Node, check_rate, note_round, square, xi
+from mpi_compress.algorithms.double_encoding import LATTICE, DoubleEncoding, Master, Node, square, xi
 from mpi_compress.algorithms.needs import OPTIMUM, ROUNDED_DOWN, Need
 from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Round, Sampling, Vector, algorithms
@@ -22,9 +22,9 @@ class IADETheorem(Theorem):
 
     def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
         """max{‖x − x*‖, D c'^k, D‖v − ∇f(x⁻)‖/s}, D = ηsc'/(c' − c), which falls by c' (`rate`): Theorem 3.1 by its Lemma 7.1."""
-        D, k = m.η * m.s * m.c1 / (m.c1 - m.c), node.past.k
+        D, k = m.η * m.s * m.rate / (m.rate - m.c), node.past.k
         gap = norm(node.v - workers[0]) / m.s if k else 0.0
-        return max(math.sqrt(known.distance2()), D * m.c1**k, D * gap)
+        return max(math.sqrt(known.distance2()), D * m.rate**k, D * gap)
 
 
 @algorithms.register("iade")
@@ -44,28 +44,28 @@ class IADE(DoubleEncoding):
     paper = "AIADE, Algorithm 1"
     theorem: ClassVar[Theorem] = IADETheorem()
     theory = "2/(L_max + convexity)"
-    step: Expression = theory  # η, the step size
+    c_is: ClassVar[str] = "1 − ηµ"
     rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
-
-    c1 = property(lambda self: float(self.rate))  # c'
 
     @cached_property
     def c(self) -> float:
         return 1 - self.η * self.µ
 
-    def check(self) -> None:
-        super().check()
-        check_rate(self.c1, self.c, "1 − ηµ")
+    def check(self: Any) -> None:
+        DoubleEncoding.check(self)
+        if not self.c < self.rate < 1:
+            said = "µ is the regulariser's, or what convexity = … says"
+            raise ValueError(f"rate = {self.rate:.9g} must be above c = {self.c_is} = {self.c:.9g} and below 1; {said}")
 
     def budget(self, k: int) -> float:
-        return self.s * self.c1 ** (k + 1)
+        return self.s * self.rate ** (k + 1)
 
     @property
     def proved(self) -> bool:
         return self.η * (self.L + self.µ) <= 2 + 1e-9
 
     def bound(self, k: int, start: float) -> float:
-        return self.c1**k * xi(start, self.η * self.s, self.c, self.c1)
+        return self.rate**k * xi(start, self.η * self.s, self.c, self.rate)
 
 
 DOWN_OF_32 = Need(
@@ -121,26 +121,22 @@ class IADESGD(DoubleEncoding):
     paper = "AIADE, Algorithm 3"
     stochastic: ClassVar[bool] = True
     theory = "1/(rho*L_max)"
+    c_is = "1 − µ/(ρL)"
     level: Expression = "(g0*step)**2"  # s, a squared distance: the scale of the bound on E‖v − ∇f‖², which is ρ²L²s c'^(k+1)
     rho: Expression = "L_row/L_max"  # ρ, the constant of the weak growth condition
-    step: Expression = theory  # η, the step size
     rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
     batch: int = 1  # samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
-    c1 = property(lambda self: float(self.rate))  # c'
+    check = IADE.check
 
     @cached_property
     def c(self) -> float:
-        return 1 - self.µ / (float(self.rho) * self.L)
-
-    def check(self) -> None:
-        super().check()
-        check_rate(self.c1, self.c, "1 − µ/(ρL)")
+        return 1 - self.µ / (self.rho * self.L)
 
     def sigma(self, k: int) -> float:
         """√ε_k."""
-        return float(self.rho) * self.L * math.sqrt(self.s * self.c1 ** (k + 1) / 2)
+        return self.rho * self.L * math.sqrt(self.s * self.rate ** (k + 1) / 2)
 
     def budget(self, k: int) -> float:
         """√(2ε_k), for the root of the mean square."""
@@ -148,11 +144,11 @@ class IADESGD(DoubleEncoding):
 
     @property
     def proved(self) -> bool:
-        return abs(self.η * float(self.rho) * self.L - 1) <= 1e-9
+        return abs(self.η * self.rho * self.L - 1) <= 1e-9
 
     def bound(self, k: int, start: float) -> float:
         """The bound on √(E‖x_k − x*‖²)."""
-        return math.sqrt(self.c1**k * xi(square(start), self.s, self.c, self.c1))
+        return math.sqrt(self.rate**k * xi(square(start), self.s, self.c, self.rate))
 
 
 @dataclass
@@ -219,7 +215,7 @@ class AIADE(DoubleEncoding):
         down.add_to(node.v)
         x = node.y - self.η * node.v
         y = x + self.τ * (x - node.x)
-        note_round(self, node.past, down, node.y, y, t.k)
+        node.past.note(down, y - node.y, t.k)
         node.x, node.y = x, y
 
     def bound(self, k: int, start: float) -> float:

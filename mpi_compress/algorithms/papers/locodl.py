@@ -7,7 +7,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, ROUNDED_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
-from mpi_compress.algorithms.papers.scaffnew import check_coin, local_steps
+from mpi_compress.algorithms.papers.scaffnew import local_steps
 from mpi_compress.algorithms.theorem import WITHIN, Theorem, constants
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
@@ -34,7 +34,7 @@ class LoCoDLTheorem(Theorem):
         """max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} for each local step of the round, µ' = µ/2, L' = L_max − µ/2."""
         γ, µ, L, p = constants(m, "step", "mu", "L_max", "p")
         each = max((1 - γ * µ / 2) ** 2, (1 - γ * (L - µ / 2)) ** 2, 1 - p**2 * m.ρ / (1 + 2 * m.ω))
-        return float(each ** local_steps(p, t))
+        return each ** local_steps(p, t)
 
     def terms(self, m: Any, node: Node, worker: Worker, f: Any) -> Sequence[float]:
         φ = m.setting.numbers["mu"] / 2 * f.x_star
@@ -44,7 +44,7 @@ class LoCoDLTheorem(Theorem):
         """Ψ/n, of which the class says the rest."""
         (x, u), (γ, µ, p) = workers, constants(m, "step", "mu", "p")
         v = squared_norm(node.v - µ / 2 * known.x_star)
-        return float((x + known.distance2()) / γ + γ * (1 + 2 * m.ω) / (p**2 * m.ρ) * (u + v))
+        return (x + known.distance2()) / γ + γ * (1 + 2 * m.ω) / (p**2 * m.ρ) * (u + v)
 
 
 @algorithms.register("locodl")
@@ -68,12 +68,10 @@ class LoCoDL(Algorithm):
     theorem = LoCoDLTheorem()
     compressor = "random-k"
     needs = (WHOLE_GRADIENTS, ROUNDED_DOWN, UNBIASED_UP, ONE_STEP_SIZE)
+    shares = ("p",)
     theory = "2/L_max"  # 2/(L' + µ')
-    step: Step = theory  # γ, the step size of local steps
+    step: Step = "theory"  # γ, the step size of local steps
     p: Expression = "min(1, sqrt((1 + omega/n)*(1 + omega)*mu/(2*L_max - mu)))"  # p, the probability of an exchange
-
-    def check(self) -> None:
-        check_coin(self.p)
 
     @cached_property
     def ω(self) -> float:
@@ -85,7 +83,7 @@ class LoCoDL(Algorithm):
 
     @property
     def σ(self) -> float:
-        return float(self.p) * self.ρ / (self.gamma(0) * (1.0 + 2.0 * self.ω))
+        return self.p * self.ρ / (self.gamma(0) * (1.0 + 2.0 * self.ω))
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))
@@ -101,7 +99,7 @@ class LoCoDL(Algorithm):
         return y
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        γ, µ, steps, x = self.gamma(0), self.setting.numbers["mu"], local_steps(float(self.p), t), worker.x
+        γ, µ, steps, x = self.gamma(0), self.setting.numbers["mu"], local_steps(self.p, t), worker.x
         for _ in range(steps):
             x -= γ * (f.gradient(x) - (µ / 2) * x - worker.u)
         worker.ŷ = self.ŷ(node, steps)
@@ -115,7 +113,7 @@ class LoCoDL(Algorithm):
         worker.u += self.σ * D
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        ŷ, D = self.ŷ(node, local_steps(float(self.p), t)), down.dense() / 2.0
+        ŷ, D = self.ŷ(node, local_steps(self.p, t)), down.dense() / 2.0
         node.y = ŷ + self.ρ * D
         node.v += self.σ * D
 

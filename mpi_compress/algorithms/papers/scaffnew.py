@@ -30,7 +30,7 @@ class ScaffnewTheorem(Theorem):
     def rate(self, m: Any, t: Round) -> float:
         """1 − min{γµ, p²} for each local step of the round: Theorem 3.6."""
         γ, µ, p = constants(m, "step", "mu", "p")
-        return float((1 - min(γ * µ, p**2)) ** local_steps(p, t))
+        return (1 - min(γ * µ, p**2)) ** local_steps(p, t)
 
     def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[float]:
         return (squared_norm(worker.h - f.at_optimum),)
@@ -38,7 +38,7 @@ class ScaffnewTheorem(Theorem):
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
         """‖x − x*‖² + (γ/p)² (1/n) Σ‖h_i − ∇f_i(x*)‖²: Theorem 3.6, at an exchange, where all x_i are x."""
         γ, p = constants(m, "step", "p")
-        return float(known.distance2() + (γ / p) ** 2 * workers[0])
+        return known.distance2() + (γ / p) ** 2 * workers[0]
 
 
 @algorithms.register("scaffnew")
@@ -63,12 +63,10 @@ class Scaffnew(Algorithm):
         ONE_STEP_SIZE,
         exact_up("scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
     )
+    shares = ("p",)
     theory = "1/L_max"
-    step: Step = theory  # γ, the step size of local steps
+    step: Step = "theory"  # γ, the step size of local steps
     p: Expression = "sqrt(mu/L_max)"  # p, the probability of an exchange after a local step; with 1 it is gradient descent
-
-    def check(self) -> None:
-        check_coin(self.p)
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy())
@@ -85,14 +83,14 @@ class Scaffnew(Algorithm):
     def local(self, x: Vector, worker: Worker, f: Objective, t: Round) -> Vector:
         """x̂_i after the local steps of round t.k from x."""
         γ, x = self.gamma(t.k), x.copy()
-        for _ in range(local_steps(float(self.p), t)):
+        for _ in range(local_steps(self.p, t)):
             x -= γ * (f.gradient(x) - worker.h)
         return x
 
     def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
         z = node.x.copy()
         down.add_to(z)
-        worker.h += (float(self.p) / self.gamma(t.k)) * (z - worker.x)
+        worker.h += (self.p / self.gamma(t.k)) * (z - worker.x)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         down.add_to(node.x)
@@ -138,32 +136,23 @@ class CompressedScaffnew(Scaffnew):
     def start_worker(self, node: Node, f: Objective) -> WorkerWithOwn:
         return WorkerWithOwn(np.zeros(f.dim), node.x.copy(), np.zeros(f.dim, dtype=bool))
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        assert isinstance(worker, WorkerWithOwn)
+    def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:
         message = self.up.pack(self.local(node.x, worker, f, t) - node.x, t)
-        sent = self.up.unpack(message).sparse()
-        assert sent is not None
+        sent: Any = self.up.unpack(message).sparse()
         worker.x[:] = node.x
         sent.add_to(worker.x, self.s / self.setting.n)
         worker.owns[:] = False
         worker.owns[sent.indices] = True
         return message
 
-    def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
-        assert isinstance(worker, WorkerWithOwn)
+    def worker_hears(self, node: Node, worker: Any, down: Compressed, t: Round) -> None:
         n, s = self.setting.n, self.s
         η = n * (s - 1) / (s * (n - 1)) if s < n else 1.0
         z = node.x.copy()
         down.add_to(z)
-        worker.h += (float(self.p) * η / self.gamma(t.k)) * np.where(worker.owns, z - worker.x, 0.0)
+        worker.h += (self.p * η / self.gamma(t.k)) * np.where(worker.owns, z - worker.x, 0.0)
 
 
 def local_steps(p: float, t: Round) -> int:
     """How many local steps round t.k has: the tosses of the common coin until it shows heads, which has probability p."""
     return int(t.shared.geometric(p))
-
-
-def check_coin(p: Any) -> None:
-    """ValueError unless p is a probability above 0."""
-    if not 0 < float(p) <= 1:
-        raise ValueError(f"p = {float(p):g} must be above 0 and at most 1; the default needs mu > 0")

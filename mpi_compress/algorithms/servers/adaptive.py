@@ -15,8 +15,15 @@ class MovedWithMoments(Moved):
     v: Vector  # (d,) mean of their squares
 
 
+class WithMoments(Server):
+    """A server that keeps means of directions and of their squares."""
+
+    def start(self, x: Point) -> MovedWithMoments:
+        return MovedWithMoments(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))
+
+
 @servers.register("adam")
-class AdamStep(Server):
+class AdamStep(WithMoments):
     """Adam, a step by means of directions and of their squares (Kingma and Ba 2015).
 
     m ← β1 m + (1 − β1) g;  v ← β2 v + (1 − β2) g²
@@ -31,9 +38,6 @@ class AdamStep(Server):
     beta2: Decay = 0.999  # β2, the share that v keeps
     epsilon: Positive = 1e-8  # ε, added to √v
 
-    def start(self, x: Point) -> MovedWithMoments:
-        return MovedWithMoments(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))
-
     def move(self, s: MovedWithMoments, g: Direction, γ: float, k: int) -> None:
         β1, β2, ĝ = self.beta1, self.beta2, summed(g)
         s.m += (1 - β1) * (ĝ - s.m)
@@ -45,7 +49,7 @@ class AdamStep(Server):
 
 
 @servers.register("adagrad")
-class AdaGradStep(Server):
+class AdaGradStep(WithMoments):
     """FedAdagrad's step (Reddi, Charles, Zaheer, Garrett, Rush, Konečný, Kumar, McMahan 2021, Algorithm 2); β1 = 0: AdaGrad.
 
     m ← β1 m + (1 − β1) g;  v ← v + g²
@@ -57,9 +61,6 @@ class AdaGradStep(Server):
     paper = "Reddi et al. 2021, Algorithm 2"
     beta1: Decay = 0.0  # β1, the share that m keeps
     epsilon: Positive = 1e-3  # ε, added to √v; the paper's τ
-
-    def start(self, x: Point) -> MovedWithMoments:
-        return MovedWithMoments(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))
 
     def move(self, s: MovedWithMoments, g: Direction, γ: float, k: int) -> None:
         ĝ = summed(g)

@@ -40,7 +40,7 @@ class LBFGS(Server):
     least: Expression = "mu"  # c, the least curvature of a pair, above 0
 
     def check(self) -> None:
-        if not 0 < float(self.least) <= self.L:
+        if not 0 < self.least <= self.L:
             raise ValueError(f"least = {self.least} must be above 0 and at most L = {self.L:g}; where mu = 0, say least = …")
 
     @property
@@ -53,5 +53,5 @@ class LBFGS(Server):
     def move(self, s: MovedWithPairs, g: Direction, γ: float, k: int) -> None:
         x = dense(s.x)
         ĝ = summed(g) + self.method.setting.mu_apart * x
-        s.pairs.follow(x, ĝ, float(self.least), self.L)
+        s.pairs.follow(x, ĝ, self.least, self.L)
         x -= γ * s.pairs.product(ĝ, lambda p: p / s.pairs.curvature(self.L))

@@ -71,7 +71,7 @@ class NesterovStep(Server):
     momentum: Expression | None = None  # τ, the momentum; left out: (√L − √µ)/(√L + √µ), and k/(k + 3) where µ = 0
 
     def check(self) -> None:
-        if self.momentum is not None and not 0 <= float(self.momentum) < 1:
+        if self.momentum is not None and not 0 <= self.momentum < 1:
             raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
         if self.momentum is None and "L" not in self.method.setting.numbers:
             raise ValueError("momentum = … is needed: the loss is not smooth, so there is no (√L − √µ)/(√L + √µ)")
@@ -79,7 +79,7 @@ class NesterovStep(Server):
     def tau(self, k: int) -> float:
         """τ_k."""
         if self.momentum is not None:
-            return float(self.momentum)
+            return self.momentum
         L, µ = (math.sqrt(self.method.setting.numbers[name]) for name in ("L", "mu"))
         return (L - µ) / (L + µ) if µ else k / (k + 3)
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.parts import Direction, Point, Server, add, dense, servers
-from mpi_compress.algorithms.servers.momentum import MovedWithMomentum
+from mpi_compress.algorithms.parts import Direction, Server, add, dense, servers
+from mpi_compress.algorithms.servers.momentum import HeavyBall, MovedWithMomentum
 from mpi_compress.core.fields import Decay
 from mpi_compress.messages.kinds import Vector
 
@@ -32,8 +32,7 @@ class NormStep(Server):
     norm: Literal["max", "euclidean", "spectral"] = "spectral"  # of D
     vectors: Literal["sign", "euclidean", "as-they-are"] = "sign"  # along what vectors move under the spectral norm
 
-    def start(self, x: Point) -> MovedWithMomentum:
-        return MovedWithMomentum(x, self.begun_mean(x), np.zeros_like(dense(x)))
+    start = HeavyBall.start
 
     def move(self, s: MovedWithMomentum, g: Direction, γ: float, k: int) -> None:
         s.m *= self.beta

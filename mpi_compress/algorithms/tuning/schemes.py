@@ -14,7 +14,7 @@ from mpi_compress.kernels import select
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.kinds import Compressed, Dense, Indices, SignSparse, Sparse, Vector, WithScalar, index_bits
+from mpi_compress.messages.kinds import Compressed, Indices, SignSparse, Sparse, Vector, WithScalar, index_bits
 from mpi_compress.messages.link import Link, Message, ScalarLink
 
 Budget = Literal["cat", "alistarh"] | int
@@ -43,19 +43,14 @@ class Tuning(ABC):
 
 
 class Scheme(Tuning):
-    """A compressor with a budget T: `budget` is T, or the rule for it; `link` is that of the compressor without one."""
+    """A compressor with a budget T, of n workers: `budget` is T, or the rule for it; `link` is that of the compressor without."""
 
     improvement: ClassVar[type[search.Improvement]]
 
-    def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat"):
-        self.link, self.cost, self.budget, self.symbol = link, cost, budget, self.improvement.symbol
+    def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat", n: int = 1):
+        self.n, self.link, self.cost, self.budget, self.symbol = n, link, cost, budget, self.improvement.symbol
         self.fpp = link.codec.float_format.bits
         self.index_bits = index_bits(link.dim) * (link.codec.indices == "counted")
-
-    @classmethod
-    def of(cls, link: Link, cost: CostModel, budget: Budget, n: int) -> "Scheme":
-        """The scheme for n workers."""
-        return cls(link, cost, budget)
 
     @cached_property
     def searches(self) -> search.Searches:
@@ -120,42 +115,25 @@ class SignQuantised(Scheme):
 
 
 class Stochastically(Scheme):
-    """ω(T) beside (g_j/p_j)·Bernoulli(p_j) (CAT eq. 4, 14): γL, which all workers must share, is the smallest ω."""
+    """ω(T) beside (g_j/p_j)·Bernoulli(p_j) (CAT eq. 4, 14): γL, which all workers must share, is the smallest ω. The ω of an only
+    worker is the smallest, so its values hold ω·(g_j/p_j), and no message ω."""
 
     improvement = search.StochasticSparsification
     is_unbiased = True
 
-    def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat"):
-        super().__init__(link, cost, budget)
-        self.link = ScalarLink(link)
-
-    @classmethod
-    def of(cls, link: Link, cost: CostModel, budget: Budget, n: int) -> Scheme:
-        return (StochasticallyAlone if n == 1 else cls)(link, cost, budget)
+    def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat", n: int = 1):
+        super().__init__(link if n == 1 else ScalarLink(link), cost, budget, n)
 
     def payload(self, T: Any) -> Any:
-        return self.fpp + T * (self.index_bits + self.fpp)
+        return self.fpp * (self.n > 1) + T * (self.index_bits + self.fpp)
 
     def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
-        return WithScalar(search.improvement_of(self.improvement(), g, top), self.link.at(k=top.size).compress(g, t))
+        ω, Q = search.improvement_of(self.improvement(), g, top), self.link.at(k=top.size).compress(g, t)
+        return scaled(Q, ω) if self.n == 1 else WithScalar(ω, Q)
 
-    def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
+    def answer(self, mean: Mean, ups: Sequence[Any]) -> Compressed:
         """min_j ω_j times the mean."""
-        pairs = [u for u in ups if isinstance(u, WithScalar)]
-        return scaled(mean([u.vector for u in pairs]), min(u.scalar for u in pairs))
-
-
-class StochasticallyAlone(Scheme):
-    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, so no message needs to hold it."""
-
-    improvement = search.StochasticSparsification
-    is_unbiased = True
-
-    def payload(self, T: Any) -> Any:
-        return T * (self.index_bits + self.fpp)
-
-    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
-        return scaled(self.link.at(k=top.size).compress(g, t), search.improvement_of(self.improvement(), g, top))
+        return mean(ups) if self.n == 1 else scaled(mean([u.vector for u in ups]), min(u.scalar for u in ups))
 
 
 SCHEMES: dict[str, type[Scheme]] = {"top-k": Sparsified, "sq": SignQuantised, "stochastic": Stochastically}
@@ -177,14 +155,19 @@ def check_budget(link: Link, cost: CostModel, budget: Budget) -> None:
         )
     if isinstance(budget, int) and not 1 <= budget <= link.dim:
         raise ValueError(f'budget = {budget} must be "cat", "alistarh" or a T from 1 to d = {link.dim}')
-    if budget == "cat" and cost.on_wire and link.planned_wire_bits(1) is None:
+    if budget == "cat":
+        check_planned(link, cost)
+
+
+def check_planned(link: Link, cost: CostModel) -> None:
+    """ValueError where T alone does not decide what a message costs."""
+    if cost.on_wire and link.planned_wire_bits(1) is None:
         raise ValueError(
             f'the codec "{link.codec.name}" writes as many bits as the set of coordinates happens to need, so the '
             f'cost model "{cost.name}" cannot be planned for; use codec "fixed" or "bitmap"'
         )
 
 
-def scaled(c: Compressed, factor: float) -> Compressed:
+def scaled(c: Any, factor: float) -> Compressed:
     """factor · c, sparse where c is."""
-    assert isinstance(c, Sparse | Dense)
     return replace(c, values=factor * c.values)

@@ -16,7 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.tuning.schemes import ANY_ROUND, SCHEMES, Mean, Sparsified, Tuning, check_budget, scaled
+from mpi_compress.algorithms.tuning.schemes import (
+    ANY_ROUND,
+    SCHEMES,
+    Budget,
+    Mean,
+    Sparsified,
+    Tuning,
+    check_budget,
+    check_planned,
+    scaled,
+)
 from mpi_compress.algorithms.tuning.search import TIE
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.streams import Round
@@ -52,8 +62,7 @@ class SizedLink(ChoosingLink):
         cost = at_moment(self.cost, t.second, t.who)
         return cost.cost(self.encode(c).wire_bits if cost.on_wire else self.paper_bits(c))
 
-    def write(self, compressed: Compressed) -> Bytes:
-        assert isinstance(compressed, WithSize)
+    def write(self, compressed: Any) -> Bytes:
         number = np.array([compressed.number], dtype=np.uint8)
         return np.concatenate([number, self.links[compressed.number].write(compressed.vector)])
 
@@ -66,8 +75,8 @@ class SizedLink(ChoosingLink):
 
 def of_sizes(link: Link, sizes: Sequence[int]) -> list[Link]:
     """The same link with its compressor at each size."""
-    assert isinstance(link.compressor, Sized)
-    return [replace(link, compressor=link.compressor.at_size(s)) for s in sizes]
+    compressor: Any = link.compressor
+    return [replace(link, compressor=compressor.at_size(s)) for s in sizes]
 
 
 def first_best(improvements: Vector, costs: Vector) -> int:
@@ -86,8 +95,7 @@ class DeterministicSizes(Tuning):
 
     def message(self, g: Vector, t: Round) -> tuple[int, Message]:
         message = self.link.pack(g, t)
-        sent = self.link.unpack(message)
-        assert isinstance(sent, WithSize)
+        sent: Any = self.link.unpack(message)
         return self.sizes[sent.number], message
 
     def improvement_for(self, g: Vector) -> float:
@@ -105,7 +113,7 @@ class UnbiasedSizes(Tuning):
 
     def __init__(self, link: Link, cost: CostModel, sizes: Sequence[int]):
         links, fpp = of_sizes(link, sizes), link.codec.float_format.bits
-        parts = [part for each in links if isinstance(part := each.compressor, Sized)]
+        parts: list[Any] = [each.compressor for each in links]
         gains = 1 / (1 + np.array([part.omega(link.dim) for part in parts], dtype=float))
         payloads = np.array([part.payload(link.dim, fpp) for part in parts])
         best = first_best(gains, np.array([cost.cost(payload) for payload in payloads.tolist()]))
@@ -121,13 +129,6 @@ class UnbiasedSizes(Tuning):
         return self.gain
 
 
-def size_given(compressor: Sized, sizes: Sequence[int]) -> list[str]:
-    """The parameters that say the size, where they are not left out."""
-    small, large = compressor.at_size(sizes[0]), compressor.at_size(sizes[-1])
-    given = [field.name for field in fields(compressor) if field.init and getattr(compressor, field.name) != field.default]
-    return [name for name in given if getattr(small, name) != getattr(large, name)]
-
-
 def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> DeterministicSizes | UnbiasedSizes:
     """CAT's scheme for a compressor with a size, tuned or of one `size`.
 
@@ -138,8 +139,11 @@ def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> Determinis
     if not isinstance(compressor, Sized):
         raise ValueError(f"'{compressor.name}' has no size to tune")
     sizes = [size] if size is not None else list(compressor.sizes(dim))
-    for name in size_given(compressor, list(compressor.sizes(dim))):
-        raise ValueError(f"the algorithm sets {name} of '{compressor.name}' itself: leave it out")
+    least, most = (compressor.at_size(compressor.sizes(dim)[end]) for end in (0, -1))
+    for key in fields(compressor):
+        says_size = key.init and getattr(least, key.name) != getattr(most, key.name)
+        if says_size and getattr(compressor, key.name) != key.default:
+            raise ValueError(f"the algorithm sets {key.name} of '{compressor.name}' itself: leave it out")
     first = compressor.at_size(sizes[0])
     first.check(dim)
     if first.omega(dim) is None:
@@ -150,6 +154,14 @@ def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> Determinis
             "cannot be planned for; use another one"
         )
     return UnbiasedSizes(link, cost, sizes)
+
+
+def tuning_of(link: Link, cost: CostModel, budget: Budget = "cat", n: int = 1) -> Tuning:
+    """How CAT sends gradients of n workers by a link; ValueError where its compressor has no such budget, or no cost is planned."""
+    check_budget(link, cost, budget)
+    if isinstance(link.compressor, Sized):
+        return sizes_of(link, cost, budget if isinstance(budget, int) else None)
+    return SCHEMES[link.compressor.name](link, cost, budget, n)
 
 
 @dataclass(frozen=True)
@@ -184,8 +196,7 @@ def tuned(link: Link, cost: CostModel) -> Link:
         return scheme.link
     if getattr(compressor, "k", None) is not None:
         raise ValueError('budget = "cat" sets k itself: leave it out of up.compressor')
-    if cost.on_wire and link.planned_wire_bits(1) is None:
-        raise ValueError(f'the codec "{link.codec.name}" does not decide the bits by T alone; use "fixed" or "bitmap"')
+    check_planned(link, cost)
     smallest = replace(link.compressor, k=1)  # type: ignore[call-arg]  # its δ holds for every T
     return TunedTopK(smallest, link.codec, link.dim, Sparsified(link, cost))
 
@@ -207,9 +218,6 @@ def best_size(compressor: str | Mapping[str, Any], v: Any, cost: str | Mapping[s
     g = np.ascontiguousarray(v, dtype=np.float64)
     link = Link(part, written, g.size)
     try:
-        check_budget(link, model, "cat")
-        if part.name in SCHEMES:
-            return int(SCHEMES[part.name].of(link, model, "cat", 1).chosen(g, ANY_ROUND).size)
-        return sizes_of(link, model).message(g, ANY_ROUND)[0]
-    except ValueError as error:
+        return tuning_of(link, model).message(g, ANY_ROUND)[0]
+    except (ValueError, OverflowError) as error:
         raise UserError(f"best_size: {error}") from None
