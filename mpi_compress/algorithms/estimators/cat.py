@@ -30,7 +30,7 @@ class CATTheorem(Theorem):
     needs = (*PLAIN, WHOLE, F_STAR, LEMMA)
     rate = "1 - mu/(L*d)"
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """f − f*, which falls by 1 − α(T)µ/L where f is µ-PŁ (CAT's Lemma 1); α(T) is at least T/d, and T at least 1."""
         return known.gap
 

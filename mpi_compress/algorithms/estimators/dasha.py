@@ -28,10 +28,10 @@ class DASHATheorem(Theorem):
     formulas = ("L_rms",)
     rate = "max(1 - step*mu, 1 - a/2)"
 
-    def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[Any]:
+    def terms(self, m, node, worker: Worker, f) -> Sequence[Any]:
         return worker.g - worker.h, squared_norm(worker.g - worker.h)
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """f − f* + c (X + 4aωY/n) at the messages to come: X, Y bound E‖g⁺ − h⁺‖² and mean E‖g_i⁺ − h_i⁺‖². Derived here.
 
         X = (1−a)²‖g − h‖² + (2ω/n)(a² mean‖g_i − h_i‖² + L̃²‖x − x⁻‖²), Y likewise without n, and c = γ/(a(3 − 2a)).

@@ -35,10 +35,10 @@ class DIANATheorem(Theorem):
     needs = (*PLAIN, OPTIMUM, WITHIN, LEARNS_SLOWLY)
     rate = "max(1 - step*mu, 1 - alpha/2)"
 
-    def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[float]:
+    def terms(self, m, node, worker: Worker, f) -> Sequence[float]:
         return (squared_norm(worker.h - f.at_optimum),)
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(nα): Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1."""
         γ, ω, n, α = constants(m, "step", "omega", "n", "alpha")
         return known.distance2() + 4 * ω / (n * α) * γ**2 * workers[0]
@@ -97,7 +97,7 @@ class RandDIANATheorem(Theorem):
     rate = "max(1 - step*mu, 1 - p/2)"
     terms = DIANATheorem.terms
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(np): as DIANA's."""
         γ, ω, n, p = constants(m, "step", "omega", "n", "p")
         return known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0]

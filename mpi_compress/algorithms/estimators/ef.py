@@ -114,14 +114,14 @@ class EFTheorem(Theorem):
     tight = TIGHT
     needs = (*PLAIN, WHOLE, OPTIMUM, IS_TIGHT)
 
-    def rate(self, m: Any, t: Round) -> float:
+    def rate(self, m, t: Round) -> float:
         L, µ, δ = constants(m, "L", "mu", "delta")
         return tight_factor(L, µ, 1 - δ)
 
-    def terms(self, m: Any, node: Any, worker: ErrorMemory, f: Any) -> Sequence[Vector]:
+    def terms(self, m, node, worker: ErrorMemory, f) -> Sequence[Vector]:
         return (m.gamma(0) * worker.e,)
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """‖x − x* − e‖² + ‖e‖²/√ε, ε = 1 − δ: Berg Thomsen, Taylor, Dieuleveut (NeurIPS 2025), of one worker and the tight step."""
         (e,), (δ,) = workers, constants(m, "delta")
         return known.distance2(known.x - e) + squared_norm(e) / max(np.sqrt(1 - δ), 1e-300)

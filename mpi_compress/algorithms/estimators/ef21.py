@@ -35,17 +35,17 @@ class EF21Theorem(Theorem):
     tight = TIGHT
     needs = (*PLAIN, WHOLE, F_STAR, replace(WITHIN, is_met=lambda m: is_tight(m) or WITHIN.is_met(m)))
 
-    def rate(self, m: Any, t: Round) -> float:
+    def rate(self, m, t: Round) -> float:
         """max{1 − γµ, √(1−δ) + γ(1−δ)L̃²/(θ(1/γ − L))} where f is µ-PŁ, by the proof of Theorem 2; ρ* with the tight step."""
         γ, µ, L, L̃, δ = constants(m, "step", "mu", "L", "L_rms", "delta")
         s = np.sqrt(1 - δ)
         return tight_factor(L, µ, 1 - δ) if is_tight(m) else max(1 - γ * µ, s and s + γ * s**2 * L̃**2 / ((1 - s) * (1 / γ - L)))
 
-    def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[Any]:
+    def terms(self, m, node, worker: Worker, f) -> Sequence[Any]:
         before = f.at(f.x + m.gamma(0) * worker.g)[1] if is_tight(m) else 0.0
         return squared_norm(worker.g - f.gradient), before
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """f − f* + θ(1/γ − L)/(2L̃²) · (1/n) Σ‖g_i − ∇f_i(x)‖²; with the tight step ‖g − ∇f(x⁻)‖² + √ε‖∇f(x⁻)‖², ε = 1 − δ."""
         (errors, before), (γ, L, L̃, δ) = workers, constants(m, "step", "L", "L_rms", "delta")
         if is_tight(m):
@@ -122,11 +122,11 @@ class EF21SGDMTheorem(Theorem):
     needs = (*PLAIN, WHOLE, F_STAR, WITHIN)
     rate = "max(1 - step*mu, 1 - delta/4, 1 - eta/2)"
 
-    def terms(self, m: Any, node: Any, worker: MomentumWorker, f: Any) -> Sequence[Any]:
+    def terms(self, m, node, worker: MomentumWorker, f) -> Sequence[Any]:
         error = worker.v - f.gradient
         return squared_norm(worker.g - worker.v), squared_norm(error), error
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """f − f* + (4γ/δ) mean‖g_i − v_i‖² + (20γη/δ²) mean‖v_i − ∇f_i(x)‖² + (2γ/η)‖v − ∇f(x)‖²: derived here, no noise."""
         (A, B, error), (γ, δ, η) = workers, constants(m, "step", "delta", "eta")
         return known.gap + 4 * γ / δ * A + 20 * γ * η / δ**2 * B + 2 * γ / η * squared_norm(error)
@@ -185,16 +185,16 @@ class EControlTheorem(Theorem):
     needs = (*PLAIN, WHOLE, F_STAR, Need(is_covered, "V of {name} covers γ and η up to their defaults, η > 0"))
     formulas = ("L_rms",)
 
-    def rate(self, m: Any, t: Round) -> float:
+    def rate(self, m, t: Round) -> float:
         """max{1 − γµ, 1 − η/6, 1 − ηs/4}, s = √(1−δ)."""
         γ, µ, δ = constants(m, "step", "mu", "delta")
         η = m.eta
         return max(1 - γ * µ, 1 - η / 6, 1 - η * np.sqrt(1 - δ) / 4)
 
-    def terms(self, m: Any, node: Any, worker: ControlWorker, f: Any) -> Sequence[Any]:
+    def terms(self, m, node, worker: ControlWorker, f) -> Sequence[Any]:
         return squared_norm(worker.e), squared_norm(m.eta * worker.e + f.gradient - worker.h)
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """f − f* + 6γη mean‖e_i‖² + (4γs/η) mean‖ηe_i + ∇f_i(x) − h_i‖², s = √(1−δ): derived here for full gradients."""
         (e, v), (γ, δ), η = workers, constants(m, "step", "delta"), m.eta
         return known.gap + 6 * γ * η * e + 4 * γ * np.sqrt(1 - δ) / η * v

@@ -30,7 +30,7 @@ class GDTheorem(Theorem):
     needs = (*PLAIN, WHOLE, OPTIMUM, exact_up("V of {name} is that of exact gradients"))
     rate = "max(1 - step*mu, step*L - 1)**2"
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """‖x − x*‖², for µ-convex f and γ < 2/L: Polyak (1963); no factor is less (Taylor, Hendrickx, Glineur 2018)."""
         return known.distance2()
 
@@ -90,7 +90,7 @@ class NesterovTheorem(Theorem):
     needs = (*GDTheorem.needs, OWN_MOMENTUM, WITHIN)
     rate = "1 - sqrt(mu/L)"
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """f(x) − f* + (µ/2)‖z − x*‖², z = x + (1 + √(L/µ))(y − x): Nesterov (2004), Theorem 2.2.3, by its estimate sequence."""
         L, µ = constants(m, "L", "mu")
         z = known.x + (1 + math.sqrt(L / µ)) * (node.moved.y - known.x)
@@ -119,7 +119,7 @@ class GDByEF21PTheorem(Theorem):
     needs = (ONE_STEP_SIZE, OWN_PARTS, OPTIMUM, WITHIN)
     rate = "max(1 - step*mu/2, 1 - delta_down/3)"
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """‖x − x*‖² + ‖w − x‖² for convex f and γ ≤ δ/(16L): derived here; 1 − γµ/2 is the paper's."""
         x = dense(master.moved.x)
         return known.distance2(x) + squared_norm(known.x - x)

@@ -24,15 +24,15 @@ class MARINATheorem(Theorem):
     needs = (*PLAIN, F_STAR, WITHIN)
     formulas = ("omega*L_rms**2/n",)  # K of E‖g⁺−∇f(x)‖² ≤ (1−p)(‖g−∇f(x⁻)‖² + K‖x−x⁻‖²)
 
-    def rate(self, m: Any, t: Round) -> float:
+    def rate(self, m, t: Round) -> float:
         """max{1 − γµ, 1 − p + γ(1−p)K/(1/γ − L)} where f is µ-PŁ: the proof of the step, with the largest w."""
         (γ, µ, L, p), K = constants(m, "step", "mu", "L", "p"), evaluate(self.formulas[0], quantities(m))
         return max(1 - γ * µ, 1 - p + (γ * (1 - p) * K / (1 / γ - L) if p < 1 else 0.0))
 
-    def terms(self, m: Any, node: Any, worker: Any, f: Any) -> Sequence[Vector]:
+    def terms(self, m, node, worker, f) -> Sequence[Vector]:
         return (f.at(node.known.before)[1] if m.looks_back else worker.before,)
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """f − f* + w (‖g − ∇f(x⁻)‖² + K‖x − x⁻‖²), w = (1/γ − L)/(2K): the step's proof, at the g⁺ of the round to come."""
         (before,), (γ, L), g = workers, constants(m, "step", "L"), node.memory.g
         K = evaluate(self.formulas[0], quantities(m))

@@ -44,16 +44,16 @@ class ADIANATheorem(Theorem):
     convex = True
     needs = (WITHIN, OPTIMUM)
 
-    def rate(self, m: Any, t: Round) -> float:
+    def rate(self, m, t: Round) -> float:
         """max{1 − γµ, 1 − θ₁/2, 1 − pθ₁/(1 + θ₁), 1 − α/2}, of the terms of V."""
         (_, θ1, _, β, α), p = m.constants, m.p
         return max(β, 1 - θ1 / 2, 1 - p * θ1 / (1 + θ1), 1 - α / 2)
 
-    def terms(self, m: Any, node: Node, worker: Worker, f: Any) -> Sequence[float]:
+    def terms(self, m, node: Node, worker: Worker, f) -> Sequence[float]:
         value, of_w = f.at(node.w)
         return value, squared_norm(worker.h - of_w)
 
-    def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node: Node, workers, master, known) -> float:
         """‖z−x*‖² + a (f(y)−f*) + a (1+θ₁)/(2p) (f(w)−f*) + 4aηω/(αn) mean‖h_i−∇f_i(w)‖², a = 2γβ/θ₁: constants not checked."""
         (w, h), (η, θ1, γ, β, α), n = workers, m.constants, m.setting.n
         a = 2 * γ * β / θ1

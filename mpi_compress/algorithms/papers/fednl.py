@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -98,15 +98,15 @@ LOCAL = Need(
 class FedNLTheorem(Theorem):
     needs = (OPTIMUM, LOCAL)
 
-    def rate(self, m: Any, t: Round) -> float:
+    def rate(self, m, t: Round) -> float:
         """1 − min{A, 1/3}, A = δ/4."""
         return 1 - m.δ / 4
 
-    def terms(self, m: Any, node: Node, worker: Worker, f: Any) -> Sequence[float]:
+    def terms(self, m, node: Node, worker: Worker, f) -> Sequence[float]:
         H = worker.H if worker.H.any() or m.start_at == "zero" else hessian(f.f, f.x)
         return squared_norm(H - hessian(f.f, f.x_star)), hessian_lipschitz(f.f) ** 2
 
-    def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node: Node, workers, master, known) -> float:
         """V = (1/n) Σ‖H_i − ∇²f_i(x*)‖²_F + 6BL²‖x − x*‖², B = 6/δ − 7/2, L of Hessians; NaN but where the theorem, which is local,
         covers it: V ≤ µ²/(4C) and ‖x − x*‖² ≤ µ²/(2DL²), C and D 2 and 1 (lifted), 8 and 9; everywhere, if L = 0. Derived here."""
         (H, L2), r2, µ, (C, D) = workers, known.distance2(), m.setting.numbers["mu"], (2, 1) if m.lifts else (8, 9)

@@ -17,10 +17,10 @@ class IADETheorem(Theorem):
     needs = (OPTIMUM, PROVED)
     rate = "rate"
 
-    def terms(self, m: Any, node: Any, worker: Any, f: Any) -> Sequence[Vector]:
+    def terms(self, m, node, worker, f) -> Sequence[Vector]:
         return (worker.g,)
 
-    def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node: Node, workers, master, known) -> float:
         """max{‖x − x*‖, D c'^k, D‖v − ∇f(x⁻)‖/s}, D = ηsc'/(c' − c), which falls by c' (`rate`): Theorem 3.1 by its Lemma 7.1."""
         D, k = m.η * m.s * m.rate / (m.rate - m.c), node.past.k
         gap = norm(node.v - workers[0]) / m.s if k else 0.0
@@ -161,7 +161,7 @@ class AIADETheorem(Theorem):
     rate = 1.0
     terms = IADETheorem.terms
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """max{1, ‖x − x*‖ and ‖v − ∇f(y⁻)‖ over their bounds}, which stays 1: Theorem 4.1 has no factor of a round."""
         k = node.past.k
         gap = norm(node.v - workers[0]) / m.budget(k - 1) if k else 0.0

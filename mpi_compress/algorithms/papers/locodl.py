@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -30,17 +29,17 @@ class LoCoDLTheorem(Theorem):
     convex = True
     needs = (WITHIN, OPTIMUM)
 
-    def rate(self, m: Any, t: Round) -> float:
+    def rate(self, m, t: Round) -> float:
         """max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} for each local step of the round, µ' = µ/2, L' = L_max − µ/2."""
         γ, µ, L, p = constants(m, "step", "mu", "L_max", "p")
         each = max((1 - γ * µ / 2) ** 2, (1 - γ * (L - µ / 2)) ** 2, 1 - p**2 * m.ρ / (1 + 2 * m.ω))
         return each ** local_steps(p, t)
 
-    def terms(self, m: Any, node: Node, worker: Worker, f: Any) -> Sequence[float]:
+    def terms(self, m, node: Node, worker: Worker, f) -> Sequence[float]:
         φ = m.setting.numbers["mu"] / 2 * f.x_star
         return squared_norm(worker.x - f.x_star), squared_norm(worker.u - (f.at_optimum - φ))
 
-    def V(self, m: Any, node: Node, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node: Node, workers, master, known) -> float:
         """Ψ/n, of which the class says the rest."""
         (x, u), (γ, µ, p) = workers, constants(m, "step", "mu", "p")
         v = squared_norm(node.v - µ / 2 * known.x_star)

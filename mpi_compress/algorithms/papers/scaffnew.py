@@ -27,15 +27,15 @@ class ScaffnewTheorem(Theorem):
     convex = True
     needs = (WITHIN, OPTIMUM)
 
-    def rate(self, m: Any, t: Round) -> float:
+    def rate(self, m, t: Round) -> float:
         """1 − min{γµ, p²} for each local step of the round: Theorem 3.6."""
         γ, µ, p = constants(m, "step", "mu", "p")
         return (1 - min(γ * µ, p**2)) ** local_steps(p, t)
 
-    def terms(self, m: Any, node: Any, worker: Worker, f: Any) -> Sequence[float]:
+    def terms(self, m, node, worker: Worker, f) -> Sequence[float]:
         return (squared_norm(worker.h - f.at_optimum),)
 
-    def V(self, m: Any, node: Any, workers: Any, master: Any, known: Any) -> float:
+    def V(self, m, node, workers, master, known) -> float:
         """‖x − x*‖² + (γ/p)² (1/n) Σ‖h_i − ∇f_i(x*)‖²: Theorem 3.6, at an exchange, where all x_i are x."""
         γ, p = constants(m, "step", "p")
         return known.distance2() + (γ / p) ** 2 * workers[0]
