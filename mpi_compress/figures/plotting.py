@@ -130,10 +130,10 @@ def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -
     refuse_format(file, option)
     part = file.with_name(f".{file.name}")
     try:
-        fonts = {"pdf.fonttype": 42, "svg.fonttype": "none"}
-        with writing(file, option), mpl.rc_context(fonts), warnings.catch_warnings(record=True) as caught:
+        with writing(file, option), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            figure_of(drawn).savefig(part, dpi=dpi)
+            with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
+                figure_of(drawn).savefig(part, dpi=dpi)
             part.replace(file)
     except ValueError as error:  # Matplotlib's, of mathematics between dollar signs
         raise UserError(f"{option} {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None
