@@ -1,11 +1,10 @@
 """What each method of a job needed to reach a few targets, and which one needed the least."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.comparison import BY, Comparison, amount, compare
 from mpi_compress.evidence.levels import round_targets
 from mpi_compress.job.tables import FigureTable
@@ -23,21 +22,11 @@ def needed(runs: Sequence[Run], figure: FigureTable) -> Comparison | None:
     first = [name for name in (*asked, figure.y.split(",")[0].strip()) if name in _TARGETS or column_of(name).falls]
     by = figure.by if figure.to else figure.x if grows(figure.x) and any(run.has(figure.x) for run in runs) else BY[0]
     for name in dict.fromkeys([*first, *_TARGETS]):
-        each, up = [*_known(runs, name)], rises(name, rising(runs))
+        up = rises(name, rising(runs))
+        each = [values for run in runs if run.has(name) and np.isfinite(values := run.column(name)).any()]
         if each and (levels := round_targets(each, up, column_of(name).falls, [asked[name]] if name in asked else [])):
             return compare(runs, [Target(name, level, up) for level in levels], by)
     return None
-
-
-def _known(runs: Sequence[Run], name: str) -> Iterator[np.ndarray]:
-    for run in runs:
-        if name in run.trace or column_of(name).derive:
-            try:
-                values = run.column(name)
-            except (UserError, KeyError):
-                continue
-            if np.isfinite(values).any():
-                yield values
 
 
 def winner(found: Comparison) -> str:
