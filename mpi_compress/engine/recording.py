@@ -38,16 +38,14 @@ class RecordingKeeper(Keeper):
 
     Args:
         note: takes the round, the stage, whose it is, and what is hashed.
-        turn: "" for workers in their order, else "backwards" or "odd ones first".
+        backwards: the workers in the opposite order.
         stop_at: the round before which the run is saved and ends, unless it goes on from there.
     """
 
-    def __init__(self, *arguments: Any, note: Any, turn: str, stop_at: int | None):
+    def __init__(self, *arguments: Any, note: Any, backwards: bool, stop_at: int | None):
         super().__init__(*arguments)
         self._note, self._stop_at, self._round = note, stop_at, 0
-        mine = list(self.exchange.mine)
-        orders = {"": mine, "backwards": mine[::-1], "odd ones first": sorted(mine, key=lambda i: (i % 2 == 0, i))}
-        self._order = orders[turn]
+        self._order = [*self.exchange.mine][:: -1 if backwards else 1]
         gather, broadcast, scatter = self.exchange.gather, self.exchange.broadcast, self.exchange.scatter
         self.exchange.gather = lambda ups: gather(self._sent(ups))  # type: ignore[method-assign]
         self.exchange.broadcast = lambda down: broadcast(self._answered(down))  # type: ignore[method-assign]
@@ -109,7 +107,7 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
         def note(k: int, stage: str, who: int, held: Any, number: int = number) -> None:
             notes.write(json.dumps([number, k, stage, who, blake2b(bytes(held), digest_size=12).hexdigest()]) + "\n")
 
-        keeper = partial(RecordingKeeper, note=note, turn=plan["turn"], stop_at=plan["stop_at"])
+        keeper = partial(RecordingKeeper, note=note, backwards=plan["backwards"], stop_at=plan["stop_at"])
         try:
             job = parse_job(tomllib.loads(text), "verified", Path(place), {})
             short = replace(job, runs=[shortened(spec, plan["rounds"]) for spec in job.runs])
@@ -129,7 +127,7 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     plan = json.loads((folder / "play.json").read_text())
-    if plan["turn"]:
+    if plan["backwards"]:
         rounds.faster = lambda hosted: hosted  # fast paths run workers in their order
     ranks = launched() if plan["ranks"] > 1 else Ranks()
     with (folder / f"{ranks.rank}.jsonl").open("a", encoding="utf-8") as notes:

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.clock import Laps
-from mpi_compress.core.progress import ignore
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.preparing.runs import Prepared
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,6 @@ class Request:
     quiet: bool = False
     force: bool = False  # also runs that need more memory than is free
     on_row: Callable[[dict[str, Any]], Any] | None = None  # takes every record: label, the trace's columns, seconds; at rank 0
-    refuse: Callable[[Prepared], None] = ignore  # raises UserError for a prepared run that is not to start; at rank 0
     laps: Laps = field(default_factory=Laps)
     again: str = "run the same command again to go on"
     keeper: Callable[..., Keeper] = Keeper  # what looks at the states between rounds

@@ -12,17 +12,16 @@
     Runs                         what `mc.run` returns, in the job's order
 """
 
-import itertools
 import signal
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from inspect import signature
+from math import isnan
 from pathlib import Path
 from typing import Any, Never
 
-from mpi_compress.core.errors import UserError, placed, system_text
+from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.progress import Turn, count_text, print_line
 from mpi_compress.core.removed import refuse_key
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
@@ -39,9 +38,8 @@ from mpi_compress.preparing.alone import with_suboptimality
 from mpi_compress.preparing.needs import NOTHING_RUN, refuse_runs
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
-from mpi_compress.preparing.shapes import said_of, size_of
+from mpi_compress.preparing.shapes import said_of
 from mpi_compress.preparing.wanted import key_of
-from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.files import new_file, part_of, result_file
 from mpi_compress.results.locks import is_being_written
@@ -104,12 +102,10 @@ def run_as(job: Job, request: Request) -> Runs:
     done = ranks.on_root(partial(earlier_runs.done, job.runs, files, request))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     ranks.on_root(partial(refuse_runs, [*specs.values()], job.runs))  # before anything is parsed, solved or compiled
-    _say_data(job, [*specs.values()], request)
+    _say_data(job, request)
     wins = tune(job, specs, request, run_as) if any(spec.tune for spec in specs.values()) else {}
     prepared = _prepare_all(job, specs, request)
     request.laps.end("prepare")
-    for folder in dict.fromkeys(files[i].parent for i in prepared):
-        ranks.on_root(partial(_writable, folder))
     _say_before(done, request)
     rows: dict[Any, dict[int, Rows]] = {}
     results: dict[int, Run] = {}
@@ -149,14 +145,11 @@ def _in_order(files: Sequence[Path], prepared: Collection[int], request: Request
         yield left.pop(request.ranks.on_root(place) if request.shared else 0)
 
 
-def _say_data(job: Job, specs: Sequence[RunSpec], request: Request) -> None:
-    """Print a line for each set of a job; data of an unknown size are parsed first."""
+def _say_data(job: Job, request: Request) -> None:
+    """Print a line for each set of a job."""
     if request.quiet or request.shared:
         return
     with suppress(UserError):  # which `_prepare_all` will meet
-        unknown = request.ranks.on_root(lambda: [size_of(spec) is None for spec in specs])
-        for spec in itertools.compress(specs, unknown):
-            open_data(spec.data, spec.folder, spec.split, spec.labels, request.ranks, quiet=False)
         for line in request.ranks.on_root(lambda: said_of(job.runs)):
             if request.tells:
                 print_line(line)
@@ -186,30 +179,20 @@ def _prepare_all(job: Job, specs: Mapping[int, RunSpec], request: Request) -> di
             others = any(o.label != spec.label and not (same and key_of(o) == key_of(spec)) for o in job.runs)
             raise type(error)(f"{error}{NOTHING_RUN * others}") from None
     for p in prepared.values():
-        ranks.on_root(partial(request.refuse, p))
+        if request.shared and "suboptimality" in p.spec.asked and isnan(p.problem.f_star):
+            would_do = "to = { squared_grad_norm = 1e-4 } would do"
+            raise UserError(f"{p.spec.where}tune.to: f* is not known, and no trial has a suboptimality; {would_do}")
         if p.spec.metrics:
             ranks.on_root(partial(try_metrics, p))
     return prepared
 
 
 def _files_of(job: Job, request: Request) -> list[Path]:
-    """The results' files, no two of them the same."""
+    """The results' files."""
     place = new_file if request.fresh else result_file
-    files: list[Path] = []
-    for spec in job.runs:
+
+    def of(spec: RunSpec) -> Path:
         with placed(spec.where):
-            file = place(job.name, spec.label, spec.run_id, request.out)
-            if file in files:
-                raise UserError("is the same run as another one: label and all settings are equal")
-        files.append(file)
-    return files
+            return place(job.name, spec.label, spec.run_id, request.out)
 
-
-def _writable(folder: Path) -> None:
-    """Refuse a results folder before the first round, not after the last."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise UserError(f"{folder}: results cannot be written there: {system_text(error)}") from None
+    return [of(spec) for spec in job.runs]

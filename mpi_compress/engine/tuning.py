@@ -4,25 +4,20 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.engine.request import Request
 from mpi_compress.job import trials
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import Rank, tune_of
-from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.preparing.problems import Problem
-from mpi_compress.preparing.runs import Prepared, prepare
-from mpi_compress.results.columns import named
+from mpi_compress.preparing.runs import prepare
 from mpi_compress.results.reader import Run, Runs
 from mpi_compress.results.tuning import BEYOND, caveat, in_words, sizes
 
@@ -68,49 +63,9 @@ class _Trying:
         texts = {i: [written[id(trial)] for trial in each] for i, each in asked.items()}
         those = {text: trial for i, each in asked.items() for text, trial in zip(texts[i], each, strict=True)}
         self.counts.update({i: len(each) for i, each in texts.items()})
-        askers: dict[str, list[RunSpec]] = {}
-        for i, each in texts.items():
-            for text in each:
-                askers.setdefault(text, []).append(by[i])
         job = replace(self.job, name=trials.folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
-        found = dict(zip(those, self.play(job, replace(self.request, refuse=partial(_refuse, askers))), strict=False))
+        found = dict(zip(those, self.play(job, self.request), strict=False))
         return {i: [found[text] for text in each] for i, each in texts.items()} if self.request.ranks.is_root else {}
-
-
-def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
-    """Refuse trials whose results cannot be compared, before any is run; at rank 0."""
-    there = _columns_of(p)
-    for spec in askers.get(p.spec.toml(), ()):
-        tune = tune_of(spec)
-        for key, column in (("to", tune.target().column), ("by", tune.by)):
-            if column not in there and column not in named("theory", "curves", "bounds", "setting"):
-                raise UserError(f"{spec.where}tune.{key}: trials have no such column: {nearest(column, there, 'column')}")
-            if column == "suboptimality" and math.isnan(p.problem.f_star):
-                would_do = "to = { squared_grad_norm = 1e-4 } would do"
-                raise UserError(f"{spec.where}tune.{key}: f* is not known, and no trial has a suboptimality; {would_do}")
-
-
-def _columns_of(p: Prepared) -> Sequence[str]:
-    """The columns that the result of a run will have, as its reader finds them."""
-    further = [*p.algorithm.log.columns, *(metric.column for metric in p.spec.metrics)]
-    further += [convention.column for convention in conventions_of(p.spec.log.count).values()]
-    further += ["distance"] if p.problem.x_star is not None else []
-    further += ["test_loss", "test_accuracy"] if p.problem.test is not None else []
-    further += named("model") if p.spec.cost.clock else []
-    return _with_derived(tuple(further))
-
-
-@cache
-def _with_derived(further: Sequence[str]) -> Sequence[str]:
-    """The columns that every result has, these, and those that follow from them."""
-    trace = {name: np.zeros(1) for name in (*named("evaluation", "counter"), *further)}
-    timing = {name: np.zeros(1) for name in named("clock")}
-    made_up = Run(Path(), {"n_workers": 1, "dim": 1, "mu": 1.0, "L": 1.0}, trace, {}, timing, None)
-    found = [*trace, *timing]
-    for name in named("result"):
-        with suppress(KeyError), np.errstate(all="ignore"):
-            found += [name] if made_up.has(name) else []
-    return found
 
 
 def _found(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
@@ -124,8 +79,7 @@ def _found(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
                     places.remove((place, share))
                     searches[i].ran[place, share] = trials.NEVER
         found = trying.results({i: searches[i].trials(places) for i, places in asked.items()}, specs)
-        for i, runs in found.items():
-            searches[i].note(asked[i], runs)
+        ranks.on_root(lambda found=found: [searches[i].note(asked[i], runs) for i, runs in found.items()])
     return {i: ranks.on_root(search.found) for i, search in searches.items()}
 
 
@@ -177,11 +131,11 @@ class _Search:
         target, loss = self.target, run.trace.get("loss", np.empty(0))
         if run.status != "complete" or loss[-1] > loss[0]:
             return math.inf, math.inf
-        row, values = target.row_of(run), run.column(target.column)
+        values = run.column(target.column)
         if np.all(np.isnan(values)):
             return math.inf, math.inf
         nearest_value = -np.nanmax(values) if target.rising else np.nanmin(values)
-        return math.inf if row is None else float(run.column(self.table.by)[row]), float(nearest_value)
+        return target.took(run, self.table.by), float(nearest_value)
 
     def found(self) -> Mapping[str, Any]:
         """The value that won, what was tried, and whether a better one may lie beyond."""

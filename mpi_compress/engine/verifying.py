@@ -35,7 +35,7 @@ class Rerun:
     text: str
     hash_seed: int
     ranks: int = 1
-    turn: str = ""
+    backwards: bool = False
     stop_at: int | None = None
 
 
@@ -79,17 +79,14 @@ def _ways(rounds: int) -> list[Rerun]:
     half = rounds // 2
     return [
         Rerun("in one process", 1),
-        Rerun("with another PYTHONHASHSEED and the workers in the opposite order", 2, turn="backwards"),
-        Rerun(f"on {_RANKS} ranks", 3, ranks=_RANKS),
+        Rerun("with another PYTHONHASHSEED and the workers in the opposite order", 2, backwards=True),
+        *([Rerun(f"on {_RANKS} ranks", 3, ranks=_RANKS)] if _mpiexec() else []),
         Rerun(f"on from a checkpoint after {half} rounds", 4, stop_at=half),
     ]
 
 
 def _in_another_way(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> tuple[str, OfRuns]:
-    """The way and what was noted; where no ranks can be started, workers in a third order stand in for them."""
-    if way.ranks > 1 and _mpiexec() is None:
-        text = "with the odd workers first, since there is no mpiexec here to start ranks"
-        way = Rerun(text, way.hash_seed, turn="odd ones first")
+    """The way and what was noted."""
     notes = _played(way, specs, rounds, folder)
     if way.stop_at is not None:
         notes = [before | after for before, after in zip(notes, _played(way, specs, rounds, folder), strict=True)]
@@ -106,7 +103,7 @@ def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRu
     folder.mkdir(exist_ok=True)
     jobs = [tomli_w.dumps({**spec.written, "run": [{"label": spec.label}]}) for spec in specs]
     plan = {"jobs": jobs, "folders": [str(spec.folder.resolve()) for spec in specs], "rounds": rounds}
-    (folder / "play.json").write_text(json.dumps({**plan, "ranks": way.ranks, "turn": way.turn, "stop_at": way.stop_at}))
+    (folder / "play.json").write_text(json.dumps({**plan, "ranks": way.ranks, "backwards": way.backwards, "stop_at": way.stop_at}))
     launcher = [str(_mpiexec()), "-n", str(way.ranks)] if way.ranks > 1 else []
     kept = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
     environment = {**kept, "PYTHONHASHSEED": str(way.hash_seed), "MPI_COMPRESS_COMPILING": "silent"}
@@ -126,7 +123,7 @@ def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRu
 
 def _of_run(spec: RunSpec, rounds: int, plain: Notes, others: Mapping[str, Notes]) -> Verified:
     found = in_other_ways(f"{rounds} rounds", plain, others, partial(_suspects, spec))
-    return Verified(spec.label, found.holds, found.text)
+    return Verified(spec.label, found.holds, found.text + "; there is no mpiexec here to start several ranks" * (not _mpiexec()))
 
 
 def _suspects(spec: RunSpec, stage: str) -> str:

@@ -18,7 +18,6 @@ from mpi_compress.core.shipped import like, named
 from mpi_compress.core.tables import html
 from mpi_compress.job import dotted
 from mpi_compress.job.claims import Record, claims_of, records_of
-from mpi_compress.job.points import check_plain, whole
 from mpi_compress.job.protocol import Protocol, protocol_of
 from mpi_compress.job.runs import RunSpec, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
@@ -103,10 +102,8 @@ def load_job(
         job = parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
         once = _once_each(job.runs)
         if not overrides and (twice := [run for run in job.runs if all(run is not each for each in once)]):
-            grids = (own.get("grid", {}) for own in (tables, *tables.get("run", [])))
-            axes = [(k, values) for grid in grids for k, values in dotted.leaves(grid) if len({*map(repr, values)}) < len(values)]
-            why = ": grid.{} = {} has a value twice".format(*axes[0]) if axes else "; give it another label, or leave it out"
-            raise UserError(f'run "{twice[0].label}", seed {twice[0].seed}, is there twice, label and all settings equal{why}')
+            what = f'run "{twice[0].label}", seed {twice[0].seed}, is there twice, label and all settings equal'
+            raise UserError(f"{what}; give it another label, or leave it out")
         return replace(job, runs=once)
 
     if isinstance(job, Mapping):
@@ -154,9 +151,7 @@ def parse_job(
 
     runs, (protocol, of_job) = list[RunSpec](), protocol_of(tables)
     written = [(of_job(tables), of_job(own)) for own in dotted.list_of_tables(tables, "run") or [{"label": title}]]
-    if "plugins" in tables:  # imported once labels and tables without parts are known to be right
-        check_plain(tables, written, overrides, only, index)
-        _figure(tables.get("figure", {}))
+    if "plugins" in tables:
         import_plugins(tables["plugins"], folder, frozen)
     forget_shared()
     for own in written:
@@ -180,7 +175,7 @@ def _runs(
     tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder: Path, changed: Callable[[str, int], Mapping[str, Any]]
 ) -> list[RunSpec]:
     """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on, each with what `changed` gives."""
-    label, tables_of_run, grid = whole(tables, own)
+    label, tables_of_run, grid = _whole(tables, own)
     several = len(tables.get("run", [])) > 1
 
     def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, beside: bool = False) -> RunSpec:
@@ -205,6 +200,22 @@ def _runs(
                 name = f"{dotted.labelled(label, untuned(point))}, {spec.tune.name} = {dotted.plain(beside)}"
                 runs.append(one(untuned(tables_of_run), at, name, beside=True))
     return runs
+
+
+def _whole(tables: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
+    """The label of a [[run]] table, its tables with those that the job's runs share, and its grid likewise."""
+    label = own.get("label")
+    if not isinstance(label, str) or not label:
+        raise UserError('run: every [[run]] needs a label = "…", its name in figures')
+    if not label.isprintable():
+        key = "run: label" if "run" in tables else "title"
+        raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
+    where = f'run "{label}"'
+    dotted.refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
+    grid = {**dotted.grid_of(tables, ""), **dotted.grid_of(own, f"{where}: ")}
+    grid = untuned(grid) if own.get("tune") == {} else grid
+    tables_of_run = {k: v for k, v in {**tables, **own}.items() if k in ("plugins", *OF_A_RUN) and (k, v) != ("tune", {})}
+    return label, tables_of_run, grid
 
 
 def _differing(values: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,13 +245,13 @@ def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
             raise UserError(f'run "{run.label}": two runs have this label, and differ in {shown}; give each run a label of its own')
 
 
-def _figure(table: Any, labels: Sequence[str] = ()) -> FigureTable:
-    """[figure] with its [[figure.panel]] tables, each of which shows a run; without labels they are not known yet."""
+def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
+    """[figure] with its [[figure.panel]] tables, each of which shows a run."""
     if not isinstance(table, Mapping):
         raise UserError(f"figure: {table!r} was given; it should be a table, [figure]")
     tables = dotted.list_of_tables(table, "panel", "figure.")
     panels = [checked(PanelTable, panel, f"figure.panel {i + 1}") for i, panel in enumerate(tables)]
-    for i, panel in enumerate(panels if labels else ()):
+    for i, panel in enumerate(panels):
         for pattern in panel.runs:
             if not any(is_chosen(label, pattern) for label in labels):
                 raise UserError(f"figure.panel {i + 1}.runs: {nearest(pattern, labels, 'run')}")

@@ -16,20 +16,20 @@ from mpi_compress.messages.from_tables import parts_of
 _EXACT: dict[str, Any] = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 
 
-def method_of(table: Mapping[str, Any], down: Mapping[str, Any], at: str) -> Method:
+def method_of(table: Mapping[str, Any], down: Mapping[str, Any]) -> Method:
     """The algorithm of [algorithm], with the downlink that [down] names by `by`; UserError for one without a step."""
-    algorithm, by = algorithms.build(table, f"{at}algorithm"), down.get("by")
+    algorithm, by = algorithms.build(table, "algorithm"), down.get("by")
     if not isinstance(algorithm, Estimator):
         if by is not None:
-            raise UserError(f"{at}down.by: {algorithm.name} is no product, and says itself what workers hear: leave by out")
+            raise UserError(f"down.by: {algorithm.name} is no product, and says itself what workers hear: leave by out")
         return algorithm
     if by is not None:
-        algorithm = checked_at(f"{at}down", partial(heard_by, algorithm, by))
+        algorithm = checked_at("down", partial(heard_by, algorithm, by))
     is_given = "step" in table or (by is None and "server" not in table and _states_step(type(algorithm)))
     if (others := other_parts(algorithm)) and not is_given:
         name, product = known_as(algorithm), f"{algorithm.name} with {others}"
         why = f'{product} has a name of its own: name = "{name}"' if name else f"no theorem is known for {product}"
-        raise UserError(f"{at}algorithm: step = … is needed: {why}")
+        raise UserError(f"algorithm: step = … is needed: {why}")
     return algorithm
 
 
@@ -45,21 +45,21 @@ def _link(table: dict[str, Any], where: str) -> LinkTable:
     return LinkTable(*parts_of(table.get("compressor", "identity"), table.get("codec"), where))
 
 
-def uplink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
+def uplink_of(table: dict[str, Any], algorithm: Method) -> LinkTable:
     """[up], or the uplink of an algorithm if a job names none."""
     if not table:
-        return _own_uplink(algorithm, at)
+        return _own_uplink(algorithm)
     budget = table.pop("budget", None)
     if budget is None:
-        return _link(table, f"{at}up")
+        return _link(table, "up")
     if budget != "cat":
-        raise UserError(f'{at}up.budget: {budget!r} was given; it should be "cat", which tunes each message, or left out')
+        raise UserError(f'up.budget: {budget!r} was given; it should be "cat", which tunes each message, or left out')
     if algorithm.sets_compressor or not isinstance(algorithm, Algorithm):
-        raise UserError(f"{at}up.budget: {algorithm.name} sets what is sent itself: leave budget out of [up]")
-    return replace(_link(table, f"{at}up"), budget=budget)
+        raise UserError(f"up.budget: {algorithm.name} sets what is sent itself: leave budget out of [up]")
+    return replace(_link(table, "up"), budget=budget)
 
 
-def downlink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
+def downlink_of(table: dict[str, Any], algorithm: Method) -> LinkTable:
     """[down], or the downlink of an algorithm if a job names none; with floats alone it is the exact one in these floats."""
     exact = "compressor" not in table
     if table.pop("by", None) is not None:
@@ -68,14 +68,14 @@ def downlink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
     table, codec = table or algorithm.links.get("down") or _EXACT, table.get("codec")
     if exact and table.get("compressor", "identity") == "identity" and isinstance(codec, Mapping) and "name" not in codec:
         table = {**table, "codec": {**_EXACT["codec"], **codec}}
-    return _link(table, f"{at}down")
+    return _link(table, "down")
 
 
-def _own_uplink(algorithm: Method, at: str) -> LinkTable:
+def _own_uplink(algorithm: Method) -> LinkTable:
     if not compressors.knows(algorithm.compressor):
-        raise UserError(f"{at}up: the compressor of {algorithm.name}: {compressors.lacks(algorithm.compressor)}")
+        raise UserError(f"up: the compressor of {algorithm.name}: {compressors.lacks(algorithm.compressor)}")
     try:
         return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
     except UserError:
         such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
-        raise UserError(f"{at}up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None
+        raise UserError(f"up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None

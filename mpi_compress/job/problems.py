@@ -17,49 +17,49 @@ from mpi_compress.problem.partitions import Partition, partitions, sizes_of
 from mpi_compress.results.columns import refuse_column
 
 
-def data_table(table: dict[str, Any], where: str) -> DataTable:
+def data_table(table: dict[str, Any]) -> DataTable:
     """[data]: keys that belong to its generator, or to its format, are their parameters."""
     common = [k for k in parameters(DataTable) if k != "parameters"]
     kind, registry = ("generator", generators) if "generator" in table else ("format", formats)
     of_set = PUBLISHED.get(str(table.get("name")))
     name = table.get(kind, of_set.format if of_set and kind == "format" else None)
     if name is None:
-        refuse_unknown(table, common, where)
-        return checked(DataTable, table, where)
+        refuse_unknown(table, common, "data")
+        return checked(DataTable, table, "data")
     if not isinstance(name, str) or not registry.knows(name):
-        raise UserError(f"{where}.{kind}: {registry.lacks(name)}")
+        raise UserError(f"data.{kind}: {registry.lacks(name)}")
     own = parameters(registry[name])
-    refuse_unknown(table, [*common, *own], where)
+    refuse_unknown(table, [*common, *own], "data")
     values = {k: v for k, v in table.items() if k in own}
-    registry.build({"name": name, **values}, where)
+    registry.build({"name": name, **values}, "data")
     rest = {k: v for k, v in table.items() if k not in own}
-    return checked(DataTable, {**rest, "parameters": values}, where)
+    return checked(DataTable, {**rest, "parameters": values}, "data")
 
 
-def loss_of(objective: ObjectiveTable, data: DataTable, at: str) -> Loss | Model:
+def loss_of(objective: ObjectiveTable, data: DataTable) -> Loss | Model:
     """The loss or the model; a name of the other kind is refused as such."""
     if objective.model is not None:
         if isinstance(objective.model, str) and objective.model in losses and objective.model not in models:
-            raise UserError(f'{at}objective.model: {objective.model} is a loss of a margin; write loss = "{objective.model}"')
+            raise UserError(f'objective.model: {objective.model} is a loss of a margin; write loss = "{objective.model}"')
         if data.positive is not None:
-            raise UserError(f"{at}data.positive: makes two classes of labels, and a model takes them as they are; leave it out")
-        return models.build(objective.model, f"{at}objective.model")
+            raise UserError("data.positive: makes two classes of labels, and a model takes them as they are; leave it out")
+        return models.build(objective.model, "objective.model")
     loss = "logistic" if objective.loss is None else objective.loss
     if isinstance(loss, str) and loss in models and loss not in losses:
-        raise UserError(f'{at}objective.loss: {loss} is a model; write model = "{loss}"')
-    return losses.build(loss, f"{at}objective.loss")
+        raise UserError(f'objective.loss: {loss} is a model; write model = "{loss}"')
+    return losses.build(loss, "objective.loss")
 
 
-def metrics_of(log: LogTable, where: str) -> list[Metric]:
+def metrics_of(log: LogTable) -> list[Metric]:
     """The metrics of [log], of which no two have one column."""
-    found = [metrics.build(spec, where) for spec in log.metrics]
+    found = [metrics.build(spec, "log.metrics") for spec in log.metrics]
     for i, metric in enumerate(found):
-        refuse_column(metric.column, [m.column for m in found[:i]], where)
+        refuse_column(metric.column, [m.column for m in found[:i]], "log.metrics")
     return found
 
 
-def partition_of(workers: WorkersTable, where: str) -> Partition:
+def partition_of(workers: WorkersTable) -> Partition:
     """The partition, its parameters checked for so many workers."""
-    part = partitions.build(workers.partition, where)
-    checked_at(where, lambda: sizes_of(part, workers.count))
+    part = partitions.build(workers.partition, "workers.partition")
+    checked_at("workers.partition", lambda: sizes_of(part, workers.count))
     return part

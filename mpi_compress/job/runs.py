@@ -17,7 +17,7 @@ from mpi_compress.core.sources import source_of
 from mpi_compress.job.dotted import value_at, with_values
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
 from mpi_compress.job.problems import data_table, loss_of, metrics_of, partition_of
-from mpi_compress.job.stopping import Logged, stop_of
+from mpi_compress.job.stopping import Logged, check_tune, stop_of
 from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
@@ -184,49 +184,13 @@ class RunSpec:
     def changed(self, values: Mapping[str, Any], label: str, without: str = "") -> "RunSpec":
         """This run under another label, with other values by dotted key."""
         written = with_values({k: v for k, v in self.written.items() if k != without}, values)
-        asked = self.asked | ({self.tune.target().column} if self.tune else set())
         found = run_spec(label, self.index, written, self.folder, False)
-        kept = {key: getattr(self, key) for key in ("where", "overridden", "rounds_of_job", "papers_data")}
-        return replace(found, asked=asked, **kept)
+        kept = ("where", "overridden", "rounds_of_job", "asked", "papers_data")
+        return replace(found, **{key: getattr(self, key) for key in kept})
 
     def toml(self) -> str:
         """A job of this run alone."""
         return tomli_w.dumps({**self.written, "run": [{"label": self.label}]})
-
-
-class _Tables:
-    """The tables of a run as they are written, each read with its place in error lines."""
-
-    def __init__(self, written: Mapping[str, Any], at: str):
-        self._written, self.at = written, at
-
-    def __getitem__(self, key: str) -> dict[str, Any]:
-        value = self._written.get(key, {})
-        if not isinstance(value, Mapping):
-            raise UserError(f"{self.at}{key}: {value!r} was given; it should be a table, [{key}]")
-        return dict(value)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._written
-
-    def read(self, key: str, cls: Callable[..., T]) -> T:
-        """A table as a record of this class."""
-        return checked(cls, self[key], f"{self.at}{key}")
-
-
-_PLAIN: Mapping[str, type] = {
-    "objective": ObjectiveTable, "workers": WorkersTable, "start": StartTable, "log": LogTable, "checkpoint": Every,
-    "tune": TuneTable,
-}  # fmt: skip
-
-
-def refuse_tables(written: Mapping[str, Any], at: str) -> None:
-    """UserError where what stands as a table is none, or a table is wrong in which no part stands: no plugin could mend it."""
-    tables = _Tables(written, at)
-    for key in (key for key in OF_A_RUN if key in tables and key != "seed"):
-        if tables[key] and key in _PLAIN:
-            tables.read(key, _PLAIN[key])
-    _seed(written, at)
 
 
 def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
@@ -237,69 +201,78 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         named: errors name the run.
     """
     at = f'run "{label}": ' if named else ""
-    tune, tables = _tuned(written, at)
-    algorithm, objective = _algorithm(tables), tables.read("objective", ObjectiveTable)
-    workers, log, data = tables.read("workers", WorkersTable), tables.read("log", LogTable), data_table(tables["data"], f"{at}data")
-    cost, metrics = _cost(tables["cost"], folder, at), metrics_of(log, f"{at}log.metrics")
+    with placed(at):
+        return _built(label, index, written, folder, at)
+
+
+def _table(written: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = written.get(key, {})
+    if not isinstance(value, Mapping):
+        raise UserError(f"{key}: {value!r} was given; it should be a table, [{key}]")
+    return dict(value)
+
+
+def _built(label: str, index: int, written: dict[str, Any], folder: Path, where: str) -> RunSpec:
+    tune = checked(TuneTable, _table(written, "tune"), "tune") if "tune" in written else None
+    first = tune.put(tune.grid[0]) if tune else {}  # stands for the value that will be found
+    tried = with_values(written, {key: value for key, value in first.items() if value_at(written, key) is None})
+    for key in ("data", "algorithm", "stop"):
+        if key not in tried:
+            raise UserError(f"{key}: the table [{key}] is missing")
+    tables = {key: _table(tried, key) for key in OF_A_RUN if key != "seed"}
+
+    def read(key: str, cls: Callable[..., T]) -> T:
+        return checked(cls, tables[key], key)
+
+    algorithm, objective = method_of(tables["algorithm"], tables["down"]), read("objective", ObjectiveTable)
+    workers, log, data = read("workers", WorkersTable), read("log", LogTable), data_table(tables["data"])
+    cost, metrics = _cost(tables["cost"], folder), metrics_of(log)
+    logged = Logged(log, metrics, data, cost, algorithm)
+    if tune:
+        check_tune(tune, logged)
     return RunSpec(
         label=label,
         index=index,
         written=written,
         folder=folder,
-        seed=_seed(written, at),
+        seed=_seed(written),
         data=data,
         objective=objective,
-        loss=loss_of(objective, data, at),
-        penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
+        loss=loss_of(objective, data),
+        penalty=penalties.build(objective.penalty, "objective.penalty") if objective.penalty is not None else None,
         workers=workers,
-        partition=partition_of(workers, f"{at}workers.partition"),
+        partition=partition_of(workers),
         algorithm=algorithm,
-        up=uplink_of(tables["up"], algorithm, at),
-        down=downlink_of(tables["down"], algorithm, at),
+        up=uplink_of(tables["up"], algorithm),
+        down=downlink_of(tables["down"], algorithm),
         cost=cost,
-        start=tables.read("start", StartTable),
-        stop=stop_of(tables["stop"], Logged(log, metrics, data, cost, algorithm), at),
+        start=read("start", StartTable),
+        stop=stop_of(tables["stop"], logged),
         log=log,
         metrics=metrics,
-        checkpoint=tables.read("checkpoint", Every),
+        checkpoint=read("checkpoint", Every),
         tune=tune,
         slurm=tables["slurm"],
-        where=at,
+        where=where,
     )
 
 
-def _seed(written: Mapping[str, Any], at: str) -> int:
+def _seed(written: Mapping[str, Any]) -> int:
     seed = written.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise UserError(f"{at}seed: {seed!r} was given; it should be a whole number from 0 on")
+        raise UserError(f"seed: {seed!r} was given; it should be a whole number from 0 on")
     return seed
 
 
-def _tuned(written: dict[str, Any], at: str) -> tuple[TuneTable | None, _Tables]:
-    """[tune], if there is one, and the tables, with the first value to try if they have none."""
-    tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
-    for key, value in tune.put(tune.grid[0]).items() if tune is not None else ():
-        if value_at(written, key) is None:
-            written = with_values(written, {key: value})
-    return tune, _Tables(written, at)
-
-
-def _algorithm(tables: _Tables) -> Method:
-    for key in ("data", "algorithm", "stop"):
-        if key not in tables:
-            raise UserError(f"{tables.at}{key}: the table [{key}] is missing")
-    return method_of(tables["algorithm"], tables["down"], tables.at)
-
-
-def _cost(table: dict[str, Any], folder: Path, at: str) -> CostModel:
+def _cost(table: dict[str, Any], folder: Path) -> CostModel:
     """The cost model: [cost] calls its name `model`."""
     cost = table or {"model": "payload"}
     if "model" not in cost or "name" in cost:
-        raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
+        raise UserError(f"cost: model = … is needed, one of: {', '.join(costs)}")
     for key in FILES if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) else ():
         if isinstance(cost.get(key), str):
             cost[key] = _here_or_beside(cost[key], folder)
-    return costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost")
+    return costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, "cost")
 
 
 def _here_or_beside(path: str, folder: Path) -> str:

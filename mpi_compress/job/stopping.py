@@ -1,7 +1,7 @@
 """[stop]: targets and budgets, `column = value` for any column that the run logs, and stops of one's own."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass
 from functools import cache
 from typing import Any
@@ -16,6 +16,7 @@ from mpi_compress.core.removed import refuse_key
 from mpi_compress.core.sources import source_of
 from mpi_compress.job.stops import stops
 from mpi_compress.job.tables import LogTable, Stop
+from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.problem.datasets.table import DataTable
@@ -36,8 +37,15 @@ class Logged:
     cost: CostModel
     algorithm: Method
 
-    def why_not(self, name: str) -> str:
-        """Why the run does not log a column, "" if it does; its method's own columns are known in its first row alone."""
+    def refuse(self, name: str, key: str) -> None:
+        """UserError, by the key that names it, for a column that the run does not log; its method's own columns are known in its
+        first row alone."""
+        for column in (name, *(each for each in column_of(name).of if isinstance(each, str))):
+            if why := self._why_not(column):
+                raise UserError(f"{key}: this run does not log '{name}': {column} {why}")
+
+    def _why_not(self, name: str) -> str:
+        """Why the run does not log a column; "" if it does."""
         since = column_of(name).since
         if since == "convention" and name not in {each.column for each in conventions_of(self.log.count).values()}:
             return "is a way of counting: [log] count names them"
@@ -45,39 +53,49 @@ class Logged:
             return "is a clock's: a [cost] of links has one"
         if since == "theory" and not self.log.theory:
             return "is theory: [log] theory = true adds it"
+        if name == "suboptimality" and self.log.evaluate is not None:
+            return f"is not known of f at some samples: leave log.evaluate = {self.log.evaluate} out"
         if name.startswith("test_") and self.data.test is None:
             return "needs a test set: [data] test = …"
         return ""
 
+    def refuse_unknown(self, names: Iterable[str], where: str, others: Collection[str] = ()) -> None:
+        """UserError for names that no column of the run has; `others` would do, too."""
+        columns = [*_COLUMNS, *(metric.column for metric in self.metrics)]
+        logs = bool(source_of(self.algorithm))  # a user's logs any
+        for name in names:
+            if name not in columns and (known(name) or not logs):
+                raise UserError("; ".join([str(refuse_key(where, name, [*others, *columns])), *broken.values()]))
 
-def stop_of(table: Mapping[str, Any], logged: Logged, at: str) -> Stop:
-    """[stop] of the run that stands `at` a place: keys are columns, or names of stops of one's own with a table of parameters."""
-    where, evaluate = f"{at}stop", logged.log.evaluate
-    if evaluate is not None and "suboptimality" in table:
-        raise UserError(f"{at}log.evaluate = {evaluate}: f at some samples has no suboptimality, which [stop] asks for")
+
+def check_tune(tune: TuneTable, logged: Logged) -> None:
+    """UserError if trials do not log what [tune] compares them by."""
+    logged.refuse_unknown(tune.to, "tune.to")
+    for key, column in (("to", tune.target().column), ("by", tune.by)):
+        logged.refuse(column, f"tune.{key}")
+
+
+def stop_of(table: Mapping[str, Any], logged: Logged) -> Stop:
+    """[stop] of a run: keys are columns, or names of stops of one's own with a table of parameters."""
     plain = {key: table[key] for key in parameters(Stop) if key in table}
     own = {key: value for key, value in table.items() if key not in (*plain, *_COLUMNS) and stops.knows(key)}
     levels = {key: value for key, value in table.items() if key not in (*plain, *own)}
-    metrics, logs = [metric.column for metric in logged.metrics], bool(source_of(logged.algorithm))  # a user's logs any
+    logged.refuse_unknown(levels, "stop", [*parameters(Stop), *stops])
     for key in levels:
-        if key not in (*_COLUMNS, *metrics) and (known(key) or not logs):
-            names = [*parameters(Stop), *_COLUMNS, *metrics, *stops]
-            raise UserError("; ".join([str(refuse_key(where, key, names)), *broken.values()]))
-        if why := logged.why_not(key):
-            raise UserError(f"{where}.{key}: this run does not log it: it {why}")
+        logged.refuse(key, f"stop.{key}")
     if not (levels or "rounds" in plain):
-        raise UserError(f"{where}: rounds = … is needed, or another column and its value, such as suboptimality = 1e-6")
+        raise UserError("stop: rounds = … is needed, or another column and its value, such as suboptimality = 1e-6")
     for key, value in own.items():
         if not isinstance(value, Mapping):
-            raise UserError(f"{where}.{key}: {value!r} was given; it should be a table of its parameters, or {{}}")
-    rising = [metric.column for metric in logged.metrics if metric.rises]
-    targets = []
-    for key, level in converted(_levels(*levels), levels, where).items():
+            raise UserError(f"stop.{key}: {value!r} was given; it should be a table of its parameters, or {{}}")
+    metrics = {metric.column: metric.rises for metric in logged.metrics}
+    targets, rising = [], [column for column, rises in metrics.items() if rises]
+    for key, level in converted(_levels(*levels), levels, "stop").items():
         if not (0 <= level < math.inf or (key in metrics and math.isfinite(level))):
-            raise UserError(f"{where}: {key} = {level} must be 0 or more, and finite")
+            raise UserError(f"stop: {key} = {level} must be 0 or more, and finite")
         targets.append(Target.of(key, level, rising))
-    rules = tuple(stops.build({**value, "name": key}, f"{where}.{key}") for key, value in own.items())
-    return checked(Stop, plain, where).bound_to(targets=tuple(targets), own=rules)
+    rules = tuple(stops.build({**value, "name": key}, f"stop.{key}") for key, value in own.items())
+    return checked(Stop, plain, "stop").bound_to(targets=tuple(targets), own=rules)
 
 
 @cache

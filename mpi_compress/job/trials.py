@@ -9,7 +9,7 @@ import copy
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,14 +170,14 @@ def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None)
     """`trials_of`, with the first so many of the seeds."""
     tune = tune_of(spec)
     seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds[:most]]
-    found, run = [], spec.label.replace(f", by = {tune.by}", "")  # of a grid over tune.by, whose runs share trials
+    found, run, target = list[RunSpec](), spec.label.replace(f", by = {tune.by}", ""), tune.target(spec.rising)
     for setting in tune.settings:
         on = "on " + ", ".join(map(plain, setting.values()))  # runs of a grid that differ in what is set here share their trials
         label = f"{spec.algorithm.name}, {tune.text(value)}, {on}" if setting else f"{run}, {tune.text(value)}"
         stop = dict(spec.written["stop"]) | {key[5:]: each for key, each in setting.items() if key.startswith("stop.")}
-        shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, tune.target(spec.rising))}
+        shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, target)}
         found += [spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune") for seed in seeds]
-    return found
+    return [replace(trial, asked=frozenset([target.column])) for trial in found]
 
 
 def folder_of_trials(name: str, runs: Sequence[RunSpec]) -> str:
@@ -215,12 +215,11 @@ def possible(spec: RunSpec) -> list[RunSpec]:
 
 
 def check_trials(spec: RunSpec) -> None:
-    """Refuse a value that cannot be tried before any is tried, and a suboptimality without a known f*."""
+    """Refuse a value that cannot be tried before any is tried, and a suboptimality without f*."""
     tune = tune_of(spec)
-    if tune.target().column == "suboptimality" and (spec.objective.f_star == "skip" or spec.log.evaluate is not None):
-        why = f"log.evaluate = {spec.log.evaluate}" if spec.log.evaluate is not None else 'objective.f_star = "skip"'
-        would_do = "to = { squared_grad_norm = 1e-4 } would do"
-        raise UserError(f"{spec.where}tune.to: no trial has a suboptimality with {why}; {would_do}")
+    if tune.target().column == "suboptimality" and spec.objective.f_star == "skip":
+        why = 'no trial has a suboptimality with objective.f_star = "skip"'
+        raise UserError(f"{spec.where}tune.to: {why}; to = {{ squared_grad_norm = 1e-4 }} would do")
     with placed(f"{spec.where}tune: "):
         if tune.on is None:
             trials(spec)

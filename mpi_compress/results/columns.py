@@ -74,6 +74,7 @@ class Column:
     rises: bool = False  # to a level, as an accuracy does; what neither grows nor rises comes down to one
     short: str = ""  # its name beside a panel's curves; "": `name`
     derive: Callable[[Columned], NDArray] | None = None
+    of: tuple[Any, ...] = ()  # what `derive` takes: columns, and numbers
     common: bool = False  # True: it is one curve for all runs on a problem, which figures draw once, in grey
 
     @property
@@ -137,7 +138,8 @@ _DERIVATIONS: Mapping[str, Derivation] = {
 def _read(since: Any, derive: Sequence[Any] = (), grows: bool = False, **row: Any) -> Column:
     name, *of = derive or ("",)
     grows = grows or since in ("counter", "convention", "model", "clock")
-    return Column(**row, since=since, grows=grows, derive=(lambda run: _DERIVATIONS[name](run, *of)) if derive else None)
+    derivation = (lambda run: _DERIVATIONS[name](run, *of)) if derive else None
+    return Column(**row, since=since, grows=grows, derive=derivation, of=tuple(of))
 
 
 COLUMNS = tuple(_read(**row) for row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["column"])

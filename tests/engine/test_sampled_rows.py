@@ -72,7 +72,7 @@ def test_a_logged_row_costs_no_full_gradient(tmp_path, monkeypatch):
 
 
 def test_samples_do_not_go_with_what_needs_all_rows(tmp_path):
-    with pytest.raises(UserError, match=r"log\.evaluate = 4: f at some samples has no suboptimality"):
+    with pytest.raises(UserError, match=r"suboptimality is not known of f at some samples: leave log\.evaluate = 4 out"):
         mc.load_job(job(tmp_path, stop={"rounds": 3, "suboptimality": 0.1}))
     with pytest.raises(UserError, match="leave evaluate out"):
         mc.load_job(job(tmp_path, log={"evaluate": 4, "theory": True}))

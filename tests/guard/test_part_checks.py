@@ -285,11 +285,11 @@ def test_the_command_verifies_and_keeps_nothing(twelve, tmp_path):
 
 
 @pytest.mark.slow
-def test_verification_says_that_there_is_no_mpiexec_and_takes_a_third_order(twelve, monkeypatch):
+def test_verification_says_that_there_is_no_mpiexec(twelve, monkeypatch):
     monkeypatch.setattr("mpi_compress.engine.verifying._mpiexec", lambda: None)
     (steady,) = mc.verify(twelve(("steady",)), rounds=2)
     assert steady.holds
-    assert "with the odd workers first, since there is no mpiexec here" in steady.text
+    assert "there is no mpiexec here to start several ranks" in steady.text
 
 
 OWN_PROBLEM = """

@@ -122,7 +122,7 @@ CASES = [
     Case("x* where there is none", "x* cannot be computed", {"objective.loss": "hinge", "algorithm.step": 1, "start.at": "optimum"}),
     Case("codec that cannot write it", "'dense' cannot write what 'top-k' makes; these can: ", {"up.codec": "dense"}),
     Case("results cannot be written", "file/job: results cannot be written there", more={"file": b""}, out="file"),
-    Case("one run twice", "is there twice, label and all settings equal: grid.seed = [1, 1] has a value twice", {"grid.seed": [1, 1]}),
+    Case("one run twice", "is there twice, label and all settings equal; give it another label", {"grid.seed": [1, 1]}),
     Case("generated set beyond memory", "needs about GiB of memory", {"data.path": None, "data.generator": "gspar", "data.samples": 10**12}),
     Case("start from another format", "o.h5 mpi-compress/1 another/7", {"start.at": "o.h5"}, more={"o.h5": _other_result()}),
     Case("start from no HDF5", "o.h5 HDF5", {"start.at": "o.h5"}, more={"o.h5": b"text"}),

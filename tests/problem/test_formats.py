@@ -57,7 +57,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def opened(labels="class", **keys):
-    table = data_table(keys, "data")
+    table = data_table(keys)
     data = open_data(table, Path(), Split(), labels)
     test = open_test(table, Path(), data)
     return data, data.read(0, data.n_samples), test, test and test.read(0, test.n_samples)
@@ -128,7 +128,7 @@ def test_ratings_are_followed_by_unrated_items_and_the_latest_is_left_out(folder
 
 def test_what_decides_rows_decides_their_id(folder):
     def of(**keys):
-        return content_id(data_table(keys, "data"), folder)
+        return content_id(data_table(keys), folder)
 
     assert of(name="austen") != of(name="austen", vocabulary=9)
     assert of(name="austen", held_out=0.2) != of(name="austen", held_out=0.2, test="held-out")
@@ -169,7 +169,7 @@ def test_a_wrong_file_is_one_line_with_its_place(folder, file, content, keys, me
 ])  # fmt: skip
 def test_wrong_keys_are_refused(folder, keys, message):
     with pytest.raises(UserError, match=naming(message)):
-        data_table(keys, "data")
+        data_table(keys)
 
 
 def test_a_set_that_is_not_here_is_one_line_that_says_how_to_get_it(folder):
