@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from mpi_compress.core.expressions import Expression, seconds
+from mpi_compress.core.fields import AtLeastOne, Positive, within
 from mpi_compress.core.patterns import is_chosen
 from mpi_compress.core.registry import Part
 from mpi_compress.job.stops import StopRule
@@ -22,21 +23,14 @@ def _require(right: object, text: str) -> None:
         raise ValueError(text)
 
 
-_MOST_WORKERS = 1_000_000
-
-
 @dataclass(frozen=True)
 class Stop(Part):
     """A job's [stop]: whichever comes first."""
 
-    rounds: int | None = None
-    diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
+    rounds: Annotated[int, within("[0, inf)")] | None = None
+    diverged: Annotated[float, within("[1, inf]")] = 1e3  # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
     targets: tuple[Target, ...] = field(default=(), init=False)  # `column = value`
     own: tuple[StopRule, ...] = field(default=(), init=False)  # those that a plugin registers
-
-    def __post_init__(self) -> None:
-        _require(self.diverged >= 1, f"diverged = {self.diverged} must be at least 1; inf calls no finite loss diverged")
-        _require(self.rounds is None or self.rounds >= 0, f"rounds = {self.rounds} must be 0 or more")
 
     @property
     def columns(self) -> set[str]:
@@ -83,15 +77,13 @@ class ObjectiveTable:
     mu: Expression | None = None  # (µ/2)‖x‖²; in a formula L is the smoothness of the data part
     lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
     regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
-    smoothness: float | Literal["estimate"] | None = None  # L, or the largest that trial rounds see; None: what is stated
+    smoothness: Positive | Literal["estimate"] | None = None  # L, or the largest that trial rounds see; None: what is stated
     f_star: float | Literal["lowest seen", "skip", "solve"] | None = None  # None: solved, where it is asked for or soon done
 
     def __post_init__(self) -> None:
-        smoothness, f_star = self.smoothness, self.f_star
+        f_star = self.f_star
         both = self.loss is not None and self.model is not None
         _require(not both, "loss and model were given; a model brings its own loss, so give one of them")
-        right = not isinstance(smoothness, float | int) or 0 < smoothness < math.inf
-        _require(right, f"smoothness = {smoothness} must be above 0 and finite")
         _require(not isinstance(f_star, float | int) or math.isfinite(f_star), f"f_star = {f_star} is no finite number")
         _require(self.mu is None or self.lambda2 is None, "mu and lambda2 = mu/2 are two names of one thing; give one")
 
@@ -100,7 +92,7 @@ class ObjectiveTable:
 class WorkersTable:
     """A job's [workers]. `exchange`, `master` and `patience` say how they are hosted, which changes no number."""
 
-    count: int = 1
+    count: Annotated[int, within("[1, 1000000]")] = 1
     partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["dedicated", "worker"] = "worker"  # rank 0 hosts workers too, or is the master alone
@@ -108,7 +100,6 @@ class WorkersTable:
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
     def __post_init__(self) -> None:
-        _require(1 <= self.count <= _MOST_WORKERS, f"count = {self.count} must be at least 1, and at most {_MOST_WORKERS}")
         given = self.participate
         right = given is None or (1 <= given <= self.count if isinstance(given, int) else 0 < given <= 1)
         _require(right, f"participate = {given} should be from 1 to the {self.count} workers, or a share such as 0.1")
@@ -148,7 +139,7 @@ class StartTable:
 class LogTable:
     """A job's [log]."""
 
-    every: int = 1
+    every: AtLeastOne = 1
     evaluate: int | None = None  # samples of each worker at which f and ∇f are taken, evenly spread over its shard; None: all
     theory: bool = False  # V of the method's theorem, and CAT's improvements and bounds, at every logged round
     metrics: list[str | dict[str, Any]] = field(default_factory=list)  # each a further column of the trace
@@ -156,7 +147,6 @@ class LogTable:
 
     def __post_init__(self) -> None:
         rows = self.evaluate
-        _require(self.every >= 1, f"every = {self.every} must be at least 1")
         _require(rows is None or rows >= 1, f"evaluate = {rows} must be at least 1 sample a worker; leave it out for all samples")
         _require(rows is None or not self.theory, "theory = true needs f and ∇f of all samples: leave evaluate out")
         conventions_of(self.count)
@@ -225,7 +215,7 @@ class FigureTable(AxesTable):
     bounds: list[str] = field(default_factory=list)
     rows: Literal["all", "last"] = "all"  # "last": one point a run, such as what it took to reach [stop]
     title: str | None = None
-    columns: int = 3  # of panels
+    columns: AtLeastOne = 3  # of panels
     to: dict[str, float] | None = None  # { squared_grad_norm = 1e-4 }: the report says which method needs the least to get there
     by: str = "wire_bits_up"  # the column in which `to` is paid
     notes: list[str] = field(default_factory=list)  # columns whose last entries each panel shows
@@ -233,7 +223,6 @@ class FigureTable(AxesTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require(self.columns >= 1, f"columns = {self.columns} must be at least 1")
         if self.to is not None:
             goal(self.to)
 

@@ -38,7 +38,7 @@ REFUSED = {
     '[algorithm]\nname = "gd"\nstep = { form = ["1/t"], a = 1.0 }': "algorithm.step: {'form': ['1/t'], 'a': 1.0} was given",
     '[up]\ncompressor = { name = "top-k", k = "1e5e%" }': "'1e5e%' a count such as 10 or a percentage",
     "[objective]\nmu = 1.0\nlambda2 = 1.0": "mu and lambda2 = mu/2 are two names of one thing; give one",
-    "[workers]\ncount = 0": "workers: count = 0 must be at least 1",
+    "[workers]\ncount = 0": "workers.count: 0 was given; it should be from 1 to 1000000",
     '[workers]\ncount = "4"': "workers.count 4",
     "[workers]\ncount = true": "workers.count True",
     '[workers]\nexchange = "p2"': "workers.exchange p2 p2p allgather",
@@ -136,7 +136,7 @@ def test_a_plugin_that_cannot_be_imported_is_one_line(text, complaint, tmp_path)
 
 @pytest.mark.parametrize(("tables", "words"), [
     ('[[run]]\nlabel = "a\\nb"', "cannot be printed"), ('[[full.run]]\nlabel = "a\\nb"', "cannot be printed"),
-    ("[workers]\ncount = 0", "workers: count = 0"), ('[grid]\n"workers.count" = [2, "x"]', "workers.count: 'x'"),
+    ("[workers]\ncount = 0", "workers.count: 0"), ('[grid]\n"workers.count" = [2, "x"]', "workers.count: 'x'"),
     ('[figure]\nxscale = "cubic"', "figure.xscale: 'cubic'"), ('[up]\ncompressor = "none-such"', "up.compressor"),
 ])  # fmt: skip
 def test_a_wrong_label_or_table_is_refused_in_a_line(tables, words, tmp_path):
