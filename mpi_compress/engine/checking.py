@@ -71,7 +71,7 @@ def _built(registry: Registry[Any], name: str, parameters: Mapping[str, Any]) ->
 
 def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = None, theorem: bool = False) -> Found:
     """What checks find of every part of a name in a job's runs, by the run, or of the `theorem` of a method; of a plugin's part
-    that no run has, with these parameters. UserError if there is none; it names all that plugins have."""
+    that no run has, with these parameters. UserError if there is none."""
     found: dict[str, list[Finding]] = {}
     seen: list[Any] = []
     for spec in job.runs:
@@ -92,9 +92,7 @@ def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any], theorem: boo
     known = [registry for registry in registries if name in parts[registry.kind]]
     if not known:
         has = {part.name for spec in job.runs for part in _parts_of(spec)}.union(*parts.values())
-        own = [f"{each} ({kind})" for kind, members in parts.items() for each in sorted(members)]
-        told = f"; its plugins have {', '.join(own)}" if own else ""
-        raise UserError(nearest(name, has, "part in this job") + told)
+        raise UserError(nearest(name, has, "part in this job"))
     return {f"no run has it ({r[name].__name__})": _asked(_built(r, name, parameters), theorem, job.runs[0]) for r in known}
 
 

@@ -4,6 +4,7 @@ import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from mpi_compress.algorithms.contract import Method
@@ -200,27 +201,22 @@ def has_exploded(stop: Stop, c: Counters) -> bool:
 def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Ending, str]:
     """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged. A run whose loss
     has risen has diverged, whatever its precision. All ranks call it together."""
-    errors = {who: error for who, error in refusals.items() if error is not None}
-    if ended := exchange.consult(next((_text(e) for e in errors.values() if isinstance(e, AllSent)), ""), _first):
-        return Ending.COMPLETE, ended
-    exhausted = any(isinstance(error, PrecisionExhausted) for error in errors.values())
-    first, last = counters.first_loss, counters.last_loss
-    if exchange.consult("exhausted" if exhausted else "", lambda wishes: any(wishes) and last <= first):
-        return Ending.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
+    kinds = AllSent, PrecisionExhausted
+    errors = [(who, _text(error), *(isinstance(error, kind) for kind in kinds)) for who, error in refusals.items() if error]
 
-    def reason(given: list[str]) -> str:
-        refusal = _first(given)
+    def decide(of_ranks: list[list[tuple[str, str, bool, bool]]]) -> tuple[Ending, str]:
+        given, first, last = [*chain(*of_ranks)], counters.first_loss, counters.last_loss
+        for _, text, all_sent, _ in given:
+            if all_sent:
+                return Ending.COMPLETE, text
+        if last <= first and any(exhausted for *_, exhausted in given):
+            return Ending.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
+        why = "".join(f": {who}: {text}" for who, text, *_ in given[:1])
         if last > first:
-            return f"{refusal}; the loss had risen from {first:.3g} to {last:.3g}: {_SMALLER}"
-        return refusal or f": {_SMALLER}"
+            why += f"; the loss had risen from {first:.3g} to {last:.3g}: {_SMALLER}"
+        return Ending.DIVERGED, f"the update of round {k} is not finite{why or f': {_SMALLER}'}"
 
-    given = next((f": {who}: {_text(error)}" for who, error in errors.items()), "")
-    return Ending.DIVERGED, f"the update of round {k} is not finite{exchange.consult(given, reason)}"
-
-
-def _first(given: list[str]) -> str:
-    """The first text that is not empty; "" if there is none."""
-    return next(filter(None, given), "")
+    return exchange.consult(errors, decide)
 
 
 def _text(error: Exception) -> str:

@@ -48,6 +48,7 @@ def cut(data: Bytes, lengths: Sequence[int]) -> list[Message]:
 
 
 T = TypeVar("T")
+W = TypeVar("W")
 Report = NDArray | list[NDArray]  # an array, or arrays that are joined where they are sent
 
 
@@ -104,7 +105,7 @@ class Exchange:
         must iterate to the end."""
         return frames
 
-    def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:
+    def consult(self, wish: W, decide: Callable[[list[W]], T]) -> T:
         """What rank 0 decides from the wishes of all ranks, on every rank."""
         return decide([wish])
 

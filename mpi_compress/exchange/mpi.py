@@ -12,7 +12,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.base import Exchange, Report, T, Taker, block, joined, parted
+from mpi_compress.exchange.base import Exchange, Report, T, Taker, W, block, joined, parted
 from mpi_compress.exchange.bell import Bell, Patience
 from mpi_compress.exchange.channel import Channel, Messages
 from mpi_compress.exchange.host import Room
@@ -92,7 +92,7 @@ class _OverMPI(Exchange):
                 else:
                     self._control.send(frame, [rank], STATE)
 
-    def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:
+    def consult(self, wish: W, decide: Callable[[list[W]], T]) -> T:
         wishes = self._control.to_root(wish)
         return self._control.share(decide(wishes) if self.is_root else None)
 

@@ -13,9 +13,9 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest, placed
 from mpi_compress.core.patterns import Choice, each_of, is_chosen
 from mpi_compress.core.plugins import freeze_plugin, import_plugins
+from mpi_compress.core.progress import count_text
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
-from mpi_compress.core.tables import html
 from mpi_compress.job import dotted
 from mpi_compress.job.claims import Record, claims_of, records_of
 from mpi_compress.job.protocol import Protocol, protocol_of
@@ -35,7 +35,7 @@ class NoSuchLabel(UserError):
 
 @dataclass(frozen=True, repr=False)
 class Job:
-    """A job file, read and checked. It prints as one line, and as a table in notebooks."""
+    """A job file, read and checked. It prints as one line."""
 
     name: str  # its path below a folder called `jobs`, else its stem: the folder of its results
     title: str
@@ -47,14 +47,9 @@ class Job:
     protocol: Protocol | None = None
 
     def __repr__(self) -> str:
-        labels = [*dict.fromkeys(spec.label for spec in self.runs)]
-        shown = textwrap.shorten(", ".join(labels[:4]) + ", …" * (len(labels) > 4), 100, placeholder=" …")
-        return f"Job({self.name!r}, {len(self.runs)} run{'s' * (len(self.runs) != 1)}: {shown})"
-
-    def _repr_html_(self) -> str:
-        cells = ((s.index, s.label, s.algorithm.name, s.up.compressor.name, s.workers.count, s.seed) for s in self.runs)
-        rows = [tuple(map(str, each)) for each in cells]
-        return html(("", "label", "algorithm", "compressor", "workers", "seed"), rows, self.title)
+        labels = dict.fromkeys(spec.label for spec in self.runs)
+        shown = textwrap.shorten(", ".join(labels), 100, placeholder=" …")
+        return f"Job({self.name!r}, {count_text(len(self.runs), 'run')}: {shown})"
 
     @property
     def changes(self) -> str:
@@ -241,8 +236,8 @@ def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
         own = {key: json.dumps(value, sort_keys=True, default=str) for key, value in dotted.leaves(run.written) if key != "seed"}
         other = first.setdefault(run.label, own)
         if differing := [key for key in {**other, **own} if other.get(key) != own.get(key)]:
-            shown = ", ".join(differing[:3]) + ", …" * (len(differing) > 3)
-            raise UserError(f'run "{run.label}": two runs have this label, and differ in {shown}; give each run a label of its own')
+            what = f'run "{run.label}": two runs have this label, and differ in {differing[0]}'
+            raise UserError(f"{what}; give each run a label of its own")
 
 
 def _figure(table: Any, labels: Sequence[str]) -> FigureTable:

@@ -28,7 +28,8 @@ class Stop(Part):
     """A job's [stop]: whichever comes first."""
 
     rounds: Annotated[int, within("[0, inf)")] | None = None
-    diverged: Annotated[float, within("[1, inf]")] = 1e3  # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
+    # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
+    diverged: Annotated[float, within("[1, inf]")] = 1e3
     targets: tuple[Target, ...] = field(default=(), init=False)  # `column = value`
     own: tuple[StopRule, ...] = field(default=(), init=False)  # those that a plugin registers
 
