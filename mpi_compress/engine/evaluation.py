@@ -134,8 +134,7 @@ class Evaluator:
             return None
         cuts = itertools.pairwise(itertools.accumulate(lengths, initial=0))
         point, gradient = self._evaluation([tally.numbers[a:b] for a, b in cuts], tally, x, algorithm, node)
-        V = self.meter.value(node, terms, master, x, point.loss, gradient) if self.meter else math.nan
-        return replace(point, lyapunov=V) if self.meter else point
+        return replace(point, lyapunov=self.meter.value(node, terms, master, x, point.loss, gradient)) if self.meter else point
 
     def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[list[Vector]]:
         """The report of every worker hosted here: `_LARGEST`, peaks, logs, `_ADDED`, the gradient, and its vector if it has one."""

@@ -48,18 +48,19 @@ class ModelClock:
 
     def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Sequence[Message]) -> None:
         """Add a round to the clock, and what the messages that were waited for say of it."""
-        begun, trip = c.model_seconds, self._links.arrival
-        waited = [trip(bits, begun + seconds, i) for i, (bits, seconds) in enumerate(zip(ups, computed, strict=True))]
-        slowest = max(range(len(ups)), key=lambda i: waited[i][0])
-        arrived, latency = waited[slowest]
-        c.model_fixed += computed[slowest] + latency
-        c.model_bits += ups[slowest]
-        each = downs if len(downs) == len(ups) else [*downs] * len(ups)
-        heard = [trip(m.wire_bits, arrived, i) for i, m in enumerate(each)]
-        last = max(range(len(each)), key=lambda i: heard[i][0])
-        c.model_seconds, latency = heard[last]
+        last, arrived, latency = self._slowest(ups, [c.model_seconds + seconds for seconds in computed])
+        c.model_fixed += computed[last] + latency
+        c.model_bits += ups[last]
+        each = [m.wire_bits for m in (downs if len(downs) == len(ups) else [*downs] * len(ups))]
+        last, c.model_seconds, latency = self._slowest(each, [arrived] * len(each))
         c.model_fixed += latency
-        c.model_bits += each[last].wire_bits
+        c.model_bits += each[last]
+
+    def _slowest(self, bits: Sequence[int], starts: Sequence[float]) -> tuple[int, float, float]:
+        """The worker whose message, of so many bits and sent at that second, arrives last; when, and its latency."""
+        found = [self._links.arrival(each, start, i) for i, (each, start) in enumerate(zip(bits, starts, strict=True))]
+        last = max(range(len(found)), key=lambda i: found[i][0])
+        return last, *found[last]
 
 
 class _Numbers(list[float]):

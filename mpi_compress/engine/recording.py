@@ -102,14 +102,14 @@ def shortened(spec: RunSpec, rounds: int) -> RunSpec:
 
 
 def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> None:
-    for number, (text, place) in enumerate(zip(plan["jobs"], plan["folders"], strict=True)):
+    for number, text in enumerate(plan["jobs"]):
 
         def note(k: int, stage: str, who: int, held: Any, number: int = number) -> None:
             notes.write(json.dumps([number, k, stage, who, blake2b(bytes(held), digest_size=12).hexdigest()]) + "\n")
 
         keeper = partial(RecordingKeeper, note=note, backwards=plan["backwards"], stop_at=plan["stop_at"])
         try:
-            job = parse_job(tomllib.loads(text), "verified", Path(place), {})
+            job = parse_job(tomllib.loads(text), "verified", Path(plan["folder"]), {})
             short = replace(job, runs=[shortened(spec, plan["rounds"]) for spec in job.runs])
             out = folder / "out" / str(number)
             for run in run_as(short, Request(out, ranks, Interrupts(), quiet=True, keeper=keeper)):

@@ -102,8 +102,8 @@ def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRu
     """What the ranks of a child process note; an error of all runs where it fails."""
     folder.mkdir(exist_ok=True)
     jobs = [tomli_w.dumps({**spec.written, "run": [{"label": spec.label}]}) for spec in specs]
-    plan = {"jobs": jobs, "folders": [str(spec.folder.resolve()) for spec in specs], "rounds": rounds}
-    (folder / "play.json").write_text(json.dumps({**plan, "ranks": way.ranks, "backwards": way.backwards, "stop_at": way.stop_at}))
+    plan = {"jobs": jobs, "folder": str(specs[0].folder.resolve()) if specs else "", "rounds": rounds, **vars(way)}
+    (folder / "play.json").write_text(json.dumps(plan))
     launcher = [str(_mpiexec()), "-n", str(way.ranks)] if way.ranks > 1 else []
     kept = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
     environment = {**kept, "PYTHONHASHSEED": str(way.hash_seed), "MPI_COMPRESS_COMPILING": "silent"}

@@ -23,15 +23,13 @@ def data_table(table: dict[str, Any]) -> DataTable:
     kind, registry = ("generator", generators) if "generator" in table else ("format", formats)
     of_set = PUBLISHED.get(str(table.get("name")))
     name = table.get(kind, of_set.format if of_set and kind == "format" else None)
-    if name is None:
-        refuse_unknown(table, common, "data")
-        return checked(DataTable, table, "data")
-    if not isinstance(name, str) or not registry.knows(name):
+    if name is not None and not (isinstance(name, str) and registry.knows(name)):
         raise UserError(f"data.{kind}: {registry.lacks(name)}")
-    own = parameters(registry[name])
+    own = [] if name is None else parameters(registry[name])
     refuse_unknown(table, [*common, *own], "data")
     values = {k: v for k, v in table.items() if k in own}
-    registry.build({"name": name, **values}, "data")
+    if name is not None:
+        registry.build({"name": name, **values}, "data")
     rest = {k: v for k, v in table.items() if k not in own}
     return checked(DataTable, {**rest, "parameters": values}, "data")
 

@@ -8,6 +8,7 @@ from typing import Any
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import is_chosen
 from mpi_compress.core.registry import checked
+from mpi_compress.job.dotted import leaves
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tuning import Settings, combinations
 
@@ -34,9 +35,8 @@ class Protocol:
     def sets(self) -> list[str]:
         """The sets, files and generators on which settings are chosen."""
         named = {f"data.{key}" for key in _OF_DATA}
-        tables = combinations(self.on, "on")
-        written = [{**{f"data.{key}": value for key, value in each.get("data", {}).items()}, **each} for each in tables]
-        return [*dict.fromkeys(str(value) for each in written for key, value in each.items() if key in named)]
+        values = (each for table in combinations(self.on, "on") for each in leaves(table))
+        return [*dict.fromkeys(str(value) for key, value in values if key in named)]
 
     def of_run(self, run: Mapping[str, Any]) -> dict[str, Any]:
         """A run's tables, its [tune] with what the protocol says of all."""

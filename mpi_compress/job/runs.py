@@ -212,14 +212,19 @@ def _table(written: Mapping[str, Any], key: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _built(label: str, index: int, written: dict[str, Any], folder: Path, where: str) -> RunSpec:
+def _tuned(written: dict[str, Any]) -> tuple[TuneTable | None, dict[str, dict[str, Any]]]:
+    """[tune], if there is one, and all tables, with the first value to try if they have none."""
     tune = checked(TuneTable, _table(written, "tune"), "tune") if "tune" in written else None
-    first = tune.put(tune.grid[0]) if tune else {}  # stands for the value that will be found
+    first = tune.put(tune.grid[0]) if tune else {}
     tried = with_values(written, {key: value for key, value in first.items() if value_at(written, key) is None})
     for key in ("data", "algorithm", "stop"):
         if key not in tried:
             raise UserError(f"{key}: the table [{key}] is missing")
-    tables = {key: _table(tried, key) for key in OF_A_RUN if key != "seed"}
+    return tune, {key: _table(tried, key) for key in OF_A_RUN if key != "seed"}
+
+
+def _built(label: str, index: int, written: dict[str, Any], folder: Path, where: str) -> RunSpec:
+    tune, tables = _tuned(written)
 
     def read(key: str, cls: Callable[..., T]) -> T:
         return checked(cls, tables[key], key)
