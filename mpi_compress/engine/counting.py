@@ -30,14 +30,16 @@ class Counts:
     @classmethod
     def of(cls, messages: Sequence[Message], link: Link) -> "Counts":
         """The counts of each message, read by its link."""
-
-        def row(m: Message) -> tuple[int, float, int]:
-            content = m.content or link.unpack(m)
-            return m.wire_bits, 0.0 if m.is_silent else link.paper_bits(content), content.elements
-
-        once = {id(m): m for m in messages}  # silent workers hosted together share one
-        rows = {key: row(m) for key, m in once.items()}
-        return cls(*zip(*(rows[id(m)] for m in messages), strict=True))
+        once = {id(m): m for m in messages}
+        if len(once) < len(messages):  # silent workers hosted together share one message
+            rows = dict(zip(once, zip(*vars(cls.of([*once.values()], link)).values(), strict=True), strict=True))
+            return cls(*zip(*[rows[id(m)] for m in messages], strict=True))
+        read = [m.content or link.unpack(m) for m in messages]
+        return cls(
+            wire_bits=[m.wire_bits for m in messages],
+            paper_bits=[0.0 if m.is_silent else link.paper_bits(c) for m, c in zip(messages, read, strict=True)],
+            elements=[c.elements for c in read],
+        )
 
     @classmethod
     def zeros(cls, senders: int) -> "Counts":

@@ -35,6 +35,8 @@ from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten
+from mpi_compress.results.reader import read
+from mpi_compress.results.summary import why_ended
 from mpi_compress.results.writer import LostRows, Mark, Recorder, Row
 from mpi_compress.saving.checkpoint import Checkpoint, Header, States, remove_checkpoint, schema_of
 from mpi_compress.saving.saved_states import Expected
@@ -211,6 +213,8 @@ class Execution:
             raise Stopped(f"{label}: stopped by {keeper.reason}, and saved; {request.again}")
         if request.tells_ends:
             why, sent = keeper.observer.reason, keeper.observer.counters.wire_bits_up
+            if request.shared and not why:  # of a trial: whether it came down to its target, or to the end of its budget
+                why = why_ended(read(self.file))
             print_line(f"{label}: {verdict.name.lower()}{f' ({why})' if why else ''}, {bits_text(sent)} up, {self.file}")
         return self.file
 

@@ -93,7 +93,8 @@ class Recorder:
             self._note({"format": FORMAT, "status": "running", **attributes}, arrays or {})
         except (OSError, LostRows) as error:
             self._let_go()
-            new.unlink(missing_ok=True)
+            with suppress(OSError):
+                new.unlink()
             if isinstance(error, LostRows):
                 raise
             raise UserError(f"{error.filename or file.parent}: results cannot be written there: {system_text(error)}") from None

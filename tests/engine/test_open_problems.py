@@ -203,7 +203,7 @@ def test_a_run_stops_at_a_gradient_norm(tmp_path):
     ('penalty = { name = "ratio", weight = -1 }', None, "objective.penalty: weight = -1 0"),
     ('penalty = { name = "l1", weight = 1 }', '{ name = "dasha" }', "objective.penalty: 'l1' is not smooth, and dasha has no step"),
     ('penalty = { name = "ratio", weight = 1 }, mu = 1, regularizer = "master"', '{ name = "cat" }', "'ratio' is at the master"),
-    ("smoothness = 0", None, "objective smoothness 0.0 0"),
+    ("smoothness = 0", None, "objective.smoothness: 0 was given; it should be above 0"),
     ('smoothness = "guess"', None, "objective.smoothness: 'guess' was given"),
     ('f_star = "lowest"', None, "objective.f_star: 'lowest' was given"),
     ('loss = { name = "huber", delta = 0 }', None, "objective.loss.delta 0 0"),

@@ -49,7 +49,7 @@ REFUSED = {
     '[cost]\nmodel = "affine"\nc0 = "5 apples"': "cost.c0: '5 apples' a size of 0 or more, a number and one of:",
     "[log]\nevery = 0": "log every 0 1",
     "[stop]\nround = 5": "stop round rounds",
-    "[stop]\nrounds = -1": "stop: rounds = -1 0",
+    "[stop]\nrounds = -1": "stop.rounds: -1 0",
     "[stop]\nloss = nan": "stop loss nan 0",
     "[stop]\nloss = -0.1": "stop: loss = -0.1 0",
     "[stop]\nsuboptimality = inf": "stop: suboptimality = inf must be 0 or more, and finite",
