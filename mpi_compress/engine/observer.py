@@ -201,8 +201,11 @@ def has_exploded(stop: Stop, c: Counters) -> bool:
 def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Ending, str]:
     """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged. A run whose loss
     has risen has diverged, whatever its precision. All ranks call it together."""
-    kinds = AllSent, PrecisionExhausted
-    errors = [(who, _text(error), *(isinstance(error, kind) for kind in kinds)) for who, error in refusals.items() if error]
+    errors = [
+        (who, _text(error), isinstance(error, AllSent), isinstance(error, PrecisionExhausted))
+        for who, error in refusals.items()
+        if error is not None
+    ]
 
     def decide(of_ranks: list[list[tuple[str, str, bool, bool]]]) -> tuple[Ending, str]:
         given, first, last = [*chain(*of_ranks)], counters.first_loss, counters.last_loss

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,13 @@ def _found(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
                     places.remove((place, share))
                     searches[i].ran[place, share] = trials.NEVER
         found = trying.results({i: searches[i].trials(places) for i, places in asked.items()}, specs)
-        ranks.on_root(lambda found=found: [searches[i].note(asked[i], runs) for i, runs in found.items()])
+        ranks.on_root(partial(_note, searches, asked, found))
     return {i: ranks.on_root(search.found) for i, search in searches.items()}
+
+
+def _note(searches: "Mapping[int, _Search]", asked: Mapping[int, list[tuple[int, float]]], found: Mapping[int, list[Run]]) -> None:
+    for i, runs in found.items():
+        searches[i].note(asked[i], runs)
 
 
 @dataclass
