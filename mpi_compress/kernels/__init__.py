@@ -14,7 +14,6 @@ alone.
 import gc
 import hashlib
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,6 +62,7 @@ class Deferred:
 
 _making = RLock()
 _known: list[Callable[[], Any]] = []  # each makes functions known to Numba that kernels call
+_listening: list[tuple[Callable[[str], None], Callable[[], None]]] = []
 
 
 @cache
@@ -74,6 +74,7 @@ def get_ready() -> None:
         from numba.core.registry import cpu_target
 
         cpu_target.target_context.refresh()
+        _listen()
     finally:
         if collects:
             gc.enable()
@@ -127,14 +128,14 @@ def intrinsic(function: Callable) -> Any:
     return Deferred(make, function)
 
 
-def overload(called: Callable, **options: Any) -> Callable:
-    """`numba.extending.overload`: the decorated function returns the code of `called` for the types of its arguments."""
+def by_types(**options: Any) -> Callable:
+    """Decorates a function that only kernels call: for the types of its arguments it returns the function that is compiled."""
 
     def put(choose: Callable) -> Callable:
         def register() -> None:
             from numba.extending import overload
 
-            overload(called, **options)(choose)
+            overload(choose, jit_options=options)(choose)  # type: ignore[arg-type]
 
         _known.append(register)
         return choose
@@ -146,30 +147,24 @@ def overload(called: Callable, **options: Any) -> Callable:
 def compilations(begun: Callable[[str], None], ended: Callable[[], None]) -> Iterator[None]:
     """Call these before, with its name, and after each kernel that is compiled, for Numba's cache lacks it. Those that it calls are
     within it."""
-    listening: list[tuple[Any, Any]] = []
-
-    def listen() -> None:
-        from numba.core import event
-
-        class Listener(event.Listener):
-            def on_start(self, event: Any) -> None:
-                function = event.data["dispatcher"].py_func
-                begun(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
-
-            def on_end(self, event: Any) -> None:
-                ended()
-
-        listening.append((event, Listener()))
-        event.register("numba:compile", listening[0][1])
-
-    if "numba" in sys.modules:
-        listen()
-    else:
-        _known.append(listen)
+    _listening.append((begun, ended))
     try:
         yield
     finally:
-        for event, listener in listening:
-            event.unregister("numba:compile", listener)
-        if not listening:
-            _known.remove(listen)
+        _listening.remove((begun, ended))
+
+
+def _listen() -> None:
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            function = event.data["dispatcher"].py_func
+            for begun, _ in _listening:
+                begun(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
+
+        def on_end(self, event: Any) -> None:
+            for _, ended in _listening:
+                ended()
+
+    event.register("numba:compile", Listener())

@@ -49,7 +49,7 @@ def take_size(depth, tree, bits, chance, seen, data, code, width, at):
         node = u(2) * node + u(bit)
     length = node - (u(1) << u(depth)) + u(1)
     left = length - u(1)
-    n = node = u(1)
+    node = u(1)
     for _ in range(min(left, u(LEARNED))):
         left -= u(1)
         bit, code, width, at = coder.take_bit(bits + u(8) * length + node, chance, seen, data, code, width, at)

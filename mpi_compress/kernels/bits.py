@@ -1,4 +1,4 @@
-"""Streams of bits, least significant bit first: index sets as fields of one width and as bitmaps, and the steps of other codes.
+"""Streams of bits, least significant bit first: index sets as fields of one width, and the steps of other codes.
 
 A stream's state is three numbers, `held, nheld, at`: up to 63 bits that are not yet written in whole bytes, their number, and the
 place of the next byte. They are passed and returned, so that a compiled loop keeps them in registers.
@@ -7,8 +7,7 @@ place of the next byte. They are passed and returned, so that a compiled loop ke
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.instructions import leading_zeros, trailing_zeros
-from mpi_compress.kernels.vectors import refuse_beyond
+from mpi_compress.kernels.instructions import leading_zeros
 
 u = np.uint64
 
@@ -68,10 +67,7 @@ def window(data, bit):
 @kernel
 def pack_fields(fields, width, out, start):
     """Write `fields` (T,) uint32, each below 2^width, as (T·width + 7) // 8 bytes from out[start] on, the last padded by 0."""
-    if width == 8:
-        for j in range(fields.size):
-            out[u(start) + u(j)] = np.uint8(fields[j])
-    elif width == 16:
+    if width == 16:
         for j in range(fields.size):
             out[u(start) + u(2) * u(j)] = np.uint8(fields[j])
             out[u(start) + u(2) * u(j) + u(1)] = np.uint8(fields[j] >> np.uint32(8))
@@ -97,30 +93,6 @@ def read_fields(data, start, width, dim, indices):
         indices[j] = np.uint32(field)
         after = field + u(1)
     return right and after <= u(dim)
-
-
-@kernel
-def write_bitmap(indices, out):
-    """Set the bits of an index set (T,) uint32 in `out` uint8, all 0 before."""
-    refuse_beyond(indices, 8 * out.size)
-    for j in indices:
-        out[j >> np.uint32(3)] |= np.uint8(1) << np.uint8(j & np.uint32(7))
-
-
-@kernel
-def read_bitmap(data, start, dim, indices):
-    """The places of 1 among `dim` bits from data[start] on, which `data` has. Returns whether they fill `indices` exactly."""
-    found = u(0)
-    for byte in range((dim + 7) // 8):
-        bits = u(data[u(start) + u(byte)])
-        while bits:
-            index = u(8) * u(byte) + trailing_zeros(bits)
-            if found == u(indices.size) or index >= u(dim):
-                return False
-            indices[found] = np.uint32(index)
-            found += u(1)
-            bits &= bits - u(1)
-    return found == u(indices.size)
 
 
 @kernel

@@ -6,8 +6,9 @@ A code word is at most 43 bits for n < 2^32 and stands in the low bits of a word
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.bits import bit_length, put, put_rest, trailing_zeros, window
+from mpi_compress.kernels.bits import bit_length, put, put_rest, window
 from mpi_compress.kernels.hits import keys_above
+from mpi_compress.kernels.instructions import trailing_zeros
 
 u = np.uint64
 CORRUPT = -1
@@ -133,32 +134,6 @@ def set_length(indices, omega):
 
 
 @kernel
-def write_set(indices, omega, out):
-    """Write the set into `out`, of as many bytes as its length needs."""
-    held, nheld, at, before = u(0), u(0), u(0), u(0)
-    for j in range(indices.size):
-        index = u(indices[j]) + u(1)
-        code, length = code_of(index - before, omega)
-        held, nheld, at = put_long(code, length, out, held, nheld, at)
-        before = index
-    put_rest(out, held, nheld, at)
-
-
-@kernel
-def read_set(data, bit, omega, dim, indices):
-    """Read T = indices.size indices below `dim` from position `bit` of `data` on. Returns where they end, or CORRUPT."""
-    end, before = u(bit), u(0)
-    for j in range(indices.size):
-        gap, length = read_code(window(data, end), omega)
-        before += gap
-        end += length
-        if gap == u(0) or before > u(dim) or end > u(8) * u(data.size):
-            return CORRUPT
-        indices[j] = np.uint32(before - u(1))
-    return np.int64(end)
-
-
-@kernel
 def size_of(level):
     """|level| of a signed integer, as uint64."""
     return u(abs(np.int64(level)))
@@ -171,44 +146,50 @@ def levels_lengths(levels, omega):
     sparse: code of the gap and code of the size for each that is not 0; dense: code of the size + 1 for each.
     """
     at = keys_above(levels, 0)
-    sparse, before = u(0), u(0)
-    dense = u(levels.size - at.size) * code_of(u(1), omega)[1]
-    for i in range(at.size):
-        size, after = size_of(levels[at[i]]), u(at[i]) + u(1)
-        sparse += code_of(after - before, omega)[1] + code_of(size, omega)[1]
+    sparse, dense = set_length(at, omega), u(levels.size - at.size) * code_of(u(1), omega)[1]
+    for j in at:
+        size = size_of(levels[j])
+        sparse += code_of(size, omega)[1]
         dense += code_of(size + u(1), omega)[1]
-        before = after
     return at, sparse, dense
 
 
 @kernel
-def write_sparse_levels(levels, at, omega, out):
-    """Write the sparse form with signs, 1 where the level is negative; `at` as `levels_lengths` found it."""
-    held, nheld, end, before = u(0), u(0), u(0), u(0)
-    for i in range(at.size):
-        level, after = levels[at[i]], u(at[i]) + u(1)
-        gap, length = code_of(after - before, omega)
-        held, nheld, end = put_long(gap, length, out, held, nheld, end)
-        size, length = code_of(size_of(level), omega)
-        held, nheld, end = put_long(u(level < 0) | size << u(1), length + u(1), out, held, nheld, end)
-        before = after
-    put_rest(out, held, nheld, end)
+def write_set(indices, levels, omega, out):
+    """Write the codes of a set's gaps into `out`, of as many bytes as they need. After each, unless `levels` (0,) is empty, comes
+    the sign of the level there (d,), 1 if it is negative, and the code of its size."""
+    held, nheld, at, before = u(0), u(0), u(0), u(0)
+    for j in range(indices.size):
+        index = u(indices[j]) + u(1)
+        code, length = code_of(index - before, omega)
+        held, nheld, at = put_long(code, length, out, held, nheld, at)
+        before = index
+        if levels.size:
+            level = levels[indices[j]]
+            code, length = code_of(size_of(level), omega)
+            held, nheld, at = put_long(u(level < 0) | code << u(1), length + u(1), out, held, nheld, at)
+    put_rest(out, held, nheld, at)
 
 
 @kernel
-def read_sparse_levels(data, bit, omega, count, levels):
-    """Read `count` levels that are not 0 into `levels` (d,) int32, all 0 before. Returns where they end, or CORRUPT."""
-    end, after = u(bit), u(0)
-    for _ in range(count):
+def read_set(data, bit, omega, dim, indices, levels):
+    """Read T = indices.size indices below `dim` from position `bit` of `data` on, and the levels there, unless `levels` int32 (0,)
+    is empty; it is (d,), all 0 before. Returns where they end, or CORRUPT."""
+    end, before = u(bit), u(0)
+    for j in range(indices.size):
         gap, length = read_code(window(data, end), omega)
+        before += gap
         end += length
-        after += gap
-        word = window(data, end)
-        size, length = read_code(word >> u(1), omega)
-        end += length + u(1)
-        if gap == u(0) or after > u(levels.size) or size == u(0) or size >= u(1) << u(31) or end > u(8) * u(data.size):
+        if gap == u(0) or before > u(dim) or end > u(8) * u(data.size):
             return CORRUPT
-        levels[after - u(1)] = -np.int32(size) if word & u(1) else np.int32(size)
+        indices[j] = np.uint32(before - u(1))
+        if levels.size:
+            word = window(data, end)
+            size, length = read_code(word >> u(1), omega)
+            end += length + u(1)
+            if size == u(0) or size >= u(1) << u(31) or end > u(8) * u(data.size):
+                return CORRUPT
+            levels[indices[j]] = -np.int32(size) if word & u(1) else np.int32(size)
     return np.int64(end)
 
 

@@ -40,12 +40,6 @@ def squares(v):
 
 
 @kernel
-def squares_below(v, threshold):
-    """‖v‖² if all |v_j| < threshold, otherwise −1."""
-    return -1.0 if reaches(v, threshold) else squares(v)
-
-
-@kernel
 def note(sizes, step, corrected, left, density):
     """Write the sizes (4,) of a round: ‖e‖², Σ_t ‖e‖², the density of the message and ‖p/γ‖²; ‖e/γ‖² = left."""
     error = step * step * left
@@ -58,12 +52,11 @@ def note(sizes, step, corrected, left, density):
 @kernel
 def is_silent(e, threshold, step, sizes):
     """True if all |e_j| < threshold: nothing is sent, and `sizes` are written. A threshold of 0 means that there is none."""
-    if threshold > 0.0:
-        below = squares_below(e, threshold)
-        if below >= 0.0:
-            note(sizes, step, below, below, 0.0)
-            return True
-    return False
+    if not threshold > 0.0 or reaches(e, threshold):
+        return False
+    left = squares(e)
+    note(sizes, step, left, left, 0.0)
+    return True
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import pack_fields, read_fields
-from mpi_compress.kernels.instructions import bits_of, bits_of_short, float_of, short_of
+from mpi_compress.kernels.instructions import bits_of, float_of
 from mpi_compress.kernels.vectors import refuse_unequal
 
 u = np.uint64
@@ -76,7 +76,7 @@ def put_floats(values, precision, out):
         short = np.float32(values[j])
         if abs(short) == np.inf and abs(values[j]) < np.inf:
             right = False
-        bits = bits_of_short(short)
+        bits = np.float32(short).view(np.uint32)
         for i in range(4):
             out[u(4) * u(j) + u(i)] = np.uint8(bits >> np.uint32(8 * i))
     return right
@@ -141,12 +141,6 @@ def take_count(data, at):
 
 
 @kernel
-def put_count_and_floats(values, precision, out):
-    """Write T = values.size and the values. Returns what `put_floats` returns."""
-    return put_floats(values, precision, out[put_count(values.size, out) :])
-
-
-@kernel
 def take_floats(data, at, precision, values):
     """Read T = values.size floats from data[at] on, which holds them."""
     if precision < 24:
@@ -163,7 +157,7 @@ def take_floats(data, at, precision, values):
         bits = np.uint32(0)
         for i in range(4):
             bits |= np.uint32(data[u(at) + u(4) * u(j) + u(i)]) << np.uint32(8 * i)
-        values[j] = short_of(bits)
+        values[j] = np.uint32(bits).view(np.float32)
 
 
 @kernel
@@ -180,7 +174,7 @@ def put_pairs(indices, values, width, precision, start, out):
     """Write T, T floats, and T fields of `width` bits from out[start] on. Returns True if no finite value overflows."""
     refuse_unequal(indices.size, values.size)
     pack_fields(indices, width, out, start)
-    return put_count_and_floats(values, precision, out)
+    return put_floats(values, precision, out[put_count(values.size, out) :])
 
 
 @kernel

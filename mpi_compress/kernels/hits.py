@@ -14,12 +14,6 @@ MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 BLOCK = 512  # coordinates compared at once, in vector registers
 
 
-def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
-    """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
-    keys = np.ascontiguousarray(v, dtype=np.float64).view(np.int64)
-    return keys_above(keys, np.float64(threshold).view(np.int64) - 1)
-
-
 @kernel
 def take(v, indices, out):
     """out = v[indices], all (T,)."""

@@ -1,6 +1,20 @@
 """Instructions of processors that Python has no word for, as functions that kernels call."""
 
-from mpi_compress.kernels import intrinsic
+import numpy as np
+
+from mpi_compress.kernels import inlined_kernel, intrinsic
+
+
+@inlined_kernel
+def bits_of(value):
+    """The bits of a float64, as uint64."""
+    return np.float64(value).view(np.uint64)
+
+
+@inlined_kernel
+def float_of(bits):
+    """The float64 of some bits, uint64."""
+    return np.uint64(bits).view(np.float64)
 
 
 @intrinsic
@@ -17,42 +31,6 @@ def trailing_zeros(typing, n):
     from numba.core import cgutils, types
 
     return types.uint64(types.uint64), lambda context, builder, signature, args: builder.cttz(args[0], cgutils.false_bit)
-
-
-@intrinsic
-def bits_of(typing, value):
-    """The bits of a float64, as uint64."""
-    from numba import types
-
-    return types.uint64(types.float64), _same_bits
-
-
-@intrinsic
-def float_of(typing, bits):
-    """The float64 of some bits, uint64."""
-    from numba import types
-
-    return types.float64(types.uint64), _same_bits
-
-
-@intrinsic
-def bits_of_short(typing, value):
-    """The bits of a float32, as uint32."""
-    from numba import types
-
-    return types.uint32(types.float32), _same_bits
-
-
-@intrinsic
-def short_of(typing, bits):
-    """The float32 of some bits, uint32."""
-    from numba import types
-
-    return types.float32(types.uint32), _same_bits
-
-
-def _same_bits(context, builder, signature, args):
-    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
 
 
 @intrinsic

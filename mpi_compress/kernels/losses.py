@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from mpi_compress.kernels import inlined_kernel, kernel, overload
+from mpi_compress.kernels import by_types, inlined_kernel, kernel
 from mpi_compress.kernels.instructions import bits_of, float_of, fma
+from mpi_compress.kernels.vectors import compensated
 
 LIMIT = 512.0  # of the exponents that `exponential` takes
 
@@ -185,7 +186,7 @@ def _or_else(code, own, other):
 
 
 def _of_row(place, missing):
-    """Decorates a function (loss, y, m) that only kernels call: it becomes that function of the row whose code is `loss`."""
+    """The function (loss, y, m) that is the one at this place of the row whose code is `loss`; only kernels call it."""
 
     def choose(loss, y, m):
         chosen = missing
@@ -193,15 +194,11 @@ def _of_row(place, missing):
             chosen = _or_else(code, inlined_kernel(functions[place]), inlined_kernel(chosen))
         return chosen
 
-    return lambda function: overload(function, jit_options={"error_model": "numpy", "forceinline": True})(choose) and function
+    return by_types(error_model="numpy", forceinline=True)(choose)
 
 
-@_of_row(0, missing=lambda loss, y, m: (np.nan, np.nan))
-def _value_and_slope(loss, y, m): ...
-
-
-@_of_row(1, missing=lambda loss, y, m: np.nan)
-def _curvature(loss, y, m): ...
+_value_and_slope = _of_row(0, missing=lambda loss, y, m: (np.nan, np.nan))
+_curvature = _of_row(1, missing=lambda loss, y, m: np.nan)
 
 
 @kernel
@@ -238,13 +235,9 @@ def curvatures(loss, labels, margins, out):
 
 
 @kernel
-def mean_loss_and_accuracy(loss, labels, margins):
-    """(1/N) Σ ℓ(y_i, m_i), summed with compensation, and the share of samples that are classified correctly: +1 where m > 0."""
-    total, lost, right = 0.0, 0.0, 0
+def mean_loss(loss, labels, margins):
+    """(1/N) Σ ℓ(y_i, m_i), summed with compensation."""
+    total = lost = 0.0
     for i in range(labels.size):
-        value, _ = loss_and_slope(loss, labels[i], margins[i])
-        sum_ = total + value
-        lost += (total - sum_) + value if total >= value else (value - sum_) + total
-        total = sum_
-        right += (margins[i] > 0.0) == (labels[i] > 0.0)
-    return (total + lost) / labels.size, right / labels.size
+        total, lost = compensated(total, lost, loss_and_slope(loss, labels[i], margins[i])[0])
+    return (total + lost) / labels.size

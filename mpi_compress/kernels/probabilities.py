@@ -14,10 +14,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, append_hits, at_least, keys_above, with_room
+from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, Indices, append_hits, keys_above, with_room
 
 Vector = NDArray[np.float64]
-Indices = NDArray[np.uint32]
+LARGEST = np.finfo(np.float64).max.view(np.int64)
 _NEWTON_STEPS = 12
 
 
@@ -129,11 +129,8 @@ def draw(v: Vector, size: VectorSize, level: float, rng: Generator) -> tuple[Ind
         finite, what is not finite is certain and nothing else is drawn.
     """
     v = np.ascontiguousarray(v, dtype=np.float64)
-    if not size.peak < np.inf:
-        found = at_least(v, np.inf)
-        return found, np.ones(found.size, dtype=np.bool_), 0.0
-    if not level > 0:
-        found = keys_above(v.view(np.int64), np.int64(0))
+    if not (size.peak < np.inf and level > 0):
+        found = keys_above(v.view(np.int64), np.int64(0) if size.peak < np.inf else LARGEST)
         return found, np.ones(found.size, dtype=np.bool_), 0.0
     m = level / size.scale
     if 0 < m < np.inf:

@@ -6,7 +6,8 @@ A gap g, counted from 0 (the indices left out between two that are in), is ⌊g 
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.bits import bit_length, put, put_rest, trailing_zeros, window
+from mpi_compress.kernels.bits import bit_length, put, put_rest, window
+from mpi_compress.kernels.instructions import trailing_zeros
 
 u = np.uint64
 CORRUPT = -1

@@ -6,16 +6,14 @@ kernels are written once, over `row_dot` and `row_add`; values may be float32 or
 
 import numpy as np
 
-from mpi_compress.kernels import REASSOCIATING, kernel, overload
+from mpi_compress.kernels import REASSOCIATING, by_types, kernel
 from mpi_compress.kernels.instructions import fma
 from mpi_compress.kernels.losses import loss_and_slope
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
-def in_kernels(choose):
-    """Decorates a function that only kernels call; it returns the code for the types of its arguments."""
-    return overload(choose, jit_options=REASSOCIATING)(choose)
+in_kernels = by_types(**REASSOCIATING)
 
 
 @kernel
@@ -184,7 +182,7 @@ def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, 
     """`add_gradient` of sparse rows, µ = 0.  Returns the coordinates, those of each row increasing, and what ‖out‖² grew by."""
     n = np.uint64(0)
     for r in range(rows.size):
-        n += indptr[rows[r] + np.uint64(1)] - indptr[rows[r]]
+        n += indptr[rows[r] + _ONE] - indptr[rows[r]]
     touched = np.empty(n, np.uint32)
     n = np.uint64(0)
     growth = 0.0
@@ -193,14 +191,14 @@ def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, 
         i = rows[r]
         _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
         c = weight * slope
-        for p in range(indptr[i], indptr[i + np.uint64(1)]):
+        for p in range(indptr[i], indptr[i + _ONE]):
             j = indices[p]
             before = out[j]
             after = before + c * values[p]
             out[j] = after
             growth += (after - before) * (after + before)
             touched[n] = j
-            n += np.uint64(1)
+            n += _ONE
     return touched, growth
 
 

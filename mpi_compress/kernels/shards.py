@@ -14,7 +14,7 @@ from mpi_compress.kernels import kernel
 from mpi_compress.kernels.instructions import fetch, fma
 from mpi_compress.kernels.losses import losses_and_slopes
 from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, sparse_add, sparse_dot
-from mpi_compress.kernels.vectors import sum_of_squares
+from mpi_compress.kernels.vectors import compensated, sum_of_squares
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 _FAR = 2**16  # coordinates: from there on x and the gradient are not cached together
@@ -170,9 +170,7 @@ def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient):
         dots_of_a_block(matrix, i, x, gradient, margins[:n])
         losses_and_slopes(loss, labels[i : i + n], margins[:n], of_rows[:n], slopes[:n])
         for r in range(n):
-            sum_ = total + of_rows[r]
-            lost += (total - sum_) + of_rows[r] if total >= of_rows[r] else (of_rows[r] - sum_) + total
-            total = sum_
+            total, lost = compensated(total, lost, of_rows[r])
             slopes[r] *= weight
         add_block(matrix, i, slopes[:n], gradient)
     if abs(total) < np.inf:  # or infinity would become NaN

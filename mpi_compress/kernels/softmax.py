@@ -5,21 +5,16 @@ A row's scores and its part of the gradient run over classes in the inner loop, 
 
 import numpy as np
 
-from mpi_compress.kernels import kernel, overload
+from mpi_compress.kernels import by_types, kernel
+from mpi_compress.kernels.vectors import compensated
 
 _ONE = np.uint64(1)
 
 
+@by_types()
 def _scores(matrix, i, X, out):
     """out (c,) = a_i X."""
 
-
-def _add_outer(matrix, i, weights, out):
-    """out (d, c) += a_iᵀ weights."""
-
-
-@overload(_scores)
-def _choose_scores(matrix, i, X, out):
     def sparse(matrix, i, X, out):
         out[:] = 0.0
         for p in range(matrix[0][i], matrix[0][i + _ONE]):
@@ -38,8 +33,10 @@ def _choose_scores(matrix, i, X, out):
     return sparse if len(matrix) == 3 else dense
 
 
-@overload(_add_outer)
-def _choose_add_outer(matrix, i, weights, out):
+@by_types()
+def _add_outer(matrix, i, weights, out):
+    """out (d, c) += a_iᵀ weights."""
+
     def sparse(matrix, i, weights, out):
         for p in range(matrix[0][i], matrix[0][i + _ONE]):
             value, row = matrix[2][p], out[matrix[1][p]]
@@ -55,6 +52,14 @@ def _choose_add_outer(matrix, i, weights, out):
                     row[c] += a[j] * weights[c]
 
     return sparse if len(matrix) == 3 else dense
+
+
+@kernel
+def _biased_scores(matrix, i, X, bias, out):
+    """out (c,) = a_i X + bias, (c,) or (0,)."""
+    _scores(matrix, i, X, out)
+    for c in range(bias.size):
+        out[c] += bias[c]
 
 
 @kernel
@@ -76,15 +81,10 @@ def loss_and_gradient(matrix, labels, X, bias, gradient, of_bias):
     p = np.empty(X.shape[1])
     total = lost = 0.0
     for i in range(np.uint64(labels.size)):
-        _scores(matrix, i, X, p)
-        for c in range(bias.size):
-            p[c] += bias[c]
+        _biased_scores(matrix, i, X, bias, p)
         y = np.int64(labels[i])
         score = p[y]
-        value = _softmax(p) - score
-        summed = total + value
-        lost += (total - summed) + value if total >= value else (value - summed) + total
-        total = summed
+        total, lost = compensated(total, lost, _softmax(p) - score)
         p[y] -= 1.0
         _add_outer(matrix, i, p, gradient)
         for c in range(bias.size):
@@ -109,9 +109,7 @@ def hessian_product(matrix, probabilities, V, of_v, out, of_bias):
     z = np.empty(V.shape[1])
     for i in range(np.uint64(probabilities.shape[0])):
         p = probabilities[i]
-        _scores(matrix, i, V, z)
-        for c in range(of_v.size):
-            z[c] += of_v[c]
+        _biased_scores(matrix, i, V, of_v, z)
         mean = 0.0
         for c in range(p.size):
             mean += p[c] * z[c]
@@ -126,6 +124,4 @@ def hessian_product(matrix, probabilities, V, of_v, out, of_bias):
 def scores(matrix, X, bias, out):
     """out (N, c) = A X + bias."""
     for i in range(np.uint64(out.shape[0])):
-        _scores(matrix, i, X, out[i])
-        for c in range(bias.size):
-            out[i, c] += bias[c]
+        _biased_scores(matrix, i, X, bias, out[i])

@@ -1,4 +1,4 @@
-"""Ternary digits, 17 in 27 bits (1.588 bits each; log2 3 = 1.585), and GSpar's strings of two bits a coordinate."""
+"""Ternary digits, 17 in 27 bits (1.588 bits each; log2 3 = 1.585)."""
 
 import numpy as np
 
@@ -48,39 +48,3 @@ def read_signs(data, start, last_bits, signs):
         signs[j] = np.int8(field % np.uint32(3)) - np.int8(1)
         field //= np.uint32(3)
     return field == np.uint32(0)
-
-
-@kernel
-def write_string(indices, sign_indices, negative, dim, out):
-    """Write 0 → 0, magnitude → 1, −magnitude → 2, a value of its own → 3, two bits a coordinate, into `out` uint8, all 0 before."""
-    for j in indices:
-        out[j >> np.uint32(2)] |= np.uint8(3) << np.uint8(np.uint32(2) * (j & np.uint32(3)))
-    for i in range(sign_indices.size):
-        j = sign_indices[i]
-        out[j >> np.uint32(2)] |= np.uint8(2 if negative[i] else 1) << np.uint8(np.uint32(2) * (j & np.uint32(3)))
-
-
-@kernel
-def count_string(data, start, dim):
-    """How many coordinates have values of their own, and how many ±magnitude."""
-    values, signs = 0, 0
-    for j in range(dim):
-        symbol = data[start + (j >> 2)] >> np.uint8(2 * (j & 3)) & np.uint8(3)
-        values += symbol == 3
-        signs += symbol == 1 or symbol == 2
-    return values, signs
-
-
-@kernel
-def read_string(data, start, dim, indices, sign_indices, negative):
-    """The index sets and signs that `write_string` was given, of the sizes that `count_string` says."""
-    n_values, n_signs = 0, 0
-    for j in range(dim):
-        symbol = data[start + (j >> 2)] >> np.uint8(2 * (j & 3)) & np.uint8(3)
-        if symbol == 3:
-            indices[n_values] = j
-            n_values += 1
-        elif symbol != 0:
-            sign_indices[n_signs] = j
-            negative[n_signs] = symbol == 2
-            n_signs += 1

@@ -59,6 +59,14 @@ def squared_norm(v):
     return size * size
 
 
+@inlined_kernel
+def compensated(total, lost, value):
+    """total + value, and what such sums have lost to rounding in all (Neumaier)."""
+    added = total + value
+    lost += (total - added) + value if total >= value else (value - added) + total
+    return added, lost
+
+
 @kernel
 def sum_of_squares(v):
     """Σ v_j² of v (d,), one after another."""

@@ -12,7 +12,7 @@ from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import Codec
-from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.explained import explained
 from mpi_compress.messages.from_tables import parts_of
 from mpi_compress.messages.kinds import Vector
@@ -137,19 +137,12 @@ def coder(compressor: str | Mapping[str, Any], *, codec: Any = None, float: int 
     table = {**({"name": compressor} if isinstance(compressor, str) else compressor), **parameters}
     if float is not None:
         codec = {**({"name": codec} if isinstance(codec, str) else codec or {}), "float": float}
-    try:
-        return Coder(*parts_of(table, codec, "coder"))
-    except UserError as error:
-        if table.get("name") in compressors:
-            raise
-        raise UserError(f"{error}; a part of your own is known once its module is imported") from None
+    return Coder(*parts_of(table, codec, "coder"))
 
 
 def _vector(v: Any) -> Vector:
-    if not (isinstance(v, np.ndarray) and v.dtype in (np.float32, np.float64)):
-        raise UserError(f"encode: {arrays.shown(v)} was given; it should be an array of float32 or float64")
-    if v.ndim != 1:
-        raise UserError(f"encode: {arrays.shown(v)} was given; it should have one axis: v.ravel()")
+    if not (isinstance(v, np.ndarray) and v.dtype in (np.float32, np.float64) and v.ndim == 1):
+        raise UserError(f"encode: {arrays.shown(v)} was given; it should be an array (d,) of float32 or float64, as v.ravel() is")
     _size(v.size)
     return np.ascontiguousarray(v, dtype=np.float64)
 

@@ -3,7 +3,6 @@
 Functions write a field as bytes; a `Reader` reads the fields of a message one after another.
 """
 
-import struct
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 from mpi_compress.core.arrays import Bytes, Flags, Vector
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive, bits
-from mpi_compress.kernels.floats import put_count, put_floats, shorten, take_floats
+from mpi_compress.kernels.floats import count_length, put_count, put_floats, shorten, take_floats
 from mpi_compress.messages.formats import LEAST, MOST, FloatFormat, that_hold
 
-_NUMBERS = {32: struct.Struct("<f"), 64: struct.Struct("<d")}
 _LEARNED = 31  # bits of a magnitude, by the range coder with learned chances
 LEAST_BITS = 2.0**-16  # an outcome of the range coder costs at least this: its chance is up to 1 − 2⁻¹⁶
 NO_BYTES: Bytes = np.empty(0, dtype=np.uint8)
@@ -53,9 +51,6 @@ class Reader:
     def count(self, most: int) -> int:
         """The count that `count_bytes` wrote, at most `most`."""
         at, size = self.at, self.data.size
-        if at < size and (count := self.data.item(at)) < 128 and count <= most:  # nearly always
-            self.at += 1
-            return count
         count = shift = 0
         while at < size:
             group = self.data.item(at)
@@ -81,9 +76,7 @@ class Reader:
 
     def number(self) -> float:
         """The float that `number_bytes` wrote."""
-        if self.form.bits == 16:
-            return self.floats(1).item()
-        return _NUMBERS[self.form.bits].unpack_from(self.take(self.form.nbytes, "a float").data)[0]
+        return self.floats(1).item()
 
     def signs(self, count: int) -> Flags:
         """`count` signs that `sign_bytes` wrote."""
@@ -149,13 +142,8 @@ def count_bytes(count: int) -> Bytes:
     return out
 
 
-def count_length(count: int) -> int:
-    """The length of `count_bytes`."""
-    return 1 if count < 128 else (count.bit_length() + 6) // 7
-
-
 def count_lengths(counts: Any) -> Any:
-    """The same for an array of counts."""
+    """The lengths of `count_bytes` of an array of counts."""
     return 1 + sum(np.asarray(counts) >= 1 << group for group in range(7, 63, 7))
 
 
@@ -182,12 +170,7 @@ def refuse(values: Vector, form: FloatFormat) -> NoReturn:
 
 def number_bytes(value: float, form: FloatFormat) -> Bytes:
     """One float, as `float_bytes` writes it."""
-    if form.bits == 16:
-        return float_bytes(np.array([value]), form)
-    try:
-        return np.frombuffer(_NUMBERS[form.bits].pack(value), dtype=np.uint8)
-    except OverflowError:
-        refuse(np.array([value]), form)
+    return float_bytes(np.array([value]), form)
 
 
 def rounded_up(value: float, form: FloatFormat) -> float:
@@ -216,31 +199,32 @@ def signed_fields(integers: NDArray[np.signedinteger], width: int) -> Bytes:
     return out
 
 
+def one_byte(value: int) -> Bytes:
+    """A number below 256."""
+    return np.array([value], dtype=np.uint8)
+
+
 def seed_bytes(seed: int, dtype: str) -> Bytes:
     """A seed as a whole number of some NumPy type."""
     return np.array([seed], dtype=dtype).view(np.uint8)
 
 
-def coded(write: Callable[[Any, Any], int], room: int, ahead: int = 0) -> Bytes:
-    """The bytes that `write(digits, out)` writes, after `ahead` free ones; it is called with more room until that suffices."""
+def coded(write: Callable[[Any, Any], int], room: int) -> Bytes:
+    """The bytes that `write(digits, out)` writes; it is called with more room until that suffices."""
     room += 2 * adaptive.ROOM
     while True:
-        out = np.empty(ahead + room, dtype=np.uint8)
-        length = write(np.empty(room, dtype=np.uint16), out[ahead:])
-        if length:
-            return out[: ahead + length]
+        out = np.empty(room, dtype=np.uint8)
+        if length := write(np.empty(room, dtype=np.uint16), out):
+            return out[:length]
         room *= 2
 
 
-def write_integers(integers: NDArray[Any], longest: int | None = None, ahead: int = 0) -> Bytes:
-    """After `ahead` free bytes one for the bit length n of the largest magnitude, then the integers (d,), unless all are 0. The n −
-    31 lowest bits, where n is more, are sent as they are. `longest` is n, where it is known."""
-    n = adaptive.longest(integers, 0) if longest is None else longest
-    if n == 0:
-        return np.zeros(ahead + 1, dtype=np.uint8)
-    out = coded(partial(adaptive.write_integers, integers, *split(n)), integers.size * (n + 4) // 16, ahead + 1)
-    out[ahead] = n
-    return out
+def write_integers(integers: NDArray[Any]) -> Bytes:
+    """A byte for the bit length n of the largest magnitude, then the integers (d,), unless all are 0. The n − 31 lowest bits, where
+    n is more, are sent as they are."""
+    n = adaptive.longest(integers, 0)
+    body = coded(partial(adaptive.write_integers, integers, *split(n)), integers.size * (n + 4) // 16) if n else NO_BYTES
+    return np.concatenate([one_byte(n), body])
 
 
 def split(longest: int) -> tuple[int, int]:

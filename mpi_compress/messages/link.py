@@ -1,6 +1,6 @@
 """One direction of the network: vectors are compressed and encoded to bytes, and bytes are decoded."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
@@ -74,13 +74,10 @@ class Link:
 
     def at(self, **known: Any) -> "Link":
         """This link with compressor parameters that both ends know in this round, such as `sigma`; they cost no bits."""
-        self._refuse_unknown(known)
-        return type(self)(self.compressor.bound_to(**known), self.codec, self.dim)
-
-    def _refuse_unknown(self, names: Iterable[str]) -> None:
-        for name in names:
+        for name in known:
             if name not in (has := _parameters(type(self.compressor))):
                 raise UserError(f"{self.compressor.name} has no parameter {name}; it has {', '.join(has) or 'none'}")
+        return type(self)(self.compressor.bound_to(**known), self.codec, self.dim)
 
     def at_once(self, **known: Any) -> "Link":
         """`at`, made once for all that ask for the same in a row."""
@@ -233,7 +230,6 @@ class ChoosingLink(Link):
     in_bulk = False
 
     def at(self, **known: Any) -> Self:
-        self._refuse_unknown(known)
         for name in known:
             raise UserError(f"{self.compressor.name}: budget tunes each message, so {name} cannot be set; leave one of them out")
         return self

@@ -1,6 +1,6 @@
 """How many bits messages take: by what a coder sends, by a paper's formula, and by every codec."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -56,8 +56,6 @@ def measure(compressor: Coder | str | Mapping[str, Any], vectors: Sequence[Float
         UserError: there are no vectors, or they differ in size; and where `coder` and `encode` raise it.
     """
     own = compressor if isinstance(compressor, Coder) else coder(compressor, **parameters)
-    if isinstance(vectors, np.ndarray) and vectors.ndim == 1:
-        raise UserError("measure: one vector was given; a list of vectors is required: [v]")
     dims = sorted({v.size for v in vectors})
     if len(dims) != 1:
         raise UserError(f"measure: vectors of {dims or 'no'} coordinates were given; all should have the same number")
@@ -65,13 +63,15 @@ def measure(compressor: Coder | str | Mapping[str, Any], vectors: Sequence[Float
     by_codec = {name: Coder(own.compressor, codecs.build({"name": name, "float": own.codec.float}, "measure")) for name in written}
     dense = {f"dense {name}": coder("identity", codec="dense", float=held) for name, held in (("bf16", "bf16"), ("float32", 32))}
 
-    def size(each: Coder, bits: Callable[[Coder, Floats, int], float] = lambda each, v, k: each.bits(v, rng, k)) -> Size:
-        rounds = [*enumerate(vectors)]
-        return Size(fmean(bits(each, v, k) for k, v in rounds), fmean(_error(each, v, rng, k) for k, v in rounds))
+    rounds = [*enumerate(vectors)]
 
+    def size(each: Coder) -> Size:
+        return Size(fmean(each.bits(v, rng, k) for k, v in rounds), fmean(_error(each, v, rng, k) for k, v in rounds))
+
+    sent = size(own)
+    paper = Size(fmean(own.paper_bits(v, rng, k) for k, v in rounds), sent.error)
     ranked = sorted(((name, size(each)) for name, each in by_codec.items()), key=lambda item: item[1].bits)
-    paper = size(own, lambda each, v, k: each.paper_bits(v, rng, k))
-    sizes = {"sent": size(own), "paper": paper, **dict(ranked), **{name: size(d) for name, d in dense.items()}}
+    sizes = {"sent": sent, "paper": paper, **dict(ranked), **{name: size(d) for name, d in dense.items()}}
     return Measured(dims[0], sizes, own.codec.float)
 
 

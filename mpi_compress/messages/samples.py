@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.messages.fields import Reader, count_bytes
+from mpi_compress.messages.fields import Reader, count_bytes, one_byte
 from mpi_compress.messages.formats import FORMATS
 from mpi_compress.messages.kinds import Bytes, Compressed, Indices, Vector
 from mpi_compress.messages.link import Link
@@ -65,7 +65,7 @@ class SamplesLink(Link):
             lzma.compress(np.concatenate(each).tobytes(), lzma.FORMAT_RAW, filters=_FILTERS) for each in (by_rows, by_columns)
         ]
         kind = int(len(bodies[1]) < len(bodies[0]))
-        start = [_raw([kind], "<u1"), count_bytes(compressed.labels.size), count_bytes(len(bodies[kind]))]
+        start = [one_byte(kind), count_bytes(compressed.labels.size), count_bytes(len(bodies[kind]))]
         return np.concatenate([*start, np.frombuffer(bodies[kind], np.uint8)])
 
     def read(self, data: Bytes, at: int = 0) -> tuple[Samples, int]:
@@ -143,10 +143,10 @@ def _numbers(values: Vector) -> Bytes:
     distinct, places = np.unique(values, return_inverse=True)
     if distinct.size <= min(_MOST, max(256, values.size // 4)):
         packed = np.packbits(places > 0) if distinct.size <= 2 else _raw(places, _least(distinct.size))
-        return np.concatenate([_raw([_TABLE], "<u1"), count_bytes(distinct.size), _raw(distinct, "<f8"), packed])
+        return np.concatenate([one_byte(_TABLE), count_bytes(distinct.size), _raw(distinct, "<f8"), packed])
     with np.errstate(over="ignore"):
         single = bool((values.astype(np.float32) == values).all())
-    return np.concatenate([_raw([_SINGLE if single else _DOUBLE], "<u1"), _raw(values, "<f4" if single else "<f8")])
+    return np.concatenate([one_byte(_SINGLE if single else _DOUBLE), _raw(values, "<f4" if single else "<f8")])
 
 
 def _read_numbers(r: Reader, count: int) -> Vector:

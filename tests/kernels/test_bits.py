@@ -105,18 +105,6 @@ def test_ternary_blocks_are_base_3_numbers():
     assert not ternary.read_signs(np.full(9, 255, dtype=np.uint8), 0, 10, back)
 
 
-def test_bitmaps_are_packbits():
-    indices = np.array([0, 5, 8, 20], dtype=np.uint32)
-    out = np.zeros(3, dtype=np.uint8)
-    bits.write_bitmap(indices, out)
-    assert np.array_equal(out, np.packbits(np.isin(np.arange(24), indices), bitorder="little"))
-    back = np.empty(4, dtype=np.uint32)
-    assert bits.read_bitmap(out, 0, 21, back)
-    assert np.array_equal(back, indices)
-    assert not bits.read_bitmap(out, 0, 20, back)
-    assert not bits.read_bitmap(out, 0, 21, back[:3])
-
-
 def test_sets_are_disjoint_where_numpy_finds_no_common_index():
     rng = np.random.default_rng(5)
     for _ in range(100):

@@ -40,8 +40,9 @@ def test_squares_and_whether_all_are_below(v, data):
     np.testing.assert_equal(kernels.squares(v), total)
     largest = np.max(np.abs(v))
     for threshold in (largest, np.nextafter(largest, np.inf), 2 * largest, 0.5 * largest, 1e-300):
-        below = bool(np.all(np.abs(v) < threshold))
-        np.testing.assert_equal(kernels.squares_below(v, threshold), total if below else -1.0)
+        below, sizes = bool(np.all(np.abs(v) < threshold)), np.zeros(4)
+        assert kernels.is_silent(v, threshold, 1.0, sizes) == (below and threshold > 0)
+        np.testing.assert_equal(sizes, [total, total, 0, total] if below and threshold > 0 else np.zeros(4))
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")

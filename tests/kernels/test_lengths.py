@@ -5,7 +5,7 @@ import pytest
 from helpers.objectives import problem
 
 import mpi_compress as mc
-from mpi_compress.kernels import bits, floats, vectors
+from mpi_compress.kernels import floats, vectors
 
 TWO, THREE = np.arange(2, dtype=np.uint32), np.arange(3, dtype=np.uint32)
 FAR = np.array([1_000_000], dtype=np.uint32)
@@ -19,7 +19,6 @@ UNEQUAL = {
     "levels_add": lambda: vectors.levels_add(np.ones(9, dtype=np.int64), np.ones(1), 4, 1.0, np.zeros(9)),
     "merge": lambda: vectors.merge(TWO, np.ones(2), THREE, np.ones(3, dtype=np.bool_), 1.0, np.empty(9, np.uint32), np.empty(9)),
     "put_pairs": lambda: floats.put_pairs(THREE, np.ones(2), 4, 64, 16, BYTES.copy()),
-    "write_bitmap": lambda: bits.write_bitmap(FAR, BYTES.copy()),
 }
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 from bits_table import entropy, of_sets
 
-from mpi_compress.core.errors import UserError
 from mpi_compress.messages import kinds
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, SparseRows, Ternary
@@ -64,15 +63,6 @@ def test_what_is_decoded_is_what_was_encoded_and_two_in_a_row_too(name, dim, bit
             assert np.array_equal(first.dense(), c.dense())
         else:
             assert same(first, c)
-
-
-@pytest.mark.parametrize("name", sorted(NAMES))
-@pytest.mark.parametrize(
-    "handed", [bytes, lambda a: a.reshape(2, -1), lambda a: np.repeat(a, 2)[::2], lambda a: a.astype(np.int64), list]
-)
-def test_decode_says_what_bytes_it_wants(name, handed):
-    with pytest.raises(UserError, match=rf"^{name}, decode: .* was given; it should be contiguous bytes in an array of uint8"):
-        codecs[name]().decode(handed(np.zeros(64, dtype=np.uint8)), 0, 5, Sparse)
 
 
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)

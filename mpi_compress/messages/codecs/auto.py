@@ -6,9 +6,8 @@ from typing import Literal, cast
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.core.registry import fact
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, IndexCodec, Known, codecs
-from mpi_compress.messages.fields import Reader
+from mpi_compress.messages.fields import Reader, one_byte
 from mpi_compress.messages.kinds import Compressed, Dense, SignSparse, Sparse
 
 QUICK = ("fixed", "bitmap", "rice")
@@ -41,13 +40,8 @@ class Auto(FieldCodec):
         wanted = QUICK if self.search == "quick" else CHOICES
         return {i: codec for i, codec in enumerate(self.choices) if isinstance(codec, IndexCodec) and codec.name in wanted}
 
-    @fact
-    def kinds(self) -> tuple[type[Compressed], ...]:
-        return tuple(kind for codec in self.choices for kind in codec.kinds)
-
-    @fact
-    def layouts(self) -> tuple[str, ...]:
-        return tuple(layout for codec in self.choices for layout in codec.layouts)
+    def writes(self, kind: type[Compressed]) -> bool:
+        return any(codec.writes(kind) for codec in self.choices)
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Sparse | SignSparse):
@@ -56,7 +50,7 @@ class Auto(FieldCodec):
         else:
             messages = {i: codec.encode(compressed) for i, codec in enumerate(self.choices) if codec.writes(type(compressed))}
             best, message = min(messages.items(), key=lambda item: item[1].size)
-        return np.concatenate([np.array([best], dtype=np.uint8), message])
+        return np.concatenate([one_byte(best), message])
 
     def _by_set(self, c: Sparse | SignSparse) -> int:
         """The place of the codec with the shortest index set (the rest is the same for all), or of `dense` if that is shorter."""

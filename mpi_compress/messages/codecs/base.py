@@ -1,26 +1,25 @@
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from mpi_compress.core import arrays
-from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.returned import returns
-from mpi_compress.kernels import bits, floats
+from mpi_compress.kernels import bits
 from mpi_compress.messages import fields
-from mpi_compress.messages.fields import NO_BYTES, Reader
+from mpi_compress.messages.fields import Reader
 from mpi_compress.messages.formats import FORMATS, FloatFormat, Setting
 from mpi_compress.messages.kinds import Bytes, Compressed, Hybrid, Indices, Known, SignSparse, Sparse, checked
 
 Real = float  # Codec has a field of that name
 Decoded = tuple[Compressed, int]  # a vector, and where its bytes end
 NOTHING: Known = MappingProxyType({})
-_BYTE = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -29,16 +28,10 @@ class Codec(Part, ABC):
     dimension finds where it ends."""
 
     kinds: ClassVar[Collection[type[Compressed]]] = ()  # that it writes itself
-    layouts: ClassVar[Collection[str]] = ()  # by which kinds say how they are written: those that have one of these are written so
 
     float: Setting = 64  # on the wire: 16 (IEEE binary16), "bf16", 32 or 64; its bits are the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: indices count, or are free, as some authors have it
     element_bits: Real | None = None  # b: paper bits are b·d, as GSpar fig. 3 counts QSGD(b); left out: by the papers' formulas
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "decode" in vars(cls):
-            cls.decode = _refusing(vars(cls)["decode"])  # type: ignore[method-assign]
 
     @cached_property
     def float_format(self) -> FloatFormat:
@@ -47,7 +40,7 @@ class Codec(Part, ABC):
 
     def writes(self, kind: type[Compressed]) -> bool:
         """True if this codec can write compressed vectors of that kind."""
-        return kind in self.kinds or any(layout in self.layouts for layout in kind.layouts)
+        return kind in self.kinds or self.name in kind.layouts
 
     @abstractmethod
     @returns(lambda codec, given, *_: arrays.raw(given))
@@ -75,19 +68,6 @@ def _decoded(given: Any, dim: int) -> Decoded:
     return checked(vector, dim), int(end)
 
 
-def _refusing(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:
-    """The same method; a UserError says what it wants where it is not handed an array that kernels can read."""
-
-    @wraps(decode)
-    def refusing(self: Codec, data: Bytes, *where: Any, **named: Any) -> Decoded:
-        if not (type(data) is np.ndarray and data.dtype == _BYTE and data.ndim == 1 and data.flags.c_contiguous):
-            wanted = "contiguous bytes in an array of uint8 (size,), such as np.frombuffer(data, np.uint8)"
-            raise UserError(f"{self.name}, decode: {arrays.shown(data)} was given; it should be {wanted}")
-        return decode(self, data, *where, **named)
-
-    return refusing
-
-
 class FieldCodec(Codec):
     """A codec whose messages are read field by field."""
 
@@ -101,7 +81,7 @@ class FieldCodec(Codec):
 
 
 class LayoutCodec(FieldCodec):
-    """A codec whose messages are as kinds say them."""
+    """A codec whose messages are as kinds say them, those that have its name among their `layouts`."""
 
     def encode(self, compressed: Any) -> Bytes:
         return compressed.write(self.float_format)
@@ -126,8 +106,8 @@ class IndexCodec(FieldCodec):
     """
 
     @abstractmethod
-    def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
-        """Write the set (T,), after `ahead` free bytes."""
+    def write_set(self, indices: Indices, dim: int) -> Bytes:
+        """The bytes of the set (T,)."""
 
     @abstractmethod
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
@@ -151,17 +131,13 @@ class IndexCodec(FieldCodec):
 
     def encode(self, compressed: Compressed) -> Bytes:
         form, c = self.float_format, compressed
-        if isinstance(c, Sparse):
-            T = c.indices.size
-            out = self.write_set(c.indices, c.dim, ahead=fields.count_length(T) + T * form.nbytes)
-            if not floats.put_count_and_floats(c.values, form.precision, out):
-                fields.refuse(c.values, form)
-            return out
-        assert isinstance(c, SignSparse | Hybrid)
+        assert isinstance(c, Sparse | SignSparse | Hybrid)
         sets = (c.indices, c.sign_indices) if isinstance(c, Hybrid) else (c.indices,)
         counts, written = [fields.count_bytes(each.size) for each in sets], [self.write_set(each, c.dim) for each in sets]
-        values = fields.float_bytes(c.values, form) if isinstance(c, Hybrid) else NO_BYTES
-        return np.concatenate([*counts, values, fields.number_bytes(c.magnitude, form), *written, fields.sign_bytes(c.negative)])
+        values = [] if isinstance(c, SignSparse) else [fields.float_bytes(c.values, form)]
+        if isinstance(c, Sparse):
+            return np.concatenate([*counts, *values, *written])
+        return np.concatenate([*counts, *values, fields.number_bytes(c.magnitude, form), *written, fields.sign_bytes(c.negative)])
 
     def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
         count = r.count(most=dim)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits, floats
 from mpi_compress.messages.codecs.base import INDEXED, Bytes, IndexCodec, Known, codecs
-from mpi_compress.messages.fields import Reader, count_length, refuse
+from mpi_compress.messages.fields import Reader, refuse
 from mpi_compress.messages.kinds import Compressed, Indices, Sparse, SparseRows, index_bits
 
 
@@ -20,12 +20,12 @@ class Fixed(IndexCodec):
     64 bits and T floats.
     """
 
-    kinds, layouts = INDEXED, ("fixed",)
+    kinds = INDEXED
 
     def encode(self, compressed: Any) -> Bytes:
         if type(compressed) is Sparse:  # the most frequent kind first
             T, width = compressed.indices.size, index_bits(compressed.dim)
-            start = count_length(T) + T * self.float_format.nbytes
+            start = floats.count_length(T) + T * self.float_format.nbytes
             out = np.empty(start + (T * width + 7) // 8, dtype=np.uint8)
             if not floats.put_pairs(compressed.indices, compressed.values, width, self.float_format.precision, start, out):
                 refuse(compressed.values, self.float_format)
@@ -58,9 +58,9 @@ class Fixed(IndexCodec):
             raise CorruptMessage(f"indices are no increasing ones below {dim}")
         return SparseRows(dim, indices, values, stops)
 
-    def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
-        out = np.empty(ahead + self.set_bytes(indices, dim), dtype=np.uint8)
-        bits.pack_fields(indices, index_bits(dim), out, ahead)
+    def write_set(self, indices: Indices, dim: int) -> Bytes:
+        out = np.empty(self.set_bytes(indices, dim), dtype=np.uint8)
+        bits.pack_fields(indices, index_bits(dim), out, 0)
         return out
 
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from mpi_compress.kernels import ternary
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
 from mpi_compress.messages.codecs.fixed import Fixed
-from mpi_compress.messages.fields import Reader, float_bytes, number_bytes
+from mpi_compress.messages.fields import Reader, float_bytes, number_bytes, one_byte
 from mpi_compress.messages.kinds import Compressed, Hybrid, index_bits
 
 _INDICES, _STRING = 0, 1  # forms
@@ -16,7 +15,7 @@ class GSparHybrid(FieldCodec):
     """The shorter of GSpar's two forms (Wangni et al. 2018, §2.3); the first byte says which.
 
     indexed   s indices with values, r indices with signs of one bit, the magnitude: as `fixed` writes them
-    string    two bits for every coordinate: 0, ± the magnitude, or a value; the s values; the magnitude
+    string    two bits for every coordinate: + the magnitude, −, both for a value; the s values; the magnitude
     """
 
     kinds = (Hybrid,)
@@ -25,18 +24,17 @@ class GSparHybrid(FieldCodec):
         assert isinstance(compressed, Hybrid)
         c = compressed
         if c.elements * index_bits(c.dim) + c.sign_indices.size <= 2 * c.dim:
-            return np.concatenate([np.array([_INDICES], dtype=np.uint8), Fixed(self.float).encode(c)])
-        string = np.zeros((c.dim + 3) // 4, dtype=np.uint8)
-        ternary.write_string(c.indices, c.sign_indices, c.negative, c.dim, string)
+            return np.concatenate([one_byte(_INDICES), Fixed(self.float).encode(c)])
+        symbols = np.zeros((c.dim, 2), dtype=np.bool_)
+        symbols[c.indices], symbols[c.sign_indices, c.negative.view(np.uint8)] = True, True
+        string = np.packbits(symbols, bitorder="little")
         values = float_bytes(c.values, self.float_format)
-        return np.concatenate([np.array([_STRING], dtype=np.uint8), string, values, number_bytes(c.magnitude, self.float_format)])
+        return np.concatenate([one_byte(_STRING), string, values, number_bytes(c.magnitude, self.float_format)])
 
     def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
         if r.byte(_STRING, "form of a hybrid message") == _INDICES:
             return Fixed(self.float).read(r, dim, Hybrid, known)
         string = r.take((dim + 3) // 4, "a string of symbols")
-        s, n_signs = ternary.count_string(string, 0, dim)
-        indices, sign_indices = np.empty(s, dtype=np.uint32), np.empty(n_signs, dtype=np.uint32)
-        negative = np.empty(n_signs, dtype=np.bool_)
-        ternary.read_string(string, 0, dim, indices, sign_indices, negative)
-        return Hybrid(dim, indices, r.floats(s), sign_indices, negative, r.number())
+        plus, minus = np.unpackbits(string, count=2 * dim, bitorder="little").view(np.bool_).reshape(dim, 2).T
+        indices, sign_indices = (np.flatnonzero(held).astype(np.uint32) for held in (plus & minus, plus ^ minus))
+        return Hybrid(dim, indices, r.floats(indices.size), sign_indices, minus[sign_indices], r.number())

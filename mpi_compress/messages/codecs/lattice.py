@@ -39,22 +39,19 @@ class LatticePoints(FieldCodec):
         if c.radius_sent and isfinite(radius):
             radius = fields.rounded_up(radius, self.float_format)
         head = fields.number_bytes(radius, self.float_format) if c.radius_sent else NO_BYTES
-        ahead = 1 + head.size
-        longest = adaptive.longest(c.integers, 0)
-        if longest == 0 or not isfinite(radius):
-            form, out = ZERO if isfinite(radius) else NOT_FINITE, np.empty(ahead, dtype=np.uint8)
-        elif longest > MOST_BITS:
+        if not isfinite(radius):
+            form, body = NOT_FINITE, NO_BYTES
+        elif not c.integers.any():
+            form, body = ZERO, NO_BYTES
+        elif adaptive.longest(c.integers, 0) > MOST_BITS:
             raise OverflowError("lattice points beyond 2^62: σ is too small for this vector")
         else:
             low_bits, below, _ = model(spread(c.sigma, radius, c.stochastic))
             room = c.dim * (low_bits + FINE + 4) // 8
-            form, out = GAUSSIAN, fields.coded(partial(kernels.write_gaussian, c.integers, low_bits, below), room, ahead)
-            learned = fields.write_integers(c.integers, longest, ahead)
-            if learned.size < out.size:
-                form, out = ADAPTIVE, learned
-        out[0] = form
-        out[1:ahead] = head
-        return out
+            gaussian = fields.coded(partial(kernels.write_gaussian, c.integers, low_bits, below), room)
+            learned = fields.write_integers(c.integers)
+            form, body = (ADAPTIVE, learned) if learned.size < gaussian.size else (GAUSSIAN, gaussian)
+        return np.concatenate([fields.one_byte(form), head, body])
 
     def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Lattice:
         form = r.byte(NOT_FINITE, "form of lattice points")

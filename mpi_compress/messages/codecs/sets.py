@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.kernels import adaptive, bits, rice
+from mpi_compress.kernels import adaptive, rice
 from mpi_compress.kernels import elias as kernels
 from mpi_compress.messages.codecs.base import INDEXED, Bytes, IndexCodec, Known, codecs
-from mpi_compress.messages.fields import NO_BYTES, Reader, coded, count_bytes, float_bytes, write_integers
+from mpi_compress.messages.fields import NO_BYTES, Reader, coded, count_bytes, float_bytes, one_byte, write_integers
 from mpi_compress.messages.kinds import Compressed, Indices, Levels
 
 
@@ -20,14 +20,16 @@ class Bitmap(IndexCodec):
 
     kinds = INDEXED
 
-    def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
-        out = np.zeros(ahead + (dim + 7) // 8, dtype=np.uint8)
-        bits.write_bitmap(indices, out[ahead:])
-        return out
+    def write_set(self, indices: Indices, dim: int) -> Bytes:
+        held = np.zeros(dim, dtype=np.bool_)
+        held[indices] = True
+        return np.packbits(held, bitorder="little")
 
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
-        if not bits.read_bitmap(r.take((dim + 7) // 8, "a bitmap"), 0, dim, indices):
+        found = np.flatnonzero(np.unpackbits(r.take((dim + 7) // 8, "a bitmap"), bitorder="little").view(np.bool_))
+        if found.size != indices.size or (found.size and found[-1] >= dim):
             raise CorruptMessage(f"no bitmap of {indices.size} among {dim} indices ends at byte {r.at}")
+        indices[:] = found
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
         return (dim + 7) // 8
@@ -39,11 +41,11 @@ class Rice(IndexCodec):
 
     kinds = INDEXED
 
-    def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
+    def write_set(self, indices: Indices, dim: int) -> Bytes:
         k, nbits = rice.best_parameter(indices)
-        out = np.empty(ahead + 1 + (nbits + 7) // 8, dtype=np.uint8)
-        out[ahead] = k
-        rice.write_set(indices, np.uint64(k), out[ahead + 1 :])
+        out = np.empty(1 + (nbits + 7) // 8, dtype=np.uint8)
+        out[0] = k
+        rice.write_set(indices, np.uint64(k), out[1:])
         return out
 
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
@@ -61,7 +63,7 @@ class Entropy(IndexCodec):
     The initial chances are those of a uniformly random set, for integers even ones. They adapt to the gaps, or integers, before.
     """
 
-    kinds, layouts = INDEXED, ("entropy",)
+    kinds = INDEXED
 
     def encode(self, compressed: Any) -> Bytes:
         if "entropy" in compressed.layouts:
@@ -74,10 +76,10 @@ class Entropy(IndexCodec):
             return made(r.integers(dim, most))
         return super().read(r, dim, kind, known)
 
-    def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
+    def write_set(self, indices: Indices, dim: int) -> Bytes:
         if indices.size in (0, dim):
-            return np.empty(ahead, dtype=np.uint8)
-        return coded(partial(adaptive.write_set, indices, dim), 4 * indices.size, ahead)
+            return NO_BYTES
+        return coded(partial(adaptive.write_set, indices, dim), 4 * indices.size)
 
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
         if indices.size == dim:
@@ -87,6 +89,7 @@ class Entropy(IndexCodec):
 
 
 DENSE, SPARSE = 0, 1
+NO_LEVELS = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,10 @@ class Elias(IndexCodec):
         sparse = sparse_bits < dense_bits
         out = np.empty((min(sparse_bits, dense_bits) + at.size + 7) // 8, dtype=np.uint8)
         if sparse:
-            kernels.write_sparse_levels(levels, at, self.omega, out)
+            kernels.write_set(at, levels, self.omega, out)
         else:
             kernels.write_dense_levels(levels, self.omega, out)
-        form = np.array([SPARSE if sparse else DENSE], dtype=np.uint8)
+        form = one_byte(SPARSE if sparse else DENSE)
         head = count_bytes(at.size) if sparse else NO_BYTES
         return np.concatenate([form, float_bytes(compressed.scales, self.float_format), head, out])
 
@@ -122,18 +125,19 @@ class Elias(IndexCodec):
         r.room_for(count, 1, "levels")
         levels = np.zeros(dim, dtype=np.int32)
         if form == SPARSE:
-            r.goes_to_bit(kernels.read_sparse_levels(r.readable, 8 * r.at, self.omega, count, levels))
+            at = np.empty(count, dtype=np.uint32)
+            r.goes_to_bit(kernels.read_set(r.readable, 8 * r.at, self.omega, dim, at, levels))
         else:
             r.goes_to_bit(kernels.read_dense_levels(r.readable, 8 * r.at, self.omega, levels))
         return Levels.on_grid(levels, scales, known)
 
-    def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
-        out = np.empty(ahead + self.set_bytes(indices, dim), dtype=np.uint8)
-        kernels.write_set(indices, self.omega, out[ahead:])
+    def write_set(self, indices: Indices, dim: int) -> Bytes:
+        out = np.empty(self.set_bytes(indices, dim), dtype=np.uint8)
+        kernels.write_set(indices, NO_LEVELS, self.omega, out)
         return out
 
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
-        r.goes_to_bit(kernels.read_set(r.readable, 8 * r.at, self.omega, dim, indices))
+        r.goes_to_bit(kernels.read_set(r.readable, 8 * r.at, self.omega, dim, indices, NO_LEVELS))
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
         return (kernels.set_length(indices, self.omega) + 7) // 8

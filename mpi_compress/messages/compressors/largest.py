@@ -13,7 +13,7 @@ from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
 from mpi_compress.kernels.threshold import reaching, reaching_of_rows
 from mpi_compress.messages.compressors.base import BulkCompressor, Compressor, Count, OfK, compressors, count_of, one_of
-from mpi_compress.messages.kinds import Compressed, Indices, Sparse, SparseRows, Vector, no_coordinates
+from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector, no_coordinates
 
 
 @compressors.register("top-k")
@@ -96,18 +96,14 @@ class HardThreshold(Compressor, BulkCompressor):
             raise ValueError("estimate = true is for like_k = k")
 
     def compress(self, v: Vector, t: Round) -> Sparse:
-        indices, values = self._reaching(v)
-        return Sparse(v.size, indices, values) if indices.size else no_coordinates(v.size)
-
-    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
-        return SparseRows(vs.shape[1], *reaching_of_rows(vs, rows, self.level))
-
-    def _reaching(self, v: Vector) -> tuple[Indices, Vector]:
         indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
         n = reaching(np.ascontiguousarray(v, dtype=np.float64), self.level, indices, values)
         indices.resize(n, refcheck=False)
         values.resize(n, refcheck=False)
-        return indices, values
+        return Sparse(v.size, indices, values) if n else no_coordinates(v.size)
+
+    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
+        return SparseRows(vs.shape[1], *reaching_of_rows(vs, rows, self.level))
 
     @property
     def level(self) -> float:

@@ -139,14 +139,11 @@ class Table(CostModel):
             link = tomllib.loads(Path(self.file).read_text(encoding="utf-8"))
             c0, c1, *packet = (_finite(link, key) for key in ("affine.c0", "affine.c1", "packet.c0", "packet.c1", "packet.pmax"))
             bits, seconds = (np.array(_finite(link, f"points.{key}", many=True)) for key in ("bits", "seconds"))
-        except FileNotFoundError:
-            remedy = f"`mpi-compress calibrate -o {self.file}` makes one"
-            raise ValueError(f"file = '{self.file}': there is no such file; {remedy}") from None
         except OSError as error:
-            raise ValueError(f"file = '{self.file}' cannot be read: {error.strerror}") from None
+            remedy = f"`mpi-compress calibrate -o {self.file}` makes one"
+            raise ValueError(f"file = '{self.file}' cannot be read: {error.strerror}; {remedy}") from None
         except ValueError as error:
-            no_toml = "it is no TOML: " if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError) else ""
-            raise ValueError(f"file = '{self.file}' is no table that `mpi-compress calibrate` made: {no_toml}{error}") from None
+            raise ValueError(f"file = '{self.file}' is no table that `mpi-compress calibrate` made: {error}") from None
         return (c0, c1), packet, (bits, np.maximum.accumulate(seconds))
 
     def cost(self, payload: Any) -> Any:

@@ -96,11 +96,9 @@ def _read(file: Path) -> list[Rows]:
         for line in lines:
             row: list[Any] = [line[name].strip() for name in ("second", "latency", "bandwidth")]
             tables.setdefault(int(line.get("worker") or 0), []).append(row)
-    except OSError as error:
-        raise ValueError(f"file = '{file}' cannot be read: {error.strerror}") from None
     except KeyError as missing:
         raise ValueError(f"file = '{file}' has no column {missing}; its first line names second, latency, bandwidth") from None
-    except (ValueError, AttributeError, csv.Error) as error:
+    except (OSError, ValueError, AttributeError, csv.Error) as error:
         raise ValueError(f"file = '{file}' is no table of links: {error}") from None
     if sorted(tables) != list(range(len(tables))) or not tables:
         raise ValueError(f"file = '{file}' should have rows of the workers 0, 1, …, and has those of {sorted(tables) or 'none'}")
@@ -110,7 +108,5 @@ def _read(file: Path) -> list[Rows]:
 def _calibrated(file: str) -> float:
     try:
         return float(tomllib.loads(Path(file).read_text(encoding="utf-8"))["compute"]["nonzero"])
-    except OSError as error:
-        raise ValueError(f"compute = '{file}' cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(f"compute = '{file}' has no compute.nonzero; `mpi-compress calibrate -o {file}` measures it") from None

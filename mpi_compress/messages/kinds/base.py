@@ -8,15 +8,17 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import Bytes, Flags, Indices, Vector
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.fields import Reader
+from mpi_compress.messages.fields import Reader, float_bytes, seed_bytes
 from mpi_compress.messages.formats import FloatFormat
 
 __all__ = [
-    "Bytes", "Compressed", "Flags", "Indices", "Known", "SaysLayout", "Sparse", "Vector", "checked", "index_bits", "no_coordinates",
+    "Bytes", "Compressed", "Flags", "FromSeed", "Indices", "Known", "SaysLayout", "Sparse", "Vector", "checked", "index_bits",
+    "no_coordinates",
 ]  # fmt: skip
 
 Known = Mapping[str, Any]  # what `Compressor.known` gives
@@ -31,7 +33,7 @@ class Compressed(ABC):
     """A compressed vector of `dim` coordinates. It takes the memory of what it holds, not of d numbers."""
 
     floats: ClassVar[tuple[str, ...]]  # the fields that are floats, or arrays of floats
-    layouts: ClassVar[tuple[str, ...]] = ()  # those of codecs that write this kind as it says itself: see `SaysLayout`
+    layouts: ClassVar[tuple[str, ...]] = ()  # the codecs that write this kind as it says itself: see `SaysLayout`
 
     if TYPE_CHECKING:  # a field of some kinds, a property of others
 
@@ -91,7 +93,7 @@ def replaced(c: C, **fields: Any) -> C:
 
 
 class SaysLayout(Compressed):
-    """A kind that says how it is written: its message by each codec whose `layout` is among its `layouts`."""
+    """A kind that says how it is written: its message by each codec that its `layouts` name."""
 
     @abstractmethod
     def write(self, form: FloatFormat) -> Bytes:
@@ -101,6 +103,30 @@ class SaysLayout(Compressed):
     @abstractmethod
     def read(cls, r: Reader, dim: int, known: Known) -> Self:
         """Read the message that `r` is at; raises CorruptMessage where `Codec.decode` does."""
+
+
+class FromSeed(SaysLayout):
+    """Numbers, and a seed from which both ends draw what these belong to. Paper bits: FPP for each number. A kind names the field
+    of its numbers in `floats`."""
+
+    layouts = ("seeded",)
+    seed_type: ClassVar[str] = "<u4"
+    seed: int
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        return getattr(self, self.floats[0])
+
+    @property
+    def elements(self) -> int:
+        """The numbers sent."""
+        return self.numbers.size
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return self.elements * fpp
+
+    def write(self, form: FloatFormat) -> Bytes:
+        return np.concatenate([seed_bytes(self.seed, self.seed_type), float_bytes(self.numbers.ravel(), form)])
 
 
 @dataclass(eq=False)  # not frozen: that would take a quarter of the time to write and read a short message

@@ -19,9 +19,9 @@ from mpi_compress.messages.kinds.base import (
     Bytes,
     Compressed,
     Flags,
+    FromSeed,
     Indices,
     Known,
-    SaysLayout,
     Sparse,
     Vector,
     index_bits,
@@ -149,7 +149,7 @@ def squared_norm(c: Compressed) -> float:
         return inf
 
 
-class SharedSeed(SaysLayout):
+class SharedSeed(FromSeed):
     """Values at coordinates that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
     floats = ("values",)
@@ -160,15 +160,8 @@ class SharedSeed(SaysLayout):
     def indices(self) -> Indices:
         """(T,) increasing."""
 
-    @property
-    def elements(self) -> int:
-        return self.values.size
-
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
         kernels.scatter_add(self.indices, self.values, scale, out)
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.values.size * fpp
 
     def sparse(self) -> Sparse:
         return Sparse(self.dim, self.indices, self.values)
@@ -182,7 +175,7 @@ class SharedSeed(SaysLayout):
 class Drawn(SharedSeed):
     """Values at coordinates that sender and receiver draw from one seed, each with chance κ.  Paper bits: T·FPP."""
 
-    layouts = ("fixed",)
+    layouts, seed_type = ("fixed",), "<u8"
     dim: int
     seed: int  # 64 bits
     kappa: float  # κ; known to both ends
@@ -191,9 +184,6 @@ class Drawn(SharedSeed):
     @cached_property
     def indices(self) -> Indices:
         return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=self.seed)))
-
-    def write(self, form: FloatFormat) -> Bytes:
-        return np.concatenate([seed_bytes(self.seed, "<u8"), float_bytes(self.values, form)])
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> "Drawn":
@@ -224,7 +214,6 @@ def _gaps(dim: int, kappa: float, many: int, rng: np.random.Generator) -> NDArra
 class OneOfParts(SharedSeed):
     """Values at one worker's coordinates in a pattern that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
-    layouts = ("seeded",)
     dim: int
     seed: int  # 32 bits; all workers of a round have the same
     part: int  # which worker

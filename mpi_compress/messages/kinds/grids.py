@@ -39,7 +39,7 @@ class Whole(Compressed):
 class Dense(Whole, SaysLayout):
     """All coordinates.  Paper bits: d·FPP."""
 
-    numbers, floats, layouts = "values", ("values",), ("fixed",)
+    numbers, floats, layouts = "values", ("values",), ("fixed", "dense")
     values: Vector  # (d,)
 
     @property
@@ -51,9 +51,6 @@ class Dense(Whole, SaysLayout):
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return self.values.size * fpp
-
-    def is_finite(self) -> bool:
-        return bool(kernels.all_finite(self.values))
 
     def checked(self, dim: int) -> "Dense":
         return Dense(arrays.floats(self.values, (dim,), "values"))
@@ -126,12 +123,8 @@ class Grid(Integral):
         return made(r.signed(dim, most.bit_length(), most))
 
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        integers, steps = self.integers, self.steps
-        bucket = getattr(self, self.bucket_name) if self.bucket_name else integers.size
-        if steps.size == 1 and bucket >= integers.size:
-            kernels.dense_add(integers, scale * steps[0], out)
-        else:
-            kernels.levels_add(integers, steps, bucket, scale, out)
+        integers = self.integers
+        kernels.levels_add(integers, self.steps, getattr(self, self.bucket_name, integers.size), scale, out)
 
     def checked(self, dim: int) -> Self:
         bucket, most = getattr(self, self.bucket_name, dim), getattr(self, "most", self.largest)

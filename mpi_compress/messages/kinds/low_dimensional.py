@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.kernels.triangles import add_pairs, square, triangle
-from mpi_compress.kernels.vectors import all_finite, dense_add
-from mpi_compress.messages.fields import Reader, float_bytes, seed_bytes
+from mpi_compress.kernels.vectors import dense_add
+from mpi_compress.messages.fields import Reader, float_bytes
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Bytes, Known, SaysLayout, Vector, replaced
+from mpi_compress.messages.kinds.base import Bytes, FromSeed, Known, SaysLayout, Vector, replaced
 
 __all__ = ["Eigenpairs", "Projections", "Sketch", "side_of", "square", "triangle"]
 
@@ -22,7 +22,7 @@ __all__ = ["Eigenpairs", "Projections", "Sketch", "side_of", "square", "triangle
 class Eigenpairs(SaysLayout):
     """Σ_r λ_r u_r u_rᵀ as `triangle` writes a matrix, its first `dim` entries.  Paper bits: FPP·R(s + 1), s the matrix's side."""
 
-    floats, layouts = ("values",), ("eigenpairs",)
+    floats, layouts = ("values", "vectors"), ("eigenpairs",)
     dim: int
     values: Vector  # (R,) λ_r
     vectors: NDArray[np.float64]  # (R, s) u_r
@@ -37,9 +37,6 @@ class Eigenpairs(SaysLayout):
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return self.elements * fpp
-
-    def is_finite(self) -> bool:
-        return super().is_finite() and bool(all_finite(self.vectors.ravel()))
 
     def checked(self, dim: int) -> "Eigenpairs":
         super().checked(dim)
@@ -61,34 +58,22 @@ def side_of(dim: int) -> int:
     return (isqrt(8 * dim - 7) + 1) // 2
 
 
-class FromSeed(SaysLayout):
-    """Numbers, and a seed of 32 bits from which both ends draw what these belong to. Paper bits: FPP for each number. A kind names
-    the field of its numbers in `floats`; their `axes` have the lengths that both ends know by these names."""
+class LinearMap(FromSeed):
+    """The image of a vector under a linear map that both ends draw from one seed. The `axes` of the numbers have the lengths that
+    both ends know by these names."""
 
-    layouts = ("seeded",)
     axes: ClassVar[tuple[str, ...]]
     dim: int
     seed: int  # all workers of a round have the same
 
-    @property
-    def elements(self) -> int:
-        """The numbers sent."""
-        return getattr(self, self.floats[0]).size
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.elements * fpp
-
     def checked(self, dim: int) -> Self:
         super().checked(dim)
-        name, numbers = self.floats[0], getattr(self, self.floats[0])
+        name, numbers = self.floats[0], self.numbers
         if not (np.ndim(numbers) == len(self.axes) and np.size(numbers)):
             raise ValueError(f"{name}: the shape {np.shape(numbers)} was given; the axes should be {', '.join(self.axes)}")
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed = {self.seed}; it should have 32 bits")
         return replaced(self, **{name: arrays.floats(numbers, np.shape(numbers), name)})
-
-    def write(self, form: FloatFormat) -> Bytes:
-        return np.concatenate([seed_bytes(self.seed, "<u4"), float_bytes(getattr(self, self.floats[0]).ravel(), form)])
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> Self:
@@ -97,7 +82,7 @@ class FromSeed(SaysLayout):
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch(FromSeed):
+class Sketch(LinearMap):
     """v_j = (1/r) Σ_i s_i(j)·table[i, h_i(j)], with hashes h_i and signs s_i that both ends draw from one seed. Sketches of one
     seed are linear: the mean of vectors has the mean of their tables."""
 
@@ -116,7 +101,7 @@ class Sketch(FromSeed):
 
 
 @dataclass(frozen=True, eq=False)
-class Projections(FromSeed):
+class Projections(LinearMap):
     """(1/m) Σ_j p_j ξ_j, with Gaussian vectors ξ_j (d,) that both ends draw from one seed."""
 
     floats, axes = ("values",), ("m",)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.fields import Reader, read_exponent, signed_fields
+from mpi_compress.messages.fields import Reader, one_byte, read_exponent, signed_fields
 from mpi_compress.messages.formats import LEAST, MOST, FloatFormat
 from mpi_compress.messages.kinds.base import Bytes, Known, Vector
 from mpi_compress.messages.kinds.grids import Integral
@@ -79,7 +79,7 @@ class Powers(Integral):
 
     def write(self, form: FloatFormat) -> Bytes:
         width = int(np.max(np.abs(self.integers))).bit_length() if self.finite else NOT_FINITE
-        start = np.array([width], dtype=np.uint8)
+        start = one_byte(width)
         return start if width in (0, NOT_FINITE) else np.concatenate([start, self.head(form), signed_fields(self.integers, width)])
 
     @classmethod

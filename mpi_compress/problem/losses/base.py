@@ -56,7 +56,7 @@ class Loss(MeanLoss):
         """The mean loss of rows at x (d,), of a test set for example."""
         if self.kernel is None:
             return float(np.mean(self.value_and_slope(rows.labels, rows.margins(x))[0]))
-        return kernels.mean_loss_and_accuracy(self.kernel, rows.labels, rows.margins(x))[0]
+        return kernels.mean_loss(self.kernel, rows.labels, rows.margins(x))
 
     def scores(self, x: Vector, rows: Rows) -> Vector:
         """The margins (N,) of rows at x (d,)."""
