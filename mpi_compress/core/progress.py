@@ -5,7 +5,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from mpi_compress.core.terminal import clear, coloured, columns, has_bar, is_watched, show, wrapped
@@ -13,25 +12,18 @@ from mpi_compress.core.terminal import clear, coloured, columns, has_bar, is_wat
 _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_BARS = 60.0, 0.1
 
 
-@dataclass(frozen=True)
-class Turn:
-    """Which of several runs is under way, or which trial, whose number nobody knows."""
-
-    number: int = 1  # from 1 on
-    of: int | None = 1  # None: a trial
-    later: int = 0  # runs that are played after it
-
-    def __str__(self) -> str:
-        if self.of is None:
-            return f" (trial {self.number})"
-        return f" (run {self.number} of {self.of})" if self.of > 1 else ""
+def turn_text(number: int = 1, of: int | None = 1) -> str:
+    """Which of several runs is under way; of None: which trial, whose number nobody knows."""
+    if of is None:
+        return f" (trial {number})"
+    return f" (run {number} of {of})" if of > 1 else ""
 
 
 class _Reports:
     """What reports to standard error how far something is: by a bar on a terminal that is gone at its end, or a line a minute."""
 
-    def __init__(self, label: str, quiet: bool, turn: object = ""):
-        self._label, self._turn = label, str(turn)
+    def __init__(self, label: str, quiet: bool, turn: str = ""):
+        self._label, self._turn = label, turn
         self._begun = self._reported = time.monotonic()
         self._pause = math.inf if quiet else _SECONDS_BETWEEN_BARS if has_bar() else _SECONDS_BETWEEN_LINES
         if not quiet and has_bar():
@@ -60,9 +52,9 @@ class _Reports:
 class Progress(_Reports):
     """Reports the rounds of one run. It is called after every round."""
 
-    def __init__(self, label: str, rounds: int | None, quiet: bool, turn: Turn = Turn()):
+    def __init__(self, label: str, rounds: int | None, quiet: bool, turn: str = ""):
         super().__init__(label, quiet, turn)
-        self._rounds, self._later, self._loss = rounds, turn.later, math.nan
+        self._rounds, self._loss = rounds, math.nan
         self._first: int | None = None  # round of this process, which may go on with a run
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
@@ -71,25 +63,11 @@ class Progress(_Reports):
         self._loss = self._loss if loss is None else loss
         if not self._is_due():
             return
-        rounds, times, done, seconds = self._rounds, [], k - self._first, max(self._reported - self._begun, 1e-9)
-        if rounds and done:
-            left = seconds * (rounds - k) / done
-            times = [f"{time_text(left)} left"]
-            if self._later and k < rounds:  # a later run may stop before its last round
-                times.append(f"at most {time_text(left + seconds * rounds / done * self._later)} for all")
+        rounds, done, seconds = self._rounds, k - self._first, max(self._reported - self._begun, 1e-9)
+        times = [f"{time_text(seconds * (rounds - k) / done)} left"] if rounds and done else []
         at, pace = f"round {k:,}{f' of {rounds:,}' if rounds else ''}", [f"{done / seconds:.3g} rounds/s"] if done else []
         numbers = [f"loss {self._loss:.6g}", f"{bits_text(wire_bits_up)} up"]
         self._tell(min(k / rounds, 1.0) if rounds else None, [*times, *pace, at, *numbers], [at, *numbers, *times])
-
-
-class Digits(_Reports):
-    """Reports how far a computation is whose result gains digits."""
-
-    def __call__(self, share: float) -> None:
-        """So much of the digits is there, from 0 to 1."""
-        if share > 0 and self._is_due():
-            left = f"{time_text((self._reported - self._begun) * (1 / share - 1))} left"
-            self._tell(min(share, 1.0), [left], [f"{share:.0%} of the digits", f"about {left}"])
 
 
 class Amount(_Reports):
@@ -99,7 +77,7 @@ class Amount(_Reports):
         super().__init__(label, quiet)
         self._unit, self._size = what
 
-    def __call__(self, have: int, total: int | None) -> None:
+    def __call__(self, have: float, total: float | None) -> None:
         if self._is_due():
             seconds, size = self._reported - self._begun, self._size
             amount = f"{have / size:,.0f}{f' of {total / size:,.0f}' if total else ''} {self._unit}"

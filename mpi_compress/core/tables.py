@@ -4,8 +4,6 @@ import csv
 import io
 import os
 import re
-import sys
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import zip_longest
@@ -18,14 +16,14 @@ _Column = tuple[str, Sequence[str]]  # a letter of `plain`, and the cells
 
 _GREEK = """α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi π=pi ρ=rho σ=sigma
 τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega Γ=Gamma Δ=Delta Θ=Theta Λ=Lambda Ξ=Xi Π=Pi Σ=Sigma Φ=Phi Ψ=Psi Ω=Omega"""
-_LATEX = {
+_LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "≤": r"$\le$", "≥": r"$\ge$", "<": "$<$", ">": "$>$", "|": "$|$",
     "µ": r"$\mu$", "×": r"$\times$", "‖": r"$\|$", "∇": r"$\nabla $", "−": "$-$", "…": r"\dots{}", "–": "--",
     "·": r"$\cdot$", "∞": r"$\infty$", "→": r"$\to$", "≈": r"$\approx$", "±": r"$\pm$", "√": r"$\surd$", "∂": r"$\partial$",
     "⌈": r"$\lceil$", "⌉": r"$\rceil$", "ℓ": r"$\ell$", "∈": r"$\in$", "≠": r"$\ne$",
     **{letter: rf"$\{name}$" for letter, name in (pair.split("=") for pair in _GREEK.split())},
-}  # fmt: skip
+})  # fmt: skip
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
 _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
@@ -51,28 +49,23 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
 
 
 def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequence[str] = (), aligned: str = "l") -> list[str]:
-    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. Of "not reached …" what
-    follows goes first; then what all cells of a column begin with; then columns whose heads are `less_needed` are left out, those
-    of equal cells first, as a last line says; then texts are shortened, and never a number; no two become one."""
+    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. Where they are too wide, what
+    follows "not reached", and what all cells of a column begin with, goes first; then columns whose heads are `less_needed`, as a
+    last line says; then texts are shortened, and never a number."""
     letter_of = aligned.ljust(len(heads), aligned[-1])
     columns: list[_Column] = [*zip(letter_of, zip(heads, *rows, strict=True), strict=False)]
-    kept = [*heads]
-    if (letters := room(stream)) is not None and _size(columns) > letters:
-        columns = [(letter, [_HOW.sub("", cell) for cell in cells]) for letter, cells in columns]
+    left_out, letters = [], room(stream)
     if letters is not None and _size(columns) > letters:
-        columns = [(letter, _without_common(cells)) for letter, cells in columns]
-        alike = [column[0] for _, column in columns if len(set(column[1:])) == 1]
-        for head in (*(head for head in less_needed if head in alike), *less_needed):
+        columns = [(letter, _without_common([_HOW.sub("", cell) for cell in cells])) for letter, cells in columns]
+        for head in less_needed:
             if _size(columns, _LABEL) > letters:
+                left_out.append(head)
                 columns = [column for column in columns if column[1][0] != head]
-        kept = [cells[0] for _, cells in columns]
         columns = _shortened(columns, letters)
     first, *cells = zip(*(own for _, own in columns), strict=True)
     line, *lines = plain(first, cells, "".join(letter for letter, _ in columns))
-    if left_out := ", ".join(head for head in heads if head not in kept):
-        pipe = "`| cat`" if stream is sys.stdout else "`2>&1 | cat`"
-        wider = "a larger $COLUMNS" if os.environ.get("COLUMNS") else f"a wider terminal or {pipe}"
-        lines += wrapped(f"left out for width: {left_out}; {wider} shows them", letters).splitlines()
+    if left_out:
+        lines += wrapped(f"left out for width: {', '.join(left_out)}; a wider terminal or `| cat` shows them", letters).splitlines()
     return [coloured(line, BOLD, stream), *lines]
 
 
@@ -91,25 +84,10 @@ def _without_common(column: Sequence[str]) -> Sequence[str]:
 def _shortened(columns: Sequence[_Column], letters: int) -> list[_Column]:
     """Columns, each with its letter of `plain`, in so many letters or as few as their numbers need, the widest ones shortened."""
     most = [max(map(len, cells)) for _, cells in columns]
-    least = [max((len(cell) for cell in cells if _AMOUNT.fullmatch(cell)), default=0) for _, cells in columns]
-    while sum(most) + 2 * (len(most) - 1) > letters:
-        can = [i for i, size in enumerate(most) if size > max(least[i], LEAST)]
-        if not can:
-            break
-        cells = columns[i := max(can, key=most.__getitem__)][1]
-        differ = len({*_cut(cells, most[i] - 1)}) == len({*cells})
-        most[i], least[i] = most[i] - differ, least[i] if differ else most[i]
-    return [(letter, _cut(cells, size)) for (letter, cells), size in zip(columns, most, strict=True)]
-
-
-def _cut(cells: Sequence[str], letters: int) -> list[str]:
-    """Cells of at most so many letters; those that would be cut alike begin with the first word in which they differ."""
-    cut = [shortened(cell, letters) for cell in cells]
-    alike: dict[str, set[str]] = defaultdict(set)
-    for cell, short in zip(cells, cut, strict=True):
-        alike[short].add(cell)
-    begin = {short: os.path.commonprefix([*own]).rfind(" ") + 1 for short, own in alike.items() if len(own) > 1}  # noqa: RUF071
-    return [shortened(f"…{cell[begin[s] :]}", letters) if s in begin else s for cell, s in zip(cells, cut, strict=True)]
+    least = [max([LEAST, *(len(cell) for cell in cells if _AMOUNT.fullmatch(cell))]) for _, cells in columns]
+    while sum(most) + 2 * (len(most) - 1) > letters and (can := [i for i, size in enumerate(most) if size > least[i]]):
+        most[max(can, key=most.__getitem__)] -= 1
+    return [(letter, [shortened(cell, size) for cell in cells]) for (letter, cells), size in zip(columns, most, strict=True)]
 
 
 def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
@@ -137,7 +115,7 @@ def _in_latex(text: str) -> str:
     """A text in one line with what has a meaning in LaTeX escaped; signs, f(x), f*, x*, raised and lowered numbers are in math.
     Math beside math is one formula, and so is a raised number with its base."""
     parts = _IN_MATH.split(" ".join(text.split()))
-    found = [_in_math(part) if i % 2 else "".join(_LATEX.get(letter, letter) for letter in part) for i, part in enumerate(parts)]
+    found = [_in_math(part) if i % 2 else part.translate(_LATEX) for i, part in enumerate(parts)]
     with_base = re.sub(r"(?<![\w.,])(\d+)\$\^", r"$\1^", "".join(found))
     return re.sub(r"(?<!\\)\$ \$", " ", re.sub(r"(?<!\\)\$\$", "", with_base))
 

@@ -15,7 +15,7 @@ import numpy as np
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.blame import place_in_part, text_of
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import Progress, Turn, bits_text, ignore, print_line
+from mpi_compress.core.progress import Progress, bits_text, ignore, print_line
 from mpi_compress.core.signals import Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
@@ -54,7 +54,7 @@ class Execution:
         turn: which of several runs it is, for the progress.
     """
 
-    def __init__(self, p: Prepared, file: Path, request: Request, kept: dict[Any, dict[int, Rows]], turn: Turn):
+    def __init__(self, p: Prepared, file: Path, request: Request, kept: dict[Any, dict[int, Rows]], turn: str):
         self.p, self.file, self.request, self.turn = p, file, request, turn
         ranks, workers = request.ranks, p.spec.workers
         patience = workers.patience_seconds if isinstance(p.algorithm, Algorithm) else 0.0  # without rounds some wait

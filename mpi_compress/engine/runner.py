@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Never
 
 from mpi_compress.core.errors import UserError, placed
-from mpi_compress.core.progress import Turn, count_text, print_line
+from mpi_compress.core.progress import count_text, print_line, turn_text
 from mpi_compress.core.removed import refuse_key
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
 from mpi_compress.engine import earlier_runs
@@ -109,12 +109,10 @@ def run_as(job: Job, request: Request) -> Runs:
     _say_before(done, request)
     rows: dict[Any, dict[int, Rows]] = {}
     results: dict[int, Run] = {}
-    to_come = len(prepared)
     for i in _in_order(files, prepared, request):
         file = files[i]
         if i in prepared:
-            to_come -= 1
-            turn = Turn(next(request.trials), None) if request.shared else Turn(i + 1, len(files), to_come)
+            turn = turn_text(next(request.trials), None) if request.shared else turn_text(i + 1, len(files))
             file = Execution(prepared[i], file, request, rows, turn).execute(wins.get(i))
         if ranks.is_root:
             results[i] = _result(job.runs[i], file, i not in prepared, request)

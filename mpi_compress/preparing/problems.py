@@ -10,7 +10,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.expressions import evaluate, names_in
-from mpi_compress.core.progress import Digits, print_line
+from mpi_compress.core.progress import Amount, print_line
 from mpi_compress.core.streams import Role, Streams
 from mpi_compress.core.sums import added
 from mpi_compress.core.terminal import has_bar
@@ -198,8 +198,8 @@ def _solved(problem: Problem, tells: bool) -> Optimum:
     quiet = not tells or optimum_file(data, loss, mu).exists()
     if not (quiet or has_bar() or is_soon_solved(data.nonzeros, data.dim, problem.dim)):
         print_line(f"{title}, which are kept in the cache")
-    with Digits(title, quiet) as tell:
-        return optimum(data, loss, mu, tell)
+    with Amount(title, quiet, ("% of the digits", 0.01)) as tell:
+        return optimum(data, loss, mu, lambda share: tell(share, 1.0))
 
 
 def _with_lowest(spec: RunSpec, problem: Problem, quiet: bool) -> Problem:

@@ -3,9 +3,9 @@
 A frame is the length of a JSON text in 8 bytes, the text, and the bytes of all arrays in the order of the text. None, truths, whole
 numbers, finite floats and strings stand in it as they are; anything else is a list that begins with its kind:
 
-    ["array", dtype, shape, "C" or "F"]   ["number", dtype], a scalar of NumPy   ["float", 8 bytes in hexadecimal], not finite
+    ["array", dtype, shape, "C" or "F"]   ["number", dtype], a scalar of NumPy   ["python", dtype], complex, or not finite
     ["list", …]  ["tuple", …]  ["set", …]  ["frozenset", …]  ["dict", key, value, key, value, …]  ["bytes", in hexadecimal]
-    ["complex", real, imaginary]   ["object", class, {attribute: value}], a dataclass
+    ["object", class, {attribute: value}], a dataclass
     ["same", i], the i-th array, list, set, dict or dataclass once more
 
 `saved_states` reads them.
@@ -26,12 +26,11 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import seals
 
-LENGTH = struct.Struct("<Q")  # of the text in a frame, in bytes
+LENGTH = struct.Struct("<Q")  # of a frame, or of the text in it, in bytes
 DTYPE = re.compile(r"[<>|=][biufcSUmM][1-9][0-9]{0,8}(\[[0-9A-Za-z]+\])?")
 """The arrays that can be saved."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
-_PREFIX = struct.Struct("<Q")  # bytes of a frame
 Frame = NDArray[np.uint8]
 
 
@@ -42,7 +41,7 @@ class FrameWriter:
         self._out = out
 
     def add(self, frame: Frame) -> None:
-        self._out.write(_PREFIX.pack(frame.size))
+        self._out.write(LENGTH.pack(frame.size))
         self._out.write(frame.data)
 
 
@@ -50,7 +49,7 @@ def frames_in(stored: BinaryIO) -> Iterator[Frame]:
     """The frames of a sealed checkpoint; EOFError if it was cut."""
     end = os.fstat(stored.fileno()).st_size - seals.SIZE
     while stored.tell() < end:
-        (size,) = _PREFIX.unpack(prefix) if len(prefix := stored.read(_PREFIX.size)) == _PREFIX.size else (end,)
+        size = int.from_bytes(stored.read(LENGTH.size), "little")
         if size > end - stored.tell():
             raise EOFError
         yield np.fromfile(stored, dtype=np.uint8, count=size)
@@ -87,14 +86,14 @@ class _Writer:
         kind: Any = type(value)
         if value is None or kind is int or kind is bool or kind is str:
             return value
-        if kind is float:
-            return value if math.isfinite(value) else ["float", struct.pack("<d", value).hex()]
+        if kind is float and math.isfinite(value):
+            return value
+        if kind is float or kind is complex:
+            return ["python", self._append(np.asarray(value))]
         if kind is tuple or kind is frozenset:
             return [kind.__name__, *map(self.tree, value)]
         if kind is bytes:
             return ["bytes", value.hex()]
-        if kind is complex:
-            return ["complex", self.tree(value.real), self.tree(value.imag)]
         if isinstance(value, np.generic):
             return ["number", self._append(np.asarray(value))]
         if (place := self._seen.get(id(value))) is not None:

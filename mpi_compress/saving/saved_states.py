@@ -5,13 +5,11 @@ A state is read by the state that the run has made at its start, which says what
 
 import json
 import math
-import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
-from functools import cached_property
-from typing import Any, get_args, get_type_hints
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +48,6 @@ def load(frame: Frame, first: Any, expected: Expected) -> Any:
     """The state of a frame, by the run's first state; Damaged if it does not go with it. `first` is left as it is."""
     try:
         (length,) = LENGTH.unpack(frame[: LENGTH.size].tobytes())
-        if length > frame.size - LENGTH.size:
-            raise Damaged("a frame is cut")
         start = LENGTH.size + length
         tree = json.loads(frame[LENGTH.size : start].tobytes().decode(), parse_constant=_no_constant)
         reader = _Reader(frame, start, first, expected)
@@ -114,54 +110,33 @@ class _Reader:
         return self._take(dtype, [])[0]
 
     def _take(self, dtype: Any, shape: list[Any]) -> NDArray[Any]:
-        """The next array, flat, in the memory of the frame: what a file claims is compared with what it holds."""
-        if not (isinstance(dtype, str) and DTYPE.fullmatch(dtype)):
-            raise Damaged("an array has no dtype")
-        if not all(type(size) is int and 0 <= size <= self._frame.size for size in shape):
-            raise Damaged("an array is larger than the file")
-        found = np.dtype(dtype)
-        size = math.prod(shape) * found.itemsize
-        if size > self._frame.size - self.at:
-            raise Damaged("an array is larger than the file")
-        raw = self._frame[self.at : self.at + size]
-        self.at += size
-        if found.kind == "b" and raw.size and raw.max() > 1:
+        """The next array, flat, in the memory of the frame, which refuses to hold more than it has."""
+        if not (DTYPE.fullmatch(dtype) and all(type(size) is int and size >= 0 for size in shape)):
+            raise Damaged("an array has no dtype or shape")
+        array = np.frombuffer(self._frame, dtype, math.prod(shape), self.at)
+        self.at += array.nbytes
+        if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
             raise Damaged("a truth is neither true nor false")
-        array = raw.view(found)
-        if found.kind == "U":
+        if array.dtype.kind == "U":
             array.tolist()  # ValueError if it is no text
         return array
 
-    def _float(self, first: Any, text: str) -> float:
-        (value,) = struct.unpack("<d", bytes.fromhex(text))
-        return value
+    def _python(self, first: Any, dtype: Any) -> Any:
+        return self._take(dtype, [])[0].item()
 
     def _bytes(self, first: Any, text: str) -> bytes:
         return bytes.fromhex(text)
 
-    def _complex(self, first: Any, real: Any, imaginary: Any) -> complex:
-        return complex(self.build(real, UNKNOWN), self.build(imaginary, UNKNOWN))
-
-    def _list(self, first: Any, *trees: Any) -> list[Any]:
-        made: list[Any] = []
+    def _collection(self, first: Any, *trees: Any, kind: Any) -> Any:
+        """A list, tuple, set or frozenset; one that can change is there before what it holds, which may be itself."""
+        known = first if type(first) is kind and kind in (list, tuple) else ()
+        each = (self.build(tree, known[i] if i < len(known) else UNKNOWN) for i, tree in enumerate(trees))
+        if kind in (tuple, frozenset):
+            return kind(each)
+        made = kind()
         self._places.append(made)
-        made.extend(self._several(first if type(first) is list else (), trees))
+        (made.extend if kind is list else made.update)(each)
         return made
-
-    def _tuple(self, first: Any, *trees: Any) -> tuple[Any, ...]:
-        return tuple(self._several(first if type(first) is tuple else (), trees))
-
-    def _set(self, first: Any, *trees: Any) -> set[Any]:
-        made: set[Any] = set()
-        self._places.append(made)
-        made.update(self._several((), trees))
-        return made
-
-    def _frozenset(self, first: Any, *trees: Any) -> frozenset[Any]:
-        return frozenset(self._several((), trees))
-
-    def _several(self, known: Sequence[Any], trees: tuple[Any, ...]) -> Iterator[Any]:
-        return (self.build(tree, known[i] if i < len(known) else UNKNOWN) for i, tree in enumerate(trees))
 
     def _dict(self, first: Any, *trees: Any) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
@@ -196,34 +171,24 @@ class _Reader:
 
     @cached_property
     def _kinds(self) -> Mapping[str, type]:
-        """The dataclasses that the states of a user's algorithm may hold, by name. They are those of its first states, those that
-        their fields name, all of the modules that define one of them, the kinds of compressed vectors, and `ScaledVector`."""
-        found: set[type] = {ScaledVector, *_subclasses(Compressed)}
+        """The dataclasses that the states of a user's algorithm may hold, by name. They are those of its first states, all that
+        the modules of these have, the kinds of compressed vectors, and `ScaledVector`."""
         own = {self._expected.algorithm, *(type(each) for each in held_in(self._first) if is_dataclass(each))}
-        for cls in [*own]:
-            with suppress(NameError, TypeError, AttributeError):
-                own.update(_dataclasses_in([*get_type_hints(cls).values()]))
-        for module in {cls.__module__ for cls in own if not is_ours(cls) and cls.__module__ in sys.modules}:
-            found.update(each for each in vars(sys.modules[module]).values() if isinstance(each, type))
-        return {name_of(cls): cls for cls in {*found, *own} if is_dataclass(cls)}
+        modules = {cls.__module__ for cls in own if not is_ours(cls) and cls.__module__ in sys.modules}
+        theirs = (each for module in modules for each in vars(sys.modules[module]).values())
+        found: list[Any] = [ScaledVector, *_subclasses(Compressed), *own, *theirs]
+        return {name_of(cls): cls for cls in found if isinstance(cls, type) and is_dataclass(cls)}
 
 
 _WHOLE = (bool, int, np.integer, np.bool_)
 _REAL = (float, np.floating)
-_KINDS = ("array", "number", "float", "bytes", "complex", "list", "tuple", "set", "frozenset", "dict", "object", "same")
+_KINDS = ("array", "number", "python", "bytes", "dict", "object", "same")
 _BUILD: dict[str, Callable[..., Any]] = {kind: getattr(_Reader, f"_{kind}") for kind in _KINDS}
+_BUILD |= {kind.__name__: partial(_Reader._collection, kind=kind) for kind in (list, tuple, set, frozenset)}
 
 
 def _no_constant(name: str) -> Any:
     raise Damaged(f"{name} is no number of JSON")
-
-
-def _dataclasses_in(hints: list[Any]) -> Iterator[type]:
-    while hints:
-        hint = hints.pop()
-        if isinstance(hint, type) and is_dataclass(hint):
-            yield hint
-        hints.extend(get_args(hint))
 
 
 def _subclasses(cls: type) -> Iterator[type]:

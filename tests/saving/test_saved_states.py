@@ -165,7 +165,7 @@ HOSTILE = [
     ["array", "<f8", [10**18], "C"], ["array", "<f8", [10**30, 0], "C"], ["array", "<f8", [-1], "C"], ["array", "<f8", [True], "C"],
     ["array", "<f8", [1.5], "C"], ["array", "<f8", [0] * 64, "C"], ["array", "<f8", [], "A"], ["array", "<f8", 3, "C"], ["array", "f8,O", [1], "C"],
     ["array", "<U999999999", [1], "C"], ["array", "<M8[generic]", [1], "C"], ["array", "<f3", [1], "C"], ["number", "O"], ["number", 3],
-    ["float", "00"], ["float", 3], ["bytes", "zz"], ["complex", "a", 1], ["dict", ["list"], 1], ["dict", 1], ["set", ["list"]], ["frozenset", ["dict"]],
+    ["python", "O"], ["python", 3], ["bytes", "zz"], ["float", "00"], ["dict", ["list"], 1], ["dict", 1], ["set", ["list"]], ["frozenset", ["dict"]],
     "[" * 100_000 + "]" * 100_000, "[\"list\"," * 3000 + "1" + "]" * 3000, "NaN", "[\"list\", Infinity]", "", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
     "1" * 10_000, "nul",
 ]  # fmt: skip
@@ -220,7 +220,7 @@ def drawn(draw: random.Random, depth: int) -> Any:
     if depth == 0 or draw.random() < 0.2:
         return draw.choice([None, True, 3, -1, 0.5, "a", 10**25, *HOSTILE[:45]])
     kind = draw.choice(
-        ["list", "tuple", "set", "dict", "object", "array", "number", "same", "float", "bytes", "frozenset", "complex"]
+        ["list", "tuple", "set", "dict", "object", "array", "number", "same", "python", "bytes", "frozenset"]
     )
     match kind:
         case "object":
@@ -232,11 +232,11 @@ def drawn(draw: random.Random, depth: int) -> Any:
         case "array":
             dtype = draw.choice(["<f8", "<u4", "|b1", "<U2", "|S3", "<c16", "|O", "<m8[s]", ">i2"])
             return [kind, dtype, [draw.choice([0, 1, 2, 8, 10**9]) for _ in range(draw.randrange(3))], draw.choice("CF")]
-        case "number":
-            return [kind, draw.choice(["<f8", "|b1", "O"])]
+        case "number" | "python":
+            return [kind, draw.choice(["<f8", "<c16", "|b1", "O"])]
         case "same":
             return [kind, draw.randrange(-1, 4)]
-        case "float" | "bytes":
+        case "bytes":
             return [kind, draw.randbytes(8).hex()]
     return [kind, *(drawn(draw, depth - 1) for _ in range(draw.randrange(4)))]
 
