@@ -1,11 +1,9 @@
 """`mpi-compress list [JOB] [KIND|PART]`"""
 
-import ast
 import inspect
-import io
 import json
+import re
 import textwrap
-import tokenize
 import tomllib
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -42,6 +40,7 @@ from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.penalties import penalties
 from mpi_compress.results.columns import listing as columns
 
+_FIELD = re.compile(r"^    (\w+)\s*: .*?  # (.+)$", re.MULTILINE)  # with the comment beside it
 _MANY = 60  # names of a kind, in the list of all
 
 
@@ -213,12 +212,4 @@ def _beside_fields(cls: Any) -> dict[str, str]:
         source = textwrap.dedent(inspect.getsource(cls))
     except (OSError, TypeError):  # defined in a session
         return {}
-    comments = {
-        token.start[0]: token.string.lstrip("# ")
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        if token.type == tokenize.COMMENT
-    }
-    body = ast.parse(source).body[0]
-    fields = (node for node in getattr(body, "body", ()) if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name))
-    beside = {node.target.id: comments.get(node.end_lineno or 0, "") for node in fields if isinstance(node.target, ast.Name)}
-    return {name: meaning for name, meaning in beside.items() if meaning}
+    return dict(_FIELD.findall(source))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.cli.parsing import ask_for_folder
 from mpi_compress.cli.results_of import axes_of, found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -35,8 +34,6 @@ def act(options: Namespace) -> int:
     changed: dict[str, Any] = axes_of(options)
     changed |= {key: given for key in ("bounds", "xlim", "ylim") if (given := getattr(options, key)) is not None}
     target = Path(options.figure) if options.figure else target.with_suffix(style.suffix)
-    if options.figure:
-        ask_for_folder(target)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
     for line in titles(runs) if not (style.titled and figure.title) else []:

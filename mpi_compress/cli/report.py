@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from mpi_compress import report
-from mpi_compress.cli.parsing import ask_for_folder, overrides_of
+from mpi_compress.cli.parsing import overrides_of
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -19,7 +19,6 @@ def act(options: Namespace) -> int:
     if options.get and not options.run:
         raise UserError("--get: fetches sets for runs; --run is needed, too")
     files, page, title = report.job_files(options.jobs), Path(options.page), options.title
-    ask_for_folder(page)
     overrides = overrides_of(options)
 
     def outcomes(files: Sequence[Path]) -> list[Outcome]:

@@ -74,10 +74,8 @@ def _compared(runs: Sequence[Run]) -> Iterator[str]:
     """The settings in which results differ, how each ended, and where two of them first differ."""
     settings = [settings_of(run.written) for run in runs]
     if keys := varying(settings):
-        heads = ["setting", *(run.label for run in runs)] if len(runs) == 2 else ["run", *keys]
-        by_key = [[key, *(str(each.get(key, "–")) for each in settings)] for key in keys]
-        by_run = [[run.label, *(str(each.get(key, "–")) for key in keys)] for run, each in zip(runs, settings, strict=True)]
-        yield from shown(sys.stdout, heads, by_key if len(runs) == 2 else by_run)
+        rows = [[run.label, *(str(each.get(key, "–")) for key in keys)] for run, each in zip(runs, settings, strict=True)]
+        yield from shown(sys.stdout, ["run", *keys], rows)
         yield ""
     for group in by_seed(runs):
         if len(group) > 1:
@@ -170,18 +168,12 @@ def _value(value: Any) -> str:
 
 
 def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:
-    """The last row: the point, bits and cost, coordinates sent; and the first round's bits, where they differ from later ones'."""
+    """The last row: the point, bits, cost, and coordinates sent."""
     point = ", ".join(f"{k} {last[k]:.10g}" for k in ("loss", "suboptimality", "grad_norm"))
     yield "reached", f"round {last['round']}: {point}"
     for way in ("up", "down"):
         wire, paper = bits_text(last[f"wire_bits_{way}"]), bits_text(last[f"paper_bits_{way}"])
         yield way, f"{wire} on the wire, {paper} by the paper's formula, cost {last[f'cost_{way}']:.6g}"
-    if run.rows > 2 and run.trace["round"][1] == 1:
-        ways = [run.column(f"bits_{way}") for way in ("up", "down")]
-        first, later = [float(each[1]) for each in ways], [float(each[2:].mean()) for each in ways]
-        if any(abs(a - b) > 0.01 * b for a, b in zip(first, later, strict=True)):
-            began = f"{first[0]:.4g} bits a coordinate and message up and {first[1]:.4g} down, on the wire"
-            yield "round 0", f"{began}; {later[0]:.4g} and {later[1]:.4g} in later rounds"
     sent = last["elements_up"] / max(1, last["round"]) / run.attrs["n_workers"]
     yield "sent", f"{sent:.4g} coordinates a round and worker"
 

@@ -4,7 +4,6 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import ask_for_folder
 from mpi_compress.cli.results_of import found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import WRITERS, latex, shown
@@ -12,7 +11,6 @@ from mpi_compress.core.terminal import say
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
-from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target, rising, typed
 
 
@@ -27,7 +25,7 @@ def act(options: Namespace) -> int:
     if not asked:
         say(*shown(sys.stdout, ENDINGS, endings(runs), LESS_NEEDED))
         notes = comparison.on_data(runs, [run.label for run in runs])
-        say(*notes, f"--to COLUMN=LEVEL compares what each method needed, such as {_example(runs)}")
+        say(*notes, "--to COLUMN=LEVEL compares what each method needed, such as --to loss=0.4")
         return 0
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = comparison.compare(runs, targets, options.by)
@@ -37,14 +35,7 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _example(runs: list[Run]) -> str:
-    """A level that about half of the runs reach."""
-    last = sorted(float(run.trace["loss"][-1]) for run in runs if len(run.trace.get("loss", ())) and run.status != "diverged")
-    return f"--to loss={last[len(last) // 2]:.3g}" if last else "--to loss=0.4"
-
-
 def _write(table: comparison.Comparison, file: Path) -> None:
-    ask_for_folder(file)
     if file.suffix == ".tex":
         heads = ["method", *(target.in_signs for target in table.targets)]
         text = latex(heads, table.cells, table.caption, table.notes)

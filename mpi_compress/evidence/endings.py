@@ -10,7 +10,7 @@ from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.lines import name_of, with_seeds
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.status import status_of_run
+from mpi_compress.results.status import State, status_of_run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target
 
@@ -83,7 +83,7 @@ def endings(runs: Sequence[Run]) -> list[list[str]]:
 
 def _ending(run: Run) -> list[str]:
     status = status_of_run(run)
-    why = status.state.remedy or why_ended(run)
+    why = "its process has ended; `run` goes on" if status.state is State.BROKEN_OFF else why_ended(run)
     if (last := status.last) is None:
         return [str(status.state), *["–"] * 5, why]
     numbers = [f"{last.loss:.6g}", "–" if math.isnan(last.gap) else f"{last.gap:.3g}", bits_text(last.up), bits_text(last.down)]

@@ -55,7 +55,7 @@ class Run:
         return summary.line(self)
 
     def _repr_html_(self) -> str:
-        return summary.html(self)
+        return summary.html([self])
 
     @property
     def label(self) -> str:
@@ -175,7 +175,7 @@ class Runs(list[Run]):
         return "\n".join(map(repr, self)) or "no results"
 
     def _repr_html_(self) -> str:
-        return summary.html_of_many(self)
+        return summary.html(self)
 
 
 def attributes(file: Path) -> dict[str, Any]:

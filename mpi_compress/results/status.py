@@ -19,24 +19,24 @@ _LONG = 60.0  # seconds without a row that a plan tells
 
 
 class State(Enum):
-    """The states of a run, in the order in which a page counts them. Each has the word of result files and tables, the word in a
-    plan, the word on a report's page, the class of a page's style, and what its reader can do."""
+    """The states of a run, in the order in which a page counts them. Each has the word of result files and tables, the class of a
+    page's style, and where these differ the word in a plan and the word on a report's page."""
 
-    COMPLETE = "complete", "done", "complete", "holds"
-    DIVERGED = "diverged", "diverged", "diverged", "fails"
-    FAILED = "failed", "failed", "failed", "fails"
-    STOPPED = "stopped", "stopped", "stopped", "open"
-    BROKEN_OFF = "broken off", "broken off", "broken off", "open", "its process has ended; `run` goes on"
-    UNREADABLE = "cannot be read", "cannot be read", "not run", "open"
-    REFUSED = "would be refused", "would be refused", "not run", "open"
-    LACKING = "not run", "not run", "not run", "open"  # its data are not here
-    TO_DO = "to do", "to do", "not run", "open"
-    RUNNING = "running", "running", "running", "open"
-    QUEUED = "queued", "queued", "queued", "open"
-    UNKNOWN = "not known", "not known", "not known", "open"  # SLURM does not answer
+    COMPLETE = "complete", "holds", "done"
+    DIVERGED = "diverged", "fails"
+    FAILED = "failed", "fails"
+    STOPPED = "stopped"
+    BROKEN_OFF = "broken off"  # its process has ended
+    UNREADABLE = "cannot be read", "open", "", "not run"
+    REFUSED = "would be refused", "open", "", "not run"
+    LACKING = "not run"  # its data are not here
+    TO_DO = "to do", "open", "", "not run"
+    RUNNING = "running"
+    QUEUED = "queued"
+    UNKNOWN = "not known"  # SLURM does not answer
 
-    def __init__(self, word: str, planned: str, shown: str, look: str, remedy: str = ""):
-        self.word, self.planned, self.shown, self.look, self.remedy = word, planned, shown, look, remedy
+    def __init__(self, word: str, look: str = "open", planned: str = "", shown: str = ""):
+        self.word, self.look, self.planned, self.shown = word, look, planned or word, shown or word
 
     def __str__(self) -> str:
         return self.word

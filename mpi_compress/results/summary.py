@@ -34,16 +34,7 @@ def why_ended(run: Result) -> str:
     return met[0] if met else limit if isinstance(limit, str) else f"{limit:g} s"
 
 
-def html(run: Result) -> str:
-    """A table of its setting and its last record."""
-    reason, file = run.attrs.get("reason", ""), {"file": run.file}
-    shown = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
-    shown |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
-    shown |= {f"{name}, last of {run.rows} records" if name == "round" else name: value for name, value in _last(run)}
-    return tables.html((), [[name, str(value)] for name, value in (shown | file).items()], run.label)
-
-
-def html_of_many(runs: Sequence[Result]) -> str:
+def html(runs: Sequence[Result]) -> str:
     """A table with a row for each result."""
     rows = []
     for run in runs:
@@ -81,15 +72,13 @@ def split(run: Result) -> Iterator[str]:
     yield f"  partition {partition_of(run)}: {_from_to(rows)} samples a worker" + (", of each label:" if labels.size else "")
     lines = [["worker", "samples"], *([str(i), str(m)] for i, m in enumerate(rows))]
     if labels.size:
-        lines[0] += [*(f"{label:g}" for label in labels[:_LABELS]), "others"]
+        others = labels.size > _LABELS
+        lines[0] += [*(f"{label:g}" for label in labels[:_LABELS]), *["others"] * others]
         for line, own in zip(lines[1:], counts, strict=True):
-            line += [*map(str, own[:_LABELS]), str(own[_LABELS:].sum())]
-    if 0 < labels.size <= _LABELS:
-        lines = [line[:-1] for line in lines]
-    shown = _WORKERS if len(rows) <= _WORKERS else _WORKERS - 2
-    yield from tables.plain(lines[0], lines[1 : shown + 1], "r", indent=" " * 12)
-    if len(rows) > shown:
-        yield f"            … and {len(rows) - shown} workers more, of {_from_to(rows[shown:])} samples"
+            line += [*map(str, own[:_LABELS]), *[str(own[_LABELS:].sum())] * others]
+    yield from tables.plain(lines[0], lines[1 : _WORKERS + 1], "r", indent=" " * 12)
+    if len(rows) > _WORKERS:
+        yield f"            … and {len(rows) - _WORKERS} workers more, of {_from_to(rows[_WORKERS:])} samples"
 
 
 def _from_to(rows: Any) -> str:

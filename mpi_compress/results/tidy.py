@@ -4,6 +4,7 @@ import glob
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -39,15 +40,8 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     if chosen != "dict" and not find_spec(chosen):
         raise UserError(f"load: as_ = '{chosen}' needs {chosen}: pip install 'mpi-compress[{chosen}]'")
     columns = table(_found(results))
-    if chosen == "polars":
-        import polars
-
-        return polars.DataFrame(columns, strict=False)
-    if chosen == "pandas":
-        import pandas
-
-        return pandas.DataFrame(columns)
-    return columns
+    kinds_may_mix = {"strict": False} if chosen == "polars" else {}
+    return columns if chosen == "dict" else import_module(chosen).DataFrame(columns, **kinds_may_mix)
 
 
 def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
@@ -109,42 +103,33 @@ def _found(results: Any) -> list[tuple[str, Run]]:
     found: dict[Path, tuple[str, Run]] = {}
     for each in results:
         if isinstance(each, Run):
-            found.setdefault(each.file, (_job_of(each.file, each.file.parent.parent), each))
+            found.setdefault(each.file, (_job_of(each.file), each))
             continue
-        base, files = _matching(str(each))
+        files = _matching(str(each))
         if not files:
             raise UserError(f"load: no results (*.h5) match '{each}'")
         for file in files:
             if file not in found and (file.parent.name != TRIALS or TRIALS in str(each)):
-                found[file] = (_job_of(file, base), read(file))
+                found[file] = (_job_of(file), read(file))
     if not found:
         raise UserError("load: no results were given")
     return list(found.values())
 
 
-def _matching(pattern: str) -> tuple[Path, list[Path]]:
-    """The folder above which a pattern names nothing, and the result files that it matches."""
+def _matching(pattern: str) -> list[Path]:
+    """The result files that a pattern, a folder or a file names."""
+    if os.path.isfile(pattern):
+        return [Path(pattern)]
     if os.path.isdir(pattern):
         pattern = os.path.join(glob.escape(pattern), "**")
-    elif os.path.isfile(pattern):
-        return Path(pattern).parent.parent, [Path(pattern)]
-    fixed = []
-    for part in Path(pattern).parts:
-        if glob.has_magic(part) and glob.escape(part) != part:
-            break
-        fixed.append(part)
-    files = sorted(Path(f) for f in glob.glob(pattern, recursive=True) if f.endswith(".h5") and os.path.isfile(f))
-    return Path(*fixed), files
+    return sorted(Path(f) for f in glob.glob(pattern, recursive=True) if f.endswith(".h5") and os.path.isfile(f))
 
 
-def _job_of(file: Path, base: Path) -> str:
-    """The job's name: the folders below the last one called `results`, or else below `base`."""
+def _job_of(file: Path) -> str:
+    """The job's name: the folders below the last one called `results`; else the file's folder."""
     *folders, _ = Path(os.path.abspath(file)).parts
-    if "results" in folders:
-        below = folders[len(folders) - folders[::-1].index("results") :]
-    else:
-        below = list(Path(os.path.abspath(file.parent)).relative_to(os.path.abspath(base)).parts)
-    return "/".join(below) or file.resolve().parent.name
+    below = folders[len(folders) - folders[::-1].index("results") :] if "results" in folders else []
+    return "/".join(below or folders[-1:])
 
 
 def difference(one: Run, other: Run) -> Iterator[str]:

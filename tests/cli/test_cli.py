@@ -471,19 +471,8 @@ def test_a_setting_from_outside_names_the_results_of_every_command(done, tmp_pat
         assert "top-3" in capfd.readouterr().out
     assert main(["report", job, *choice, "-o", str(tmp_path / "page.html")]) == 0
     assert "1 of" not in capfd.readouterr().out
-    refused(["table", job, "--out", out, "--set", "up.compressor.k=2"], capfd, "--set fits top-3, random 10%: --only takes one")
+    refused(["table", job, "--out", out, "--set", "up.compressor.k=2"], capfd, "run \"GD\": up.compressor: {'k': 2} names no compressor")
     assert main(["table", job, *choice[:4], "--to", "loss=0.5"]) == 2, "without --set it is another run"
-
-
-def test_a_folder_that_is_not_there_is_asked_for_on_a_terminal(done, tmp_path, monkeypatch, capfd):
-    answers = iter(["n", ""])
-    monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda self: True})())
-    monkeypatch.setattr("builtins.input", lambda question: next(answers))
-    line = ["table", *(str(file) for file in (done[1] / "small").glob("*.h5")), "--to", "loss=0.6", "-o", str(tmp_path / "a" / "t.md")]
-    assert main(line) == 2
-    assert "there is no such folder" in capfd.readouterr().err
-    assert main(line) == 0
-    assert (tmp_path / "a" / "t.md").exists()
 
 
 def test_lists_of_keys_have_no_internal_ones_and_none_twice(tmp_path):

@@ -81,7 +81,6 @@ WRONG = [
     ("watch job.toml results", "takes one job, or results of any number, not both"),
     ("watch results --only done", "--only"),
     ("watch job.toml --every never", "--every"),
-    ("watch job.toml --once -o a.gif", "-o a.gif .png .pdf .svg"),
     ("new .", "job.toml: is there already; name another folder"),
     ("new text", "text"),
     ("calibrate", "mpiexec -n 2 mpi-compress calibrate"),

@@ -44,7 +44,7 @@ def test_rows_come_back_as_they_were_written(tmp_path):
 
 def test_run_label_alone_knows_how_a_label_is_stored(tmp_path, monkeypatch):
     def everywhere(run):
-        return repr(run), run._repr_html_(), summary.html_of_many([run]), ResultRow(run, 0)["label"]
+        return repr(run), run._repr_html_(), summary.html([run]), ResultRow(run, 0)["label"]
 
     (run,) = results_with(tmp_path, ["a, b"])
     shown = everywhere(run)

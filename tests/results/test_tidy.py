@@ -81,9 +81,8 @@ def test_a_run_prints_as_one_line_and_shows_as_a_table(out):
     run = mc.read(next(out.rglob("exact*.h5")))
     assert repr(run) == f"Run('exact <b>', complete, round 3, loss {run.trace['loss'][-1]:.6g}, {run.file})"
     html = run._repr_html_()
-    assert html.startswith("<table><caption>exact &lt;b&gt;</caption>")
-    for said in ("complete", "2, 12", f"{run.trace['loss'][-1]:.6g}", "last of 4 records"):
-        assert f"{said}</" in html
+    for said in ("exact &lt;b&gt;", "complete", f"{run.trace['loss'][-1]:.6g}"):
+        assert f"<td>{said}</td>" in html
     begun = mc.Run(run.file, {"label": "begun", "status": "running"}, {}, {}, {}, None)
     assert "no records" in repr(begun)
     assert "running" in begun._repr_html_()
