@@ -23,7 +23,6 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.reader import Run, Runs
-from mpi_compress.results.rows import Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,4 +145,4 @@ def _with_f_star(run: Run, specs: Sequence[RunSpec], problems: dict[str, Problem
     found = {key: getattr(p, key) for key in ("f_star", "f_star_accuracy", "f_star_source")}
     is_whole = "loss" in run.trace and "evaluate" not in run.attrs  # a sample of the rows says nothing about the gap
     gap = {"suboptimality": run.trace["loss"] - p.f_star} if is_whole else {}
-    return replace(run, attrs={**run.attrs, **found}, trace=Columns({**run.trace, **gap}))
+    return replace(run, attrs={**run.attrs, **found}, trace={**run.trace, **gap})

@@ -23,7 +23,7 @@ from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, column_of, name
 from mpi_compress.results.files import refuse_archive
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
-from mpi_compress.results.rows import Columns, ResultRow
+from mpi_compress.results.rows import ResultRow
 from mpi_compress.results.targets import Target, rises
 
 FORMAT = "mpi-compress/1"
@@ -219,7 +219,7 @@ def read_here(path: Path) -> Run:
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
             most = TIGHTEST * path.stat().st_size
-            trace, workers, timing, theory = (Columns(hdf5.arrays(hdf5.within(h5, g), most)) for g in TABLES)
+            trace, workers, timing, theory = (hdf5.arrays(hdf5.within(h5, g), most) for g in TABLES)
             final = hdf5.arrays(hdf5.within(h5, "final"), most)
             split = hdf5.arrays(hdf5.within(h5, "split"), most)
             attrs = dict(h5.attrs)
@@ -263,7 +263,7 @@ def _up_to_a_flush(run: Run, sums: list[str]) -> Run:
 def _cut(run: Run, rows: Mapping[str, int]) -> Run:
     """The same run with so many rows of each column, by "group/name"; without those of none."""
     tables: dict[str, Any] = {
-        group: Columns({name: column[:n] for name, column in getattr(run, group).items() if (n := rows.get(f"{group}/{name}", 0))})
+        group: {name: column[:n] for name, column in getattr(run, group).items() if (n := rows.get(f"{group}/{name}", 0))}
         for group in TABLES
     }
     return replace(run, **tables)

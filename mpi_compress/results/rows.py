@@ -1,4 +1,4 @@
-"""Rows of a result: one by column, those of a run that is under way, and what is said of a column that is not there."""
+"""Rows of a result: one by column, and those of a run that is under way."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,14 +23,6 @@ class ResultRow(dict[str, Any]):
             return self._run.column(name)[self._number].item()
         except UserError as error:
             raise KeyError(str(error)) from None
-
-
-class Columns(dict[str, NDArray]):
-    """The columns of a group of a result's file; for one that is derived from them, the error says where it is."""
-
-    def __missing__(self, name: str) -> NDArray:
-        hint = f"run.column({name!r}) gives it" if column_of(name).derive else "run.column(…) gives derived ones"
-        raise KeyError(f"no column {name!r} in the file; {hint}; there are: {', '.join(self)}")
 
 
 class RowsSoFar:
