@@ -27,7 +27,7 @@ from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
-from mpi_compress.algorithms.steps import OF_COMPRESSORS, Changing, Step, named_by, step_at, theorems_of, values_of
+from mpi_compress.algorithms.steps import OF_COMPRESSORS, Changing, Step, named_by, of_compressor, step_at, theorems_of, values_of
 from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.core import arrays
 from mpi_compress.core.registry import Part, Registry
@@ -70,10 +70,6 @@ class Setting:
         return self.n if self.participants is None else self.participants
 
 
-_ITS_THEOREM, _ITS_LOG = "theorem is an mc.Theorem, which has V, terms and rate", "log is an mc.Log, of names and a function"
-_MOVED = {"lyapunov": _ITS_THEOREM, "lyapunov_terms": _ITS_THEOREM, "logs": _ITS_LOG, "worker_logs": _ITS_LOG}
-
-
 class Method(Part, ABC):
     """A method of distributed optimisation. Its fields are its parameters; those that others ask for have the defaults below."""
 
@@ -101,11 +97,6 @@ class Method(Part, ABC):
     up: ClassVar[Any]
     down: ClassVar[Any]
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        for name in _MOVED.keys() & vars(cls).keys():
-            raise TypeError(f"{cls.__name__}.{name} was removed: {_MOVED[name]}")
-
     def bind(self, setting: Setting) -> Self:
         """This method in one run: a new object, its formulas evaluated; ValueError where one has no value or a need is not met."""
         bound = in_setting(self, setting)
@@ -118,11 +109,8 @@ class Method(Part, ABC):
 
     def knows(self) -> Mapping[str, float]:
         """Quantities that formulas may name beside those of the setting: the minibatch, δ and ω of the compressors, if named."""
-        known: dict[str, float | None] = {"batch": self.batch}
-        for name in named_by(self) & OF_COMPRESSORS.keys():
-            compressor = (self.up if OF_COMPRESSORS[name][0] == "up" else self.down).compressor
-            known[name] = getattr(compressor, name.removesuffix("_down"))(self.setting.dim)
-        return {name: value for name, value in known.items() if value is not None}
+        stated = {name: of_compressor(self, name) for name in named_by(self) & OF_COMPRESSORS.keys()}
+        return {name: value for name, value in {"batch": self.batch, **stated}.items() if value is not None}
 
     def gamma(self, k: int) -> float:
         """γ_k."""

@@ -153,6 +153,13 @@ _ω = "the ω of a bounded variance without bias", "such as natural or random-k"
 OF_COMPRESSORS = {"delta": ("up", _δ), "omega": ("up", _ω), "delta_down": ("down", _δ), "omega_down": ("down", _ω)}
 """Quantities that a compressor states: the direction of its link, what they are, and what has one."""
 
+
+def of_compressor(method: Any, name: str) -> Any:
+    """Such a quantity of a bound method; None where the compressor states none."""
+    link = getattr(method, OF_COMPRESSORS[name][0])
+    return getattr(link.compressor, name.removesuffix("_down"))(method.setting.dim)
+
+
 COMPUTED_WHERE_NAMED = ("L_max", "L_mean", "L_rms", "L_pm", "L_row", "g0")
 """Quantities that are known only in a run whose formulas name them."""
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from mpi_compress.algorithms.needs import LAST_ITERATE, ONE_STEP_SIZE, Need, check_need
-from mpi_compress.algorithms.steps import OF_COMPRESSORS
+from mpi_compress.algorithms.steps import OF_COMPRESSORS, of_compressor
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.kernels.vectors import squared_norm
@@ -107,9 +107,9 @@ _USUAL = Need(
 def quantities(method: Any) -> dict[str, float]:
     """The numbers of a bound method's theorem: those of its formulas, and δ and ω of its compressors."""
     found: dict[str, float] = {}
-    for name, (way, _) in OF_COMPRESSORS.items():
+    for name in OF_COMPRESSORS:
         with suppress(ValueError, TypeError):  # a parameter that the method sets from round to round; or it states none
-            found[name] = float(getattr(getattr(method, way).compressor, name.removesuffix("_down"))(method.setting.dim))
+            found[name] = float(of_compressor(method, name))
     return found | method.numbers
 
 
