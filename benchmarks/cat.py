@@ -64,7 +64,7 @@ def search(name: str, f: Objective, L: float) -> None:
     print(f"{name}: {search.__doc__}")
     for compressor in ("top-k", "sq", "stochastic"):
         link = Link(compressors.build(compressor, "up"), codecs.build({"name": "fixed", "float": 32}, "up"), f.dim)
-        scheme = SCHEMES[compressor](link, costs.build("payload", "cost"))
+        scheme = SCHEMES[compressor](link, costs.build("payload", "cost"), n=2)
         ways = {}
         for cost, spec in COSTS.items():
             finder = BudgetSearch(scheme.improvement(), partial(scheme.costs, costs.build(spec, "cost")), f.dim)

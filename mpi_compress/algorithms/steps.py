@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.core.errors import NotMet, UserError, nearest
 from mpi_compress.core.expressions import Expression, evaluate, names_in
-from mpi_compress.core.fields import Checked, as_type
+from mpi_compress.core.fields import Checked
 from mpi_compress.core.registry import with_inner
 from mpi_compress.core.unknown import UNKNOWN, NotYetKnown, if_known
 
@@ -104,9 +104,9 @@ def _warm_up(step: Mapping[str, Any], numbers: Mapping[str, float]) -> WarmUp:
 
 def _positive(value: Any, numbers: Mapping[str, float]) -> float:
     number = evaluate(value, numbers)
-    if not 0 < number < math.inf:
+    if not number > 0:
         given = f"'{value}' = {number:g}" if isinstance(value, str) else f"{number:g}"
-        raise ValueError(f"step = {given} must be more than 0, and finite")
+        raise ValueError(f"step = {given} must be more than 0")
     return number
 
 
@@ -123,11 +123,19 @@ def _checked(step: Any) -> Any:
             '{ form = "warm-up", … }'
         )
     for value in formulas_in(step):
-        try:
-            as_type(value, Expression)
-        except ValueError:
-            raise ValueError(f'numbers or formulas, such as "1/L", and not {value!r}') from None
+        if not _is_number_or_formula(value):
+            raise ValueError(f'numbers or formulas, such as "1/L", and not {value!r}')
     return step
+
+
+def _is_number_or_formula(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            names_in(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _check_warm_up(step: Mapping[str, Any]) -> None:

@@ -400,7 +400,8 @@ def test_a_single_workers_rounds_are_those_of_the_common_step(monkeypatch):
     """Each is x − (ω/L) Q(g), whoever applies ω."""
     p = problem(count=1)
     alone = play(p, CAT(budget=5), {"name": "stochastic"}, 20)
-    monkeypatch.setattr(Stochastically, "of", classmethod(lambda cls, link, cost, budget, n: cls(link, cost, budget)))
+    begin = Stochastically.__init__
+    monkeypatch.setattr(Stochastically, "__init__", lambda scheme, link, cost, budget, n: begin(scheme, link, cost, budget, n=2))
     common = play(p, CAT(budget=5), {"name": "stochastic"}, 20)
     np.testing.assert_allclose(alone.x, common.x, rtol=1e-12)
     assert alone.trace["paper_bits_up"][-1] == common.trace["paper_bits_up"][-1] - 20 * 64

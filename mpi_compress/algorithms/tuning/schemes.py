@@ -163,7 +163,7 @@ def check_planned(link: Link, cost: CostModel) -> None:
     """ValueError where T alone does not decide what a message costs."""
     if cost.on_wire and link.planned_wire_bits(1) is None:
         raise ValueError(
-            f'the codec "{link.codec.name}" writes as many bits as the set of coordinates happens to need, so the '
+            f'the codec "{link.codec.name}" writes as many bits as the set of coordinates happens to need, not by T alone, so the '
             f'cost model "{cost.name}" cannot be planned for; use codec "fixed" or "bitmap"'
         )
 
