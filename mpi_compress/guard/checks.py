@@ -3,21 +3,19 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.parts import Downlink, Server
-from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard import hidden_state, of_algorithms, of_data, of_functions, of_messages
 from mpi_compress.guard.findings import SEED, Finding, tried
-from mpi_compress.guard.of_data import of_stop
-from mpi_compress.guard.of_messages import link_at, stated
+from mpi_compress.guard.of_messages import link_at, round_of, stated, states_something
 from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
@@ -77,38 +75,34 @@ class Subject:
         self.held, self.drawn = hidden_state.contents(self.parts or [self.part]), hidden_state.generators()
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One thing that can be said of a part."""
 
-    name: str
     of: Any  # the kinds of part that it is about
-    takes: tuple[str, ...]  # what it needs: fields of `Subject`
-    ask: Callable[..., Iterator[Finding]]
+    ask: Callable[..., Iterator[Finding]]  # of the part, and what it needs
+    needs: str = ""  # a field of `Subject`
+
+    @property
+    def name(self) -> str:
+        return self.ask.__name__.strip("_").replace("_", " ")
 
     def about(self, s: Subject) -> Iterator[Finding]:
         """What it finds; nothing if it is about other kinds, or needs what is not there."""
-        given = [getattr(s, name) for name in self.takes]
-        if isinstance(s.part, self.of) and all(each is not None for each in given):
-            yield from (replace(found, by=self.name) for found in self.ask(*given))
+        given = [getattr(s, self.needs)] if self.needs else []
+        if isinstance(s.part, self.of) and None not in given:
+            yield from (replace(found, by=self.name) for found in self.ask(s.part, *given))
 
 
-def after_rounds(links: Sequence[Link]) -> Iterator[Finding]:
+def after_rounds(c: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
     """δ, ω and variance of a compressor with a state: after rounds of vectors that are hard for a memory, by its link, its state is
     asked for further vectors, a random compressor's by draws that are independent of one another."""
-    dims = dict.fromkeys([*_DIMS, *(min(link.dim, _LARGE) for link in links)])
-    for at, name in product([at for dim in dims if (at := _at(links[0].compressor, dim))], _SEQUENCES):
-        found = [*tried(f"rounds of {name}", partial(_after, at, name))]
+    c, dims = links[0].compressor, dict.fromkeys([*_DIMS, *(min(link.dim, _LARGE) for link in links)])
+    at = [link for dim in dims if has_state(c) and (link := link_at(c, dim)) and states_something(c, dim)]
+    for link, name in product(at, _SEQUENCES):
+        found = [*tried(f"rounds of {name}", partial(_after, link, name))]
         yield from found
         if not all(each.holds for each in found):
             return
-
-
-def _at(c: Compressor, dim: int) -> Link | None:
-    """The link of a compressor for vectors (dim,), if these go with it and it states something of them."""
-    link = link_at(c, dim) if has_state(c) else None
-    δ, others = (c.delta(dim), (c.omega(dim), c.variance(dim))) if link else (None, (None, None))
-    return None if (δ is None and others == (None, None)) or (δ or 0) > 1 else link
 
 
 def _after(link: Link, name: str) -> Iterator[Finding]:
@@ -120,7 +114,7 @@ def _after(link: Link, name: str) -> Iterator[Finding]:
             asked = {"the next one": vector, **{what: ask(u, sent) for what, ask in _ASKED.items()}}
             yield from _of_state(link, k, state, asked, name)
         try:
-            v, sent = vector, link.unpack(Message(link.pack(vector, _round(k, 0, state)).data)).dense()
+            v, sent = vector, link.unpack(Message(link.pack(vector, round_of(k, state=state)).data)).dense()
         except OverflowError:  # more than the codec's floats can hold
             return
 
@@ -142,16 +136,8 @@ def _of_state(link: Link, k: int, state: Any, vectors: Mapping[str, Vector], nam
 
 def _draws(link: Link, v: Vector, k: int, state: Any, count: int) -> Any:
     """Independent draws of C(v), (count, d), of a state, which stays as it is."""
-    return np.array([link.compress(v, _round(k, seed, copy.deepcopy(state))).dense() for seed in range(1, count + 1)])
-
-
-def _round(k: int, seed: int, state: Any) -> Round:
-    return Round(k, _streams(seed), Role.WORKER, state=state)
-
-
-@cache
-def _streams(seed: int) -> Streams:
-    return Streams(SEED + seed)
+    rounds = (round_of(k, state=copy.deepcopy(state), seed=seed) for seed in range(1, count + 1))
+    return np.array([link.compress(v, t).dense() for t in rounds])
 
 
 def _shown(v: Vector) -> str:
@@ -160,45 +146,47 @@ def _shown(v: Vector) -> str:
     return f"({', '.join(numbers if v.size <= 4 else [*numbers[:3], '…', numbers[-1]])})"
 
 
-def _cost(cost: CostModel) -> Iterator[Finding]:
-    check_cost(cost)
+def cost(model: CostModel) -> Iterator[Finding]:
+    """What messages cost."""
+    check_cost(model)
     yield Finding("cost", True, "a number from 0 on, which does not fall as payloads grow, and the same for numbers and arrays")
 
 
-def _drawn(part: Any, before: Any) -> Iterator[Finding]:
+def draws(part: Any, before: Any) -> Iterator[Finding]:
+    """Whether global generators stand where they stood."""
     moved = hidden_state.generators() != before
     text = "come from the global random or np.random" + ", not from t.rng" * isinstance(part, Compressor)
     yield Finding("draws", not moved, text if moved else "none are global")
 
 
 CHECKS = (
-    Check("compress", Compressor, ("part", "dim"), of_messages.compress),
-    Check("state", Compressor, ("links",), of_messages.state),
-    Check("theorems", Compressor, ("links",), of_messages.theorems),
-    Check("after rounds", Compressor, ("links",), after_rounds),
-    Check("NaN", Compressor, ("links",), of_messages.not_finite),
-    Check("codec", Compressor, ("links",), of_messages.through_codec),
-    Check("messages", Codec, ("part", "dim"), of_messages.messages),
-    Check("cost", CostModel, ("part",), _cost),
-    Check("slope", Loss, ("part",), of_functions.slope),
-    Check("curvature", Loss, ("part",), of_functions.curvature_of_loss),
-    Check("second derivative", Loss, ("part",), of_functions.second_derivative),
-    Check("samples", Loss, ("part",), of_functions.samples),
-    Check("gradient", Penalty, ("part",), of_functions.gradient_of_penalty),
-    Check("prox", Penalty, ("part",), of_functions.prox),
-    Check("gradient", Model, ("part", "rows"), of_functions.gradient_of_model),
-    Check("mean", Model, ("part", "rows"), of_functions.mean_of_rows),
-    Check("smoothness", Model, ("part", "rows"), of_functions.smoothness),
-    Check("hessian_product", Model, ("part", "rows"), of_functions.hessian_product),
-    Check("rehearsal", Method, ("rounds",), of_algorithms.rehearsal),
-    Check("rounds", Algorithm | Server | Downlink, ("problems",), of_algorithms.rounds),
-    Check("rows", Partition, ("part",), of_data.of_partition),
-    Check("rows", Generator, ("part",), of_data.of_generator),
-    Check("rows", Format, ("part", "file"), of_data.of_format),
-    Check("value", Metric, ("part", "view"), of_data.of_metric),
-    Check("answers", StopRule, ("part",), of_stop),
-    Check("memory", object, ("held",), hidden_state.kept),
-    Check("draws", object, ("part", "drawn"), _drawn),
+    Check(Compressor, of_messages.compress, "dim"),
+    Check(Compressor, of_messages.state, "links"),
+    Check(Compressor, of_messages.theorems, "links"),
+    Check(Compressor, after_rounds, "links"),
+    Check(Compressor, of_messages.not_finite, "links"),
+    Check(Compressor, of_messages.codec, "links"),
+    Check(Codec, of_messages.messages, "dim"),
+    Check(CostModel, cost),
+    Check(Loss, of_functions.slope),
+    Check(Loss, of_functions.curvature),
+    Check(Loss, of_functions.second_derivative),
+    Check(Loss, of_functions.samples),
+    Check(Penalty, of_functions.gradient_of_penalty),
+    Check(Penalty, of_functions.prox),
+    Check(Model, of_functions.gradient_of_model, "rows"),
+    Check(Model, of_functions.mean_of_rows, "rows"),
+    Check(Model, of_functions.smoothness, "rows"),
+    Check(Model, of_functions.hessian_product, "rows"),
+    Check(Method, of_algorithms.rehearsal, "rounds"),
+    Check(Algorithm | Server | Downlink, of_algorithms.rounds, "problems"),
+    Check(Partition, of_data.partition),
+    Check(Generator, of_data.generator),
+    Check(Format, of_data.format_of_files, "file"),
+    Check(Metric, of_data.value, "view"),
+    Check(StopRule, of_data.answers),
+    Check(object, hidden_state.memory, "held"),
+    Check(object, draws, "drawn"),
 )
 """What is asked last looks at what the others have left."""
 

@@ -33,7 +33,7 @@ def generators() -> tuple[Any, ...]:
     return random.getstate(), (kind, bytes(key), *rest)  # type: ignore[arg-type]
 
 
-def kept(before: Contents) -> Iterator[Finding]:
+def memory(_: Any, before: Contents) -> Iterator[Finding]:
     """Whether parts hold what they held before; if not, which one and where it does not."""
     for part, held in before:
         for place, content in _content(part).items():

@@ -2,32 +2,23 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Method, Setting
+from mpi_compress.algorithms import Method
 from mpi_compress.core.errors import AllSent
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.guard.findings import SEED, Finding, NeedsAJob, tried
-from mpi_compress.guard.of_messages import usual
-from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.compressors import compressors
-from mpi_compress.messages.compressors.base import AmongWorkers
-from mpi_compress.messages.costs import costs
+from mpi_compress.guard.findings import SEED, Finding, tried
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.losses import losses
+from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.rows import Rows
 from mpi_compress.saving.frames import dump
 from mpi_compress.saving.saved_states import Expected, load
 
 _ROUNDS = 6
-_DIM, _ROWS, _MU = 12, 8, 0.1  # of made-up problems
-_LINKS = ("identity", "random-k", "top-k", "perm-k")
 STAGES = {
     "message": "worker {}'s message", "answer": "the master's answer", "worker": "worker {}'s memory",
     "master": "the master's memory", "node": "what every node knows", "error": "how it ends",
@@ -40,56 +31,42 @@ Notes = Mapping[Key, Any]  # messages and states, or their hashes
 Problem = tuple[Method, Mapping[int, Objective], Vector]  # a method that is bound to its setting, f_i of all workers, and x0
 
 
-def rounds(problems: Sequence[Problem]) -> Iterator[Finding]:
+def rounds(_: Any, problems: Sequence[Problem]) -> Iterator[Finding]:
     """A method in rounds, its workers together, against its workers by themselves."""
     for method, fs, x0 in problems:
         what = f"n = {method.setting.n}"
         yield from tried(what, partial(_of_rounds, method, fs, x0, what))
 
 
-def first_difference(one: Notes, other: Notes) -> Key | None:
-    """The first of what was noted that differs, if something does."""
-    return min((key for key in {*one, *other} if one.get(key) != other.get(key)), default=None)
-
-
-def named(key: Key) -> str:
-    """What a message or a state is called."""
-    return [*STAGES.values()][key[1]].format(key[2])
-
-
-def rehearsal(play: Callable[[], None]) -> Iterator[Finding]:
+def rehearsal(_: Any, play: Callable[[], None]) -> Iterator[Finding]:
     """Two rounds."""
     with np.errstate(all="ignore"):
         play()
     yield Finding("rehearsal", True, "two rounds can be run; run JOB --verify runs them on several layouts")
 
 
-def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str]) -> Finding:
+def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str] | None = None) -> Finding:
     """A run's rounds, `of` such as "8 rounds", as they were noted in one process, against those that were run in other ways. The
     line ends with what `makers` says of a stage: who makes what is noted there."""
-    differing = {way: key for way, notes in others.items() if (key := first_difference(plain, notes))}
+    unlike = {way: [key for key in {*plain, *notes} if plain.get(key) != notes.get(key)] for way, notes in others.items()}
+    differing = {way: min(keys) for way, keys in unlike.items() if keys}
     if FAILED in plain or not differing:
         said = f"cannot be run: {plain[FAILED]}" if FAILED in plain else f"{of} are the same {', '.join(others)}"
         return Finding("ways", FAILED not in plain, said)
     way = min(differing, key=differing.__getitem__)
     key, notes, also = differing[way], others[way], " and ".join(other for other in differing if other != way)
-    what, when = named(key), "before the first round" if key[0] < 0 else f"in round {key[0]}"
+    what, when = [*STAGES.values()][key[1]].format(key[2]), "before the first round" if key[0] < 0 else f"in round {key[0]}"
     if FAILED in notes and key not in notes:
         what, when = "it", f"{when}, where it ends: {notes[FAILED]}"
     text = f"{what} differs {when}, run {way}" + f", and {also}" * bool(also)
-    return Finding("ways", False, text + makers([*STAGES][key[1]]))
+    return Finding("ways", False, text + (makers([*STAGES][key[1]]) if makers else ""))
 
 
 def _of_rounds(method: Method, fs: Mapping[int, Objective], x0: Vector, what: str) -> Iterator[Finding]:
     with np.errstate(all="ignore"):
         together, apart = _played(method, fs, x0, False), _played(method, fs, x0, True)
-    differing = first_difference(together, apart)
-    if differing is None:
-        text = f"{_ROUNDS} rounds are the same, whether workers share a process or not, and saved and read after each"
-        yield Finding(what, True, text)
-        return
-    where = f"in round {differing[0]} where each worker is by itself, and saved and read after each round"
-    yield Finding(what, False, f"{named(differing)} differs {where}")
+    way = "where each worker is by itself, and saved and read after each"
+    yield replace(in_other_ways(f"{_ROUNDS} rounds", together, {way: apart}), what=what)
 
 
 def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool) -> Notes:
@@ -159,34 +136,3 @@ class Rounds:
         self.nodes = [load(dump(each), node, self.expected) for each in self.nodes]
         self.workers = {i: load(dump(worker), workers[i], self.expected) for i, worker in self.workers.items()}
         self.master = load(dump(self.master), master, self.expected)
-
-
-def made_up_problem(given: Method, n: int) -> Problem:
-    """A method within a made-up problem of n workers; NeedsAJob if none of the usual links goes with it."""
-    rng, loss = np.random.default_rng(SEED), losses["logistic"]()
-    a, y = rng.standard_normal((n * _ROWS, _DIM)) / np.sqrt(_DIM), rng.choice([-1.0, 1.0], n * _ROWS)
-    L = 0.25 * float(np.linalg.norm(a, 2) ** 2) / _ROWS + _MU  # not below that of any f_i
-    numbers = dict.fromkeys(("L", "L_max", "L_mean", "L_rms", "L_pm", "L_row", "g0"), L)
-    numbers |= {"mu": _MU, "n": float(n), "d": float(_DIM), "N": float(n * _ROWS), "kappa": L / _MU, "rounds": 9.0}
-    apart = _MU if given.regularizer == "master" else 0.0
-    whole, x_star = partial(Objective, loss=loss, weight=1.0 / len(y), mu=_MU), np.zeros(_DIM)
-    why = ""
-    rows = [Rows((a[i::n],), y[i::n], _DIM) for i in range(n)]
-    for names in product((given.compressor, *_LINKS), _LINKS):
-        try:
-            up, down = (_link(name, n) for name in names)
-            cost = costs["wire"]()
-            setting = Setting(
-                n=n, dim=_DIM, up=up, down=down, cost=cost, numbers=numbers, mu_apart=apart, x_star=x_star, whole=whole
-            )
-            fs = {i: Objective(shard, loss, 1.0 / _ROWS, _MU - apart, careful=True) for i, shard in enumerate(rows)}
-            return given.bind(setting), fs, np.linspace(-1.0, 1.0, _DIM)
-        except Exception as error:  # other links may do
-            why = why or str(error)
-    raise NeedsAJob(f"{given.name}: {why}")
-
-
-def _link(name: str, n: int) -> Link:
-    compressor = usual(compressors[name])
-    compressor = compressor.among(n) if isinstance(compressor, AmongWorkers) else compressor
-    return Link(compressor, codecs[compressor.codec](), _DIM)

@@ -30,7 +30,7 @@ _ENTRIES = 4_000_000  # of a generator, from which on no further chunk is looked
 _PARTS = 3  # of a file that is read in shares
 
 
-def of_partition(part: Partition) -> Iterator[Finding]:
+def partition(part: Partition) -> Iterator[Finding]:
     """Every row goes to one worker, and the seed decides which, or nothing does where it says so."""
     rng = np.random.default_rng(SEED)
     kinds = (rng.choice([-1.0, 1.0], _ROWS), rng.integers(0, 4, _ROWS) * 1.0, rng.random(_ROWS))
@@ -69,7 +69,7 @@ def made_up_view() -> ProblemView:
     return view
 
 
-def of_metric(metric: Metric, view: ProblemView) -> Iterator[Finding]:
+def value(metric: Metric, view: ProblemView) -> Iterator[Finding]:
     """A finite number of the point and the problem alone, which changes neither."""
     rng, dim = np.random.default_rng(SEED), view.rows.dim
     before = _content(view.rows)
@@ -86,12 +86,12 @@ def of_metric(metric: Metric, view: ProblemView) -> Iterator[Finding]:
     yield Finding("arguments", kept, "are left as they are" if kept else "the problem's samples are changed")
 
 
-def of_generator(generator: Generator) -> Iterator[Finding]:
+def generator(made: Generator) -> Iterator[Finding]:
     """The same rows each time, finite, and as many as it says."""
-    once, again = (_rows_of(_first_chunks(generator)) for _ in range(2))
+    once, again = (_rows_of(_first_chunks(made)) for _ in range(2))
     yield _same("calls", once, again, "give the same samples when asked again", "give other samples when asked again")
     yield _finite(once)
-    if once[0].nnz < _ENTRIES and (size := generator.size()) is not None:
+    if once[0].nnz < _ENTRIES and (size := made.size()) is not None:
         yield Finding("size", once[0].shape == size[:2], f"{size[0]} rows of {size[1]} are stated, and {once[0].shape} are made")
 
 
@@ -105,7 +105,7 @@ def _first_chunks(generator: Generator) -> Iterator[tuple[int, Any, Vector]]:
             return
 
 
-def of_format(how: Format, file: tuple[Path, int | None]) -> Iterator[Finding]:
+def format_of_files(how: Format, file: tuple[Path, int | None]) -> Iterator[Finding]:
     """The rows of a file of d columns, if they are known: the same each time, and in shares those of the whole."""
     path, dim = file
     whole, again = (_rows_of(how.read(path, dim, 0, 1).blocks) for _ in range(2))
@@ -149,13 +149,13 @@ Row = Mapping[str, float]
 Memories = dict[str, dict[str, float]]
 
 
-def of_stop(rule: StopRule) -> Iterator[Finding]:
+def answers(rule: StopRule) -> Iterator[Finding]:
     """The same answers when asked again, and where a run goes on from a checkpoint."""
     ended, again, resumed = [], True, True
     for shape, rows in _made_up_runs():
-        whole = _asked(rule, rows, {})
-        again &= _asked(rule, rows, {}) == whole
-        resumed &= all(_from_a_checkpoint(rule, rows, at) == whole for at in (1, _LOGGED // 3, _LOGGED - 1))
+        whole = _asked(rule, rows)
+        again &= _asked(rule, rows) == whole
+        resumed &= all(_asked(rule, rows, at) == whole for at in (1, _LOGGED // 3, _LOGGED - 1))
         ended.append(f"one that {shape} {f'ends with record {whole[0]}' if whole[0] is not None else 'goes on'}")
     yield Finding("answers", True, f"of {_LOGGED} records of three runs: {', '.join(ended)}")
     yield Finding("calls", again, "give the same when asked again" if again else "give something else when asked again")
@@ -178,16 +178,13 @@ def _row(k: int, loss: float) -> Row:
     return {**others, **counts, "round": float(k), "loss": loss, "suboptimality": float("nan")}
 
 
-def _asked(rule: StopRule, rows: Sequence[Row], memories: Memories, first: int = 0) -> tuple[int | None, str, Memories]:
-    """The row that ends a run, why, and what the rule remembers then; it is asked from row `first` on."""
-    for k in range(first, len(rows)):
-        if why := why_it_ends((rule,), rows[k], memories):
+def _asked(rule: StopRule, rows: Sequence[Row], saved_at: int = 0) -> tuple[int | None, str, Memories]:
+    """The row that ends a run, why, and what the rule remembers then; another process sees the rows from `saved_at` on: a copy of
+    the rule, and its memory as it was saved."""
+    asked, memories = (deepcopy(rule) if saved_at else rule), Memories()
+    for k, row in enumerate(rows):
+        if saved_at and k == saved_at:
+            asked, memories = deepcopy(rule), json.loads(json.dumps(memories))
+        if why := why_it_ends((asked,), row, memories):
             return k, why, memories
     return None, "", memories
-
-
-def _from_a_checkpoint(rule: StopRule, rows: Sequence[Row], at: int) -> tuple[int | None, str, Memories]:
-    """`_asked` where the rows from `at` on are seen by another process: a copy of the rule, and its memory as it was saved."""
-    fresh, memories = deepcopy(rule), Memories()
-    begun = _asked(deepcopy(rule), rows[:at], memories)
-    return begun if begun[0] is not None else _asked(fresh, rows, json.loads(json.dumps(memories)), at)

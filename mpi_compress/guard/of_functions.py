@@ -60,7 +60,7 @@ def _between(what: str, f: Callable[[Vector], Vector], given: Vector, y: Vector,
     return Finding(what, not wrong.any(), found if wrong.any() else f"is the difference quotient of the {of} at {m.size} margins")
 
 
-def curvature_of_loss(loss: Loss) -> Iterator[Finding]:
+def curvature(loss: Loss) -> Iterator[Finding]:
     """How fast slopes change, and whether they fall."""
     for label in (0.3, -1.2) if loss.real_labels else (1.0, -1.0):
         grid = np.linspace(-8, 8, 1601)

@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from mpi_compress.messages.link import Link
 _DIMS = (12, 60, 1000, 50_000)  # of vectors; the first that the parameters go with
 _FAR, _MOST = 4, 140_000  # times its largest size is d at least; d at most, where half of the indices need more than 16 bits
 _DRAWS, _NUMBERS = (100, 1000), 4_000_000  # of a random compressor, of each vector; the more, the fewer numbers they have
+_streams = cache(Streams)
 _SIGMAS = 6.0  # standard errors that a mean may be off
-_STREAMS = Streams(SEED)
 _OF_FLOATS: Mapping[Any, float] = {64: 1e-15, 32: 1e-7, 16: 1e-3, "bf16": 1e-2}
 _USUAL: Mapping[str, Any] = {
     "k": 3, "levels": 4, "threshold": 0.5, "epsilon": 0.5, "kappa": 0.3, "sigma": 0.1, "q": 3.0, "step": 0.01, "block": 5,
@@ -34,8 +34,9 @@ _USUAL: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def round_of(k: int, worker: int = 0, state: Any = None) -> Round:
-    return Round(k, _STREAMS, Role.WORKER, worker, state=state)
+def round_of(k: int, worker: int = 0, state: Any = None, seed: int = 0) -> Round:
+    """Round k of a worker; of other seeds it draws independently."""
+    return Round(k, _streams(SEED + seed), Role.WORKER, worker, state=state)
 
 
 def settled(c: Compressor, dim: int = 0) -> list[Link]:
@@ -113,7 +114,7 @@ def applied(c: Compressor, v: Vector, k: int, worker: int = 0) -> Compressed:
     return checked(c.applied(arrays.read_only(v), round_of(k, worker, state)), v.size)
 
 
-def state(links: Sequence[Link]) -> Iterator[Finding]:
+def state(given: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
     """Whether a checkpoint can hold a compressor's state, and the same rounds give the same."""
     c, dim, state = links[0].compressor, links[0].dim, links[0].start()
     v = vectors(dim)["of normal numbers"]
@@ -127,7 +128,7 @@ def state(links: Sequence[Link]) -> Iterator[Finding]:
     yield Finding("repetition", same, "the same rounds give the same" if same else other)
 
 
-def theorems(links: Sequence[Link]) -> Iterator[Finding]:
+def theorems(_: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
     """A compressor's δ, ω and variance by sampling, with a new state each time."""
     for link, (name, v) in ((at, each) for at in links for each in vectors(at.dim).items()):
         yield from tried(f"a vector {name}", partial(_theorems, link.compressor, v, name))
@@ -158,6 +159,12 @@ def stated(c: Compressor, v: Vector, found: Any, name: str) -> Iterator[Finding]
         yield _unbiased(found, v, ω, name)
 
 
+def states_something(c: Compressor, dim: int) -> bool:
+    """True if a compressor states δ, ω or a variance for this d, and the δ can be one."""
+    δ = c.delta(dim)
+    return (δ, c.omega(dim), c.variance(dim)) != (None, None, None) and (δ or 0) <= 1
+
+
 def _unbiased(found: Any, v: Vector, ω: float, name: str) -> Finding:
     """Whether the mean of C(v) is v, along v and along signs, by as much as ω lets it be off; without draws it is v itself."""
     chance = _SIGMAS * math.sqrt(ω * float(v @ v) / len(found)) if len(found) > 1 else 0.0
@@ -170,7 +177,7 @@ def _unbiased(found: Any, v: Vector, ω: float, name: str) -> Finding:
     return Finding("unbiased", off_at <= off, text)
 
 
-def not_finite(links: Sequence[Link]) -> Iterator[Finding]:
+def not_finite(_: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
     """Whether NaN and infinity are passed on."""
     c, dim = links[0].compressor, links[0].dim
     for bad in (math.nan, math.inf):
@@ -183,26 +190,30 @@ def not_finite(links: Sequence[Link]) -> Iterator[Finding]:
         yield Finding(f"a vector of {bad}", not lost, why if lost else "is passed on, or refused")
 
 
-def through_codec(links: Sequence[Link]) -> Iterator[Finding]:
+def codec(_: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
     """Whether a compressor's messages are decoded to what was encoded, by the codec that it counts."""
     for link in links:
         yield from tried(f"codec, d = {link.dim}", partial(_through, link.codec, link.compressor, link.dim))
 
 
-def _through(codec: Codec, c: Compressor, dim: int) -> Iterator[Finding]:
+def _through(by: Codec, c: Compressor, dim: int, cut: bool = False) -> Iterator[Finding]:
+    """Messages of vectors that are hard, whole, and `cut` short."""
     for name, v in vectors(dim).items():
         content = applied(c, v, 0)
         try:
-            yield _round_trip(codec, content, c, f"a vector {name}")
-        except OverflowError as error:
-            if not codec.writes(type(content)):
+            data = arrays.raw(by.encode(content))
+        except OverflowError as error:  # its floats cannot hold a value, or it writes no such kind
+            if not (cut or by.writes(type(content))):
                 raise
-            yield Finding("round trip", float(np.abs(v).max()) > 1e30 or not v.any(), f"a vector {name}: {error}")
+            yield Finding("round trip", cut or float(np.abs(v).max()) > 1e30 or not v.any(), f"a vector {name}: {error}")
+            continue
+        yield _round_trip(by, content, data, c, f"a vector {name}")
+        if cut and data.size > 1:
+            yield _cut(by, content, c, data[: data.size - 1].copy())
 
 
-def _round_trip(codec: Codec, content: Compressed, c: Compressor, name: str) -> Finding:
+def _round_trip(codec: Codec, content: Compressed, data: Any, c: Compressor, name: str) -> Finding:
     """The content of a message between other bytes, decoded, against what was encoded."""
-    data = arrays.raw(codec.encode(content))
     around = np.concatenate([np.full(3, 7, np.uint8), data, np.full(5, 9, np.uint8)])
     read, end = codec.decode(around, 3, content.dim, c.makes, c.known(content.dim))
     apart = np.abs(read.checked(content.dim).dense() - content.dense())
@@ -231,21 +242,9 @@ def messages(codec: Codec, dim: int) -> Iterator[Finding]:
         if codec.writes(links[0].compressor.makes):
             kinds.add(cls.makes)
             for link in filter(None, [*largest, *links]):
-                yield from tried(f"messages of {name}, d = {link.dim}", partial(_of_kind, codec, link.compressor, link.dim))
+                yield from tried(f"messages of {name}, d = {link.dim}", partial(_through, codec, link.compressor, link.dim, True))
     if not kinds:
         yield Finding("kinds", False, "no compressor that is known here makes what it writes")
-
-
-def _of_kind(codec: Codec, c: Compressor, dim: int) -> Iterator[Finding]:
-    for name, v in vectors(dim).items():
-        content = applied(c, v, 0)
-        try:
-            data = arrays.raw(codec.encode(content))
-        except OverflowError:  # a value that its floats cannot hold
-            continue
-        yield _round_trip(codec, content, c, f"a vector {name}")
-        if data.size > 1:
-            yield _cut(codec, content, c, data[: data.size - 1].copy())
 
 
 def _cut(codec: Codec, content: Compressed, c: Compressor, data: Any) -> Finding:

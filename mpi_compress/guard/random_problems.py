@@ -1,29 +1,35 @@
-"""Small random problems for a method and its theorem."""
+"""Small problems for a method, made up, and random ones for its theorem."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Setting
+from mpi_compress.algorithms import Method, Setting
 from mpi_compress.algorithms.theorem import Shard, factor, names_of_theorem, unproved, value_of
 from mpi_compress.core.streams import Role, Round
-from mpi_compress.guard.findings import SEED
-from mpi_compress.guard.of_algorithms import Rounds
+from mpi_compress.guard.findings import SEED, NeedsAJob
+from mpi_compress.guard.of_algorithms import Problem, Rounds
+from mpi_compress.guard.of_messages import usual
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.optimum.base import Optimum
 from mpi_compress.problem.optimum.newton import minimize
 from mpi_compress.problem.rows import Rows
 
+_DIM, _ROWS, _MU = 12, 8, 0.1  # of made-up problems, rows of each worker
+_LINKS = ("identity", "random-k", "top-k", "perm-k")
 _HALVED = 40  # times that the distance to x* is halved at most, for a local theorem
 _LEAST = 1e-9  # of V at the start, below which rounding takes part
 
@@ -62,6 +68,67 @@ class RandomProblem:
         return value_of(method, node, [sum(each) / n for each in zip(*terms, strict=True)], play.master, x, f, g)
 
 
+@dataclass(frozen=True)
+class Regression:
+    """A regression on the samples of n workers, and what a setting says of it."""
+
+    a: Vector  # (nm, d)
+    labels: Vector  # (nm,)
+    n: int
+    loss: Any
+    mu: float
+    x0: Vector
+
+    def objectives(self, apart: float = 0.0, careful: bool = False) -> dict[int, Objective]:
+        """f_i, without a part of µ that is `apart`."""
+        d, n = self.x0.size, self.n
+        shards = [Rows((self.a[i::n],), self.labels[i::n], d) for i in range(n)]
+        return {i: Objective(f, self.loss, n / len(self.a), self.mu - apart, careful=careful) for i, f in enumerate(shards)}
+
+    def setting(self, up: Link, down: Link, apart: float = 0.0) -> Setting:
+        """What a method is bound to."""
+        whole, cost = partial(Objective, loss=self.loss, weight=1.0 / len(self.a), mu=self.mu), costs["wire"]()
+        return Setting(
+            n=self.n, dim=self.x0.size, up=up, down=down, cost=cost, numbers=self.numbers, mu_apart=apart,
+            x_star=self.best.x, f_star=self.best.f, whole=whole,
+        )  # fmt: skip
+
+    @cached_property
+    def best(self) -> Optimum:
+        return minimize(self._whole)
+
+    @property
+    def _whole(self) -> Objective:
+        return Objective(Rows((self.a,), self.labels, self.x0.size), self.loss, 1.0 / len(self.a), self.mu)
+
+    @cached_property
+    def numbers(self) -> dict[str, float]:
+        """What formulas may name."""
+        n, N, µ = self.n, len(self.a), self.mu
+        each = [_largest(self.a[i::n], self.loss) * n / N + µ for i in range(n)]
+        L, L_rms = _largest(self.a, self.loss) / N + µ, math.sqrt(sum(L_i**2 for L_i in each) / n)
+        found = {"L": L, "L_rms": L_rms, "L_pm": L_rms, "L_mean": sum(each) / n, "L_max": max(each), "kappa": L / µ}
+        L_row = float(self.loss.curvature * np.max(np.sum(self.a * self.a, axis=1))) + µ
+        g0 = float(np.linalg.norm(self._whole.elsewhere(self.x0)[1]))
+        return found | {"L_row": L_row, "g0": g0, "mu": µ, "n": float(n), "d": float(self.x0.size), "N": float(N), "rounds": 9.0}
+
+
+def made_up_problem(given: Method, n: int) -> Problem:
+    """A method within a made-up problem of n workers; NeedsAJob if none of the usual links goes with it."""
+    rng = np.random.default_rng(SEED)
+    a, y = rng.standard_normal((n * _ROWS, _DIM)) / np.sqrt(_DIM), rng.choice([-1.0, 1.0], n * _ROWS)
+    made, why = Regression(a, y, n, losses["logistic"](), _MU, np.linspace(-1.0, 1.0, _DIM)), ""
+    apart = _MU if given.regularizer == "master" else 0.0
+    for names in product((given.compressor, *_LINKS), _LINKS):
+        try:
+            links = [usual(compressors[name]) for name in names]
+            up, down = (_link(c.among(n) if isinstance(c, AmongWorkers) else c, _DIM) for c in links)
+            return given.bind(made.setting(up, down, apart)), made.objectives(apart, careful=True), made.x0
+        except Exception as error:  # other links may do
+            why = why or str(error)
+    raise NeedsAJob(f"{given.name}: {why}")
+
+
 def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> RandomProblem | str:
     """A random problem that goes with V of a method; or why the last one that was tried does not."""
     rng, why = np.random.default_rng([SEED, seed]), ""
@@ -70,29 +137,18 @@ def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> Ran
     for n in (*rng.permutation([1, 2, 3, 5]).tolist(), 1):
         d, m, κ = int(rng.integers(3, 12)), int(rng.integers(2, 9)), 10 ** rng.uniform(0.5, 3)
         a, labels = _rows(rng, n, m, d)
-        L, each = _largest(a, loss) / (n * m), [_largest(a[i::n], loss) / m for i in range(n)]
-        µ = L / (κ - 1)
-        squares = {"L_rms": math.sqrt(sum((L_i + µ) ** 2 for L_i in each) / n), "L_mean": sum(each) / n + µ, "L_max": max(each) + µ}
-        numbers = {"L": L + µ, "mu": µ, "n": float(n), "d": float(d), "N": float(n * m), "kappa": κ, **squares}
-        numbers |= {"L_pm": numbers["L_rms"], "L_row": float(loss.curvature * np.max(np.sum(a * a, axis=1))) + µ}
-        whole, x0 = partial(Objective, loss=loss, weight=1.0 / len(a), mu=µ), rng.standard_normal(d)
-        best = minimize(f := whole(Rows((a,), labels, d)))
-        numbers["g0"] = float(np.linalg.norm(f.elsewhere(x0)[1]))
-        fs = {i: Objective(Rows((a[i::n],), labels[i::n], d), loss, 1.0 / m, µ) for i in range(n)}
+        made = Regression(a, labels, n, loss, _largest(a, loss) / (n * m) / (κ - 1), rng.standard_normal(d))
         for (up, down), method in ((links, method) for links in _links(rng, given, d, own) for method in rng.permutation(methods)):
-            cost = costs["wire"]()
-            setting = Setting(
-                n=n, dim=d, up=up, down=down, cost=cost, numbers=numbers, x_star=best.x, whole=whole, f_star=best.f
-            )
             try:
-                bound = method.bind(setting)
+                bound = method.bind(made.setting(up, down))
                 why = unproved(bound)
             except ValueError as error:
                 why = str(error)
                 continue
             if not why:
                 said = f"{loss.name}, n = {n}, d = {d}, κ = {κ:.3g}, up {_said(up)}, down {_said(down)}"
-                near = (RandomProblem(bound, fs, best.x + (x0 - best.x) / 2**j, said) for j in range(_HALVED))
+                x, fs = made.best.x, made.objectives()
+                near = (RandomProblem(bound, fs, x + (made.x0 - x) / 2**j, said) for j in range(_HALVED))
                 found = next((p for p in near if not np.isnan(p.fall(seed, 0)[0][0])), None)
                 if found is not None:  # the first, unless the theorem is local
                     return found
@@ -115,7 +171,7 @@ def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor]) -> Iterator[
     with suppress(ValueError):  # there is none; or it keeps 100 of 10
         for C in run:
             C.check(d)
-        own_up, own_down = (Link(C, codecs[C.codec](), d) for C in run)
+        own_up, own_down = (_link(C, d) for C in run)
         yield own_up, own_down
         return
     k, exact, named = int(rng.integers(1, d + 1)), {"name": "identity"}, names_of_theorem(given)
@@ -125,11 +181,11 @@ def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor]) -> Iterator[
     ups = [*own, *tables] if {"delta", "omega"} & named or given.compressor != "identity" else [exact]
     ups = [{"name": given.compressor}] if given.sets_compressor else ups
     downs = ups if "down" in given.links else tables if {"delta_down", "omega_down"} & named else [exact]
-    yield from ((_link(up, d), _link(down, d)) for down in downs for up in ups)
+    build = partial(compressors.build, where="compressor")
+    yield from ((_link(build(up), d), _link(build(down), d)) for down in downs for up in ups)
 
 
-def _link(table: Mapping[str, Any], d: int) -> Link:
-    compressor = compressors.build(dict(table), "compressor")
+def _link(compressor: Compressor, d: int) -> Link:
     return Link(compressor, codecs[compressor.codec](), d)
 
 

@@ -9,10 +9,10 @@ from mpi_compress.algorithms.product import heard_by
 from mpi_compress.guard.checks import CHECKS, Subject, everything
 from mpi_compress.guard.findings import Finding, NeedsAJob
 from mpi_compress.guard.hidden_state import contents
-from mpi_compress.guard.of_algorithms import made_up_problem
 from mpi_compress.guard.of_data import made_up_view
 from mpi_compress.guard.of_functions import made_up_rows
 from mpi_compress.guard.of_messages import settled, usual
+from mpi_compress.guard.random_problems import made_up_problem
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.models import Model
@@ -64,6 +64,6 @@ def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
             s.problems = [made_up_problem(heard_by(gd(step="0.1/L"), part), n) for n in (1, 3)]
         case Metric():
             s.view = made_up_view()
-        case _ if not any(isinstance(part, check.of) and {*check.takes} <= {"part", "dim"} for check in CHECKS) and rows is None:
+        case _ if not any(isinstance(part, check.of) and check.needs in ("", "dim") for check in CHECKS) and rows is None:
             raise NeedsAJob(f"{getattr(part, 'name', part)}: nothing of it can be checked by itself")
     return s

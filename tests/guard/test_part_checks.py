@@ -14,7 +14,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours, registries
 from mpi_compress.engine.checking import findings_by_name, findings_in_job
 from mpi_compress.engine.verifying import ROUNDS, verify
-from mpi_compress.guard.of_data import of_format
+from mpi_compress.guard.of_data import format_of_files
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.problem.datasets.formats import Format, Reading
 
@@ -145,7 +145,7 @@ def test_a_format_that_reads_its_shares_wrong_is_named(tmp_path):
         def read(self, path, dim, part, parts):
             return Reading(iter([(part, np.eye(2), np.ones(2))] if part < 2 else []))
 
-    found = [str(each) for each in of_format(LosesRows(), (tmp_path, None))]
+    found = [str(each) for each in format_of_files(LosesRows(), (tmp_path, None))]
     assert found[-1] == "WRONG  shares: 3 shares, each block in the place of its number, are other samples than the whole"
     assert sum("WRONG" in each for each in found) == 1
 
@@ -222,7 +222,7 @@ def test_every_part_of_a_jobs_plugins_is_found_and_all_are_listed_where_there_is
     assert "was found with a vector (0.4, 0.4, 0.4, …, 1)" in said[0].stdout
     assert "holds  dimensions: d = 12, 1000, 14; the job's is 14 [compress]" in said[1].stdout
     assert (
-        "n = 3: 6 rounds are the same, whether workers share a process or not, and saved and read after each [rounds]"
+        "n = 3: 6 rounds are the same where each worker is by itself, and saved and read after each [rounds]"
         in said[2].stdout
     )
     with pytest.raises(UserError) as caught:
