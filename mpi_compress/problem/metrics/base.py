@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from mpi_compress.core import arrays
-from mpi_compress.core.errors import checked_at
+from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Vector
@@ -100,7 +100,12 @@ class Metric(Part, ABC):
         """The value as a float, NaN where x (d,) is not finite; UserError, with the metric's name, if it has no number there."""
         if not np.isfinite(x).all():
             return float("nan")
-        return checked_at(f"log.metrics: '{self.name}'", lambda: arrays.number(self.value(x.copy(), problem), "the value"))
+        where = f"log.metrics: '{self.name}'"
+        value = checked_at(where, lambda: self.value(x.copy(), problem))
+        try:
+            return arrays.number(value, "")
+        except ValueError:
+            raise UserError(f"{where}: {arrays.shown(value)} was given; it should be one real number") from None
 
 
 metrics: Registry[Metric] = Registry("metric", Metric)
