@@ -86,6 +86,8 @@ def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
     files = save(table.X, table.y, target or path.with_suffix(".libsvm"), keys.get("test", 0.0), keys.get("seed", 0))
     names = ", ".join(table.features[:8]) + ", …" * (len(table.features) > 8)
     print(f"{path}: {table.y.size} samples, d = {len(table.features)}: {names}")
+    for remark in table.remarks:
+        print(f"  {remark}")
     if "label" not in keys:
         print(f"  labels are those of the last column, {table.label}; label=NAME takes another")
     for word, number in table.classes.items():

@@ -1,6 +1,6 @@
 """Value and gradient of the losses of whole shards, in one pass over blocks of rows.
 
-A matrix is as in `kernels.rows`.
+A matrix is as in `kernels.rows`. That of sparse rows may have values (N,), fewer than nnz: then those of a row are equal.
 
 For a block the margins come first, then all losses, then the rows are added to the gradient. No bit depends on the size of a block,
 nor on what is fetched ahead. The order of additions: the products of a sparse row go to four sums a, b, c, d in turn, those after
@@ -60,10 +60,40 @@ def _far_dots(indptr, indices, values, x, gradient, out):
 
 
 @kernel
+def _equal_dots(indptr, indices, values, x, out):
+    """`_sparse_dots` of rows whose values are all equal."""
+    for r in range(np.uint64(out.size)):
+        value = values[r]
+        a = b = c = d = 0.0
+        p, stop = indptr[r], indptr[r + _ONE]
+        whole = p + ((stop - p) & ~_THREE)
+        while p < whole:
+            a = fma(value, x[indices[p]], a)
+            b = fma(value, x[indices[p + _ONE]], b)
+            c = fma(value, x[indices[p + _TWO]], c)
+            d = fma(value, x[indices[p + _THREE]], d)
+            p += _FOUR
+        while p < stop:
+            a = fma(value, x[indices[p]], a)
+            p += _ONE
+        out[r] = ((b + c) + d) + a
+
+
+@kernel
 def _add_sparse(indptr, indices, values, scales, out):
     for r in range(np.uint64(scales.size)):
         if scales[r] != 0.0:
             sparse_add(indptr[r], indptr[r + _ONE], indices, values, scales[r], out)
+
+
+@kernel
+def _add_equal(indptr, indices, values, scales, out):
+    """`_add_sparse` of rows whose values are all equal."""
+    for r in range(np.uint64(scales.size)):
+        if scales[r] != 0.0:
+            value = values[r]
+            for p in range(indptr[r], indptr[r + _ONE]):
+                out[indices[p]] = fma(scales[r], value, out[indices[p]])
 
 
 @in_kernels
@@ -80,7 +110,9 @@ def dots_of_a_block(matrix, i, x, gradient, out):
 
     def sparse(matrix, i, x, gradient, out):
         indptr, indices, values = matrix
-        if x.size > _FAR:
+        if values.size < indices.size:
+            _equal_dots(indptr[i:], indices, values[i:], x, out)
+        elif x.size > _FAR:
             _far_dots(indptr[i:], indices, values, x, gradient, out)
         else:
             _sparse_dots(indptr[i:], indices, values, x, out)
@@ -108,7 +140,10 @@ def add_block(matrix, i, scales, out):
 
     def sparse(matrix, i, scales, out):
         indptr, indices, values = matrix
-        _add_sparse(indptr[i:], indices, values, scales, out)
+        if values.size < indices.size:
+            _add_equal(indptr[i:], indices, values[i:], scales, out)
+        else:
+            _add_sparse(indptr[i:], indices, values, scales, out)
 
     def dense(matrix, i, scales, out):
         fours = np.uint64(scales.size) & ~_THREE

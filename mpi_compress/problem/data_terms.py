@@ -80,7 +80,7 @@ class FusedMargins(DataTerm):
 
     @cached_property
     def _shard(self) -> tuple[tuple[NDArray, ...], Vector, NDArray[np.uint64]]:
-        return self.rows.matrix, self.rows.labels, np.array([0, len(self.rows)], dtype=np.uint64)
+        return self.rows.compact(), self.rows.labels, np.array([0, len(self.rows)], dtype=np.uint64)
 
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
         value = np.zeros(1)

@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +58,19 @@ class Rows:
         ends = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)
         return Rows((ends.astype(np.uint64), indices[places], values[places]), self.labels[chosen], self.dim)
+
+    def compact(self) -> tuple[NDArray, ...]:
+        """The matrix as `kernels.shards` reads it fastest: one value a row (N,), if a row's are all equal and that makes fewer."""
+        if len(self.matrix) == 1 or len(self) >= self.matrix[2].size:
+            return self.matrix
+        indptr, indices, values = self.matrix
+        firsts = np.empty(len(self), values.dtype)
+        for a, b in itertools.pairwise([0, *range(16, len(self), 2**16), len(self)]):  # in most sets the first rows already differ
+            starts = indptr[a : b + 1].astype(np.int64)
+            firsts[a:b] = values[np.minimum(starts[:-1], values.size - 1)]
+            if not np.array_equal(np.repeat(firsts[a:b], np.diff(starts)), values[starts[0] : starts[-1]]):
+                return self.matrix
+        return indptr, indices, firsts
 
     def dense(self) -> NDArray[np.float64]:
         """The samples as an array (N, d), for few or short rows."""

@@ -498,11 +498,11 @@ AS_IT_RUNS = [
         ("1.0 if payload < 9 else 2.0", "cost arrays np.ceil"),
         ("np.zeros(np.shape(payload)) + np.max(payload)", "an array of payloads costs something else than its payloads one by one"),
     )),
-    *((GENERATOR.format(made=made), OWN_DATA, "data.generator: make of mine should be (m, d)") for made in (
+    *((GENERATOR.format(made=made), OWN_DATA, "data.generator: make of mine gives ; it should be numbers (m, d)") for made in (
         "return a, y[:-1]", "return a", "return a, y, y", "pass", "return a[:, 0], y", "return a, ['x'] * 30", "return a.astype(object), y",
         "return 1j * a, y", "yield a", "yield a, y[1:]",
     )),
-    (GENERATOR.format(made="yield a, y\n        yield a[:, :7], y"), OWN_DATA, "make of mine: chunks of 10 and of 7 columns"),
+    (GENERATOR.format(made="yield a, y\n        yield a[:, :7], y"), OWN_DATA, "make of mine gives chunks of 10 and of 7 columns"),
 ]  # fmt: skip
 KEPT = [  # outside of the state
     (MODULE + compressor(f"{work}; {SORTED}", field=field), {}, f"mine keeps something in {place} from call to call") for field, work, place in (

@@ -35,10 +35,11 @@ def plain(matrix, labels, weight, mu, x) -> tuple[float, np.ndarray]:
     return weight * total + 0.5 * mu * float(x @ x), gradient + mu * x
 
 
-def shard(rng, n, dim, dtype=np.float64) -> tuple[tuple, np.ndarray]:
+def shard(rng, n, dim, dtype=np.float64, equal=False) -> tuple[tuple, np.ndarray]:
     """n rows, of 0 to 12 nonzeros but the first and the last, which have none, and labels."""
     a = sp.random_array((n, dim), density=min(1.0, 6 / dim), format="csr", rng=rng)
-    values = rng.standard_normal(a.nnz)
+    lengths = np.diff(a.indptr)
+    values = np.repeat(rng.standard_normal(n), lengths) if equal else rng.standard_normal(a.nnz)
     indptr = np.concatenate([[0], a.indptr, [a.nnz]]).astype(np.uint64)
     return (indptr, a.indices.astype(np.uint32), values.astype(dtype)), rng.choice([-1.0, 1.0], n + 2)
 
@@ -52,28 +53,40 @@ def computed(matrix, labels, mu, x, cuts=None) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(("n", "dim"), [(1, 3), (40, 9), (520, 20), (40, 70_000)])  # one block, two, and x so long that fetching ahead pays
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_gradient_of_a_shard_has_the_bits_of_the_stated_order_of_additions(n, dim, dtype):
+@pytest.mark.parametrize("equal", [False, True])
+def test_gradient_of_a_shard_has_the_bits_of_the_stated_order_of_additions(n, dim, dtype, equal):
     rng = np.random.default_rng(n)
-    matrix, labels = shard(rng, n, dim, dtype)
+    matrix, labels = shard(rng, n, dim, dtype, equal)
     x = rng.standard_normal(dim)
     value, gradient = plain(matrix, labels, 1 / labels.size, 0.25, x)
-    values, gradients = computed(matrix, labels, 0.25, x)
-    assert gradients[0].tobytes() == gradient.tobytes()
-    assert values[0] == pytest.approx(value, rel=1e-14)
+    compact = Rows(matrix, labels, dim).compact()
+    assert compact[2].size == (labels.size if equal and labels.size < matrix[2].size else matrix[2].size)
+    for stored in (matrix, compact):
+        values, gradients = computed(stored, labels, 0.25, x)
+        assert gradients[0].tobytes() == gradient.tobytes()
+        assert values[0] == pytest.approx(value, rel=1e-14)
 
 
-def test_shards_together_have_the_bits_of_each_alone():
+@pytest.mark.parametrize("equal", [False, True])
+def test_shards_together_have_the_bits_of_each_alone(equal):
     rng = np.random.default_rng(5)
-    matrix, labels = shard(rng, 600, 20)
+    matrix, labels = shard(rng, 600, 20, equal=equal)
     whole, x, cuts = Rows(matrix, labels, 20), rng.standard_normal(20), [0, 3, 3, 520, 602]
-    values, gradients = computed(matrix, labels, 0.0, x, cuts)
+    values, gradients = computed(whole.compact(), labels, 0.0, x, cuts)
     for i, (start, stop) in enumerate(itertools.pairwise(cuts)):
         alone = whole.cut(start, stop)
         value, gradient = np.zeros(1), np.zeros((1, 20))
         ends = np.array([0, len(alone)], dtype=np.uint64)
-        losses_and_gradients(alone.matrix, alone.labels, ends, LOGISTIC, 1 / labels.size, 0.0, x, value, gradient)
+        losses_and_gradients(alone.compact(), alone.labels, ends, LOGISTIC, 1 / labels.size, 0.0, x, value, gradient)
         assert value[0] == values[i]
         assert gradient.tobytes() == gradients[i].tobytes()
+
+
+@pytest.mark.parametrize("j", [0, 40, -1])  # in the first rows, later, in the last
+def test_rows_with_one_other_value_are_stored_as_they_are(j):
+    matrix, labels = shard(np.random.default_rng(6), 50, 9, equal=True)
+    matrix[2][j] += 1.0
+    assert Rows(matrix, labels, 9).compact()[2] is matrix[2]
 
 
 def exactly(f, *numbers) -> Decimal:

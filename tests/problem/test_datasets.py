@@ -155,7 +155,7 @@ def test_a_damaged_cache_is_built_again(text, damage):
 def test_too_little_address_space_is_named_and_no_other_cache_asked_for(text, monkeypatch):
     """As under `ulimit -v`, where mmap fails with ENOMEM."""
     monkeypatch.setattr("mmap.mmap", Mock(side_effect=OSError(errno.ENOMEM, "Cannot allocate memory")))
-    with pytest.raises(MemoryError, match=r"^1.02e-05 GB of .* cannot be mapped; `ulimit -v` "):
+    with pytest.raises(MemoryError, match=r"^1.6e-06 GB of .* cannot be mapped; `ulimit -v` "):
         opened(text, "shuffled", 77)
 
 
@@ -164,7 +164,8 @@ def test_mapped_rows_are_those_that_are_read_and_what_is_written_to_them_stays_h
     data = opened(text, dim=d)
     kept, want = data.file.read_bytes(), arrays(data)
     monkeypatch.setattr(store, "MAPPED_FROM", 0)
-    rows = data.read(0, 200)
+    rows, shards = data.read(0, 200), data.shards_together(range(3), 3)
+    assert all(np.shares_memory(rows.matrix[-1], shard.matrix[-1]) for shard in shards), "mapped once"
     assert [a.tobytes() for a in arrays(data)] == [a.tobytes() for a in want]
     rows.matrix[-1][:] = 0.0
     assert data.file.read_bytes() == kept

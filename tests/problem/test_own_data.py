@@ -90,12 +90,13 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path, capsys, text, keys, said)
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_the_features_and_the_labels_that_nobody_named_are_said(tmp_path, capsys, monkeypatch):
+def test_a_column_of_numbers_with_a_word_in_it_and_the_labels_that_nobody_named_are_said(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("a,b,kind\n1,x,1\n2,NA,0\n3+,y,1\n")
     assert main(["data", "make", "a.csv"]) == 0
     printed = capsys.readouterr().out
     assert "d = 6: a=1, a=2, a=3+, b=NA, b=x, b=y" in printed
+    assert "  a is taken as words, 2 of which are numbers: row 3 has '3+'" in printed
     assert "  labels are those of the last column, kind; label=NAME takes another" in printed
     assert main(["data", "make", "a.csv", "label=kind"]) == 0
     assert "last column" not in capsys.readouterr().out

@@ -95,7 +95,7 @@ def test_an_order_that_is_not_drawn_is_prepared_once_for_all_seeds_and_workers(n
 def test_splits_that_differ_in_any_parameter_are_prepared_apart():
     keys = [split(spec, n).key for spec in (
         *SPECS, {"name": "dirichlet", "alpha": 1.5, "least": 2}, {"name": "dirichlet", "alpha": 1.0, "least": 3},
-        {"name": "mix", "share": 0.4}, {"name": "contiguous", "sizes": 0.8},
+        {"name": "mix", "share": 0.4}, {"name": "contiguous", "sizes": 0.8}, {"name": "sorted", "by": 1}, {"name": "sorted", "by": 2},
     ) for n in (3, 4)]  # fmt: skip
     equal_slices = 4  # of which an order serves both numbers of workers
     assert len(set(keys)) == len(keys) - equal_slices
@@ -161,7 +161,8 @@ def test_whole_shares_that_add_up_to_all_rows_are_the_sizes(sizes):
     ({"name": "dirichlet", "least": 0}, "least 0 1"),
     ({"name": "dirichlet", "alfa": 1.0}, "alfa alpha"),
     ({"name": "mix", "share": 1.5}, "share 1.5 0 1"),
-    ({"name": "sorted", "by": 3}, r"by was removed; sorted is by label"),
+    ({"name": "sorted", "by": 0}, r"by = 0 must be a feature"),
+    ({"name": "sorted", "by": "lable"}, r"by: 'lable' 'label' or a whole number"),
     ({"name": "shuffled", "sizes": -0.1}, r"sizes = -0.1 must be from 0 to 100"),
     ({"name": "shuffled", "sizes": [1.0, 0.0, 1.0]}, "sizes = [1.0, 0.0, 1.0] must be shares above 0"),
     ({"name": "shuffled", "sizes": [1, 2]}, r"sizes has 2 shares for 3 workers"),
@@ -270,6 +271,22 @@ def test_the_smoothness_of_uneven_shards_is_that_of_the_workers_own_terms(tmp_pa
     each = [3 / 60 * np.linalg.eigvalsh(a.T @ a)[-1] for a in np.split(rows, [10, 30])]
     assert run.split["rows"].tolist() == [10, 20, 30]
     assert run.attrs["L_max"] == pytest.approx(max(each), rel=1e-9)
+
+
+def test_rows_are_sorted_by_a_feature_of_the_file(tmp_path):
+    """Features are counted from 1; rows that lack it have a zero; what comes after `rows` is not looked at."""
+    values = [3, None, -1, 2.5, None, 9, -7, 4]
+    (tmp_path / "rows.svm").write_text("".join(
+        f"{1 - 2 * (j % 2)} 1:{j + 1}" + ("" if v is None else f" 3:{v}") + " 4:1\n" for j, v in enumerate(values)
+    ))  # fmt: skip
+    table = DataTable(path=str(tmp_path / "rows.svm"), rows=7, normalize="rows")
+    data = open_data(table, tmp_path, split({"name": "sorted", "by": 3, "sizes": [2, 5]}, 2), "sign")
+    first = [rows.dense() for rows in data.shards(range(2), 2)]
+    whole = np.concatenate(first)
+    assert (whole[:, 0] / whole[:, 3]).round().tolist() == [7, 3, 2, 5, 4, 1, 6]
+    assert [len(a) for a in first] == [2, 5]
+    with pytest.raises(UserError, match=r"workers\.partition: feature 5 was asked for, and rows.svm has 4"):
+        open_data(table, tmp_path, split({"name": "sorted", "by": 5}, 2), "sign")
 
 
 def test_the_outcome_counts_rows_and_the_labels_of_the_file(tmp_path):

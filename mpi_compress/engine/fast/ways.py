@@ -47,7 +47,7 @@ class GradientsTogether:
 
     def __init__(self, objectives: Sequence[Objective], whole: Rows):
         first = objectives[0]
-        self.objectives, self._whole, self._matrix = objectives, whole, whole.matrix
+        self.objectives, self._whole, self._matrix = objectives, whole, whole.compact()
         self._cuts = np.cumsum([first.rows.start, *(len(f.rows) for f in objectives)], dtype=np.uint64)
         self._values, self._gradients = np.zeros(len(objectives)), np.zeros((len(objectives), first.dim))
         for f, gradient in zip(objectives, self._gradients, strict=True):

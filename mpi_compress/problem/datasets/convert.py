@@ -112,7 +112,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     n = labels.size
     classes = recipe.classes or classes_of(labels, recipe.labels, recipe.positive, recipe.title)
     labels = classes.numbers(labels, recipe.title)
-    order, cuts = recipe.split.deal(labels)
+    order, cuts = recipe.split.deal(_split_by(spool, recipe, labels, dim))
     indptr = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.uint64)
     nonzeros = entries = int(indptr[-1])
     norms = recipe.column_norms
@@ -144,6 +144,22 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
     if found > dim:
         raise UserError(f"data.dim: {dim} was given, and {recipe.title} has {found} features; leave it out, or give at least that")
     return labels[: recipe.rows], lengths[: recipe.rows], dim
+
+
+def _split_by(spool: Spool, recipe: Recipe, labels: Vector, dim: int) -> Vector:
+    """What rows are assigned by (N,): their labels, or the values of a feature as they were parsed."""
+    feature = recipe.split.partition.feature
+    if feature is None:
+        return labels
+    if feature > dim:
+        raise UserError(f"workers.partition: feature {feature} was asked for, and {recipe.title} has {dim}")
+    values, seen = np.zeros(labels.size), 0
+    for rows in spool.blocks():
+        of_row = np.repeat(np.arange(seen, seen + rows.labels.size), np.diff(rows.indptr))
+        here = (rows.indices == feature - 1) & (of_row < labels.size)
+        values[of_row[here]] = rows.values[here]
+        seen += rows.labels.size
+    return values
 
 
 @np.errstate(invalid="ignore")
@@ -179,18 +195,20 @@ def _column_norms(spool: Spool, n: int, dim: int) -> Vector:
 
 
 def _laid_out(file: Path, arrays: Mapping[str, Any]) -> dict[str, Place]:
-    """Make a file with these arrays: an array, or shape and type of one that is filled later. Returns where each of these lies."""
+    """Make a file with these arrays: an array, or shape and type of one that is filled later. Returns where each of them lies."""
     places = {}
     with h5py.File(file, "w", alignment_threshold=1, alignment_interval=64) as h5:
         how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         how.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         how.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         for name, given in arrays.items():
-            if isinstance(given, np.ndarray):
-                h5.create_dataset(name, data=given)
-            elif given is not None:
-                offset = h5.create_dataset(name, *given, dcpl=how).id.get_offset()
-                places[name] = (-1 if offset is None else offset, *given)
+            if given is not None:
+                shape, dtype = (given.shape, given.dtype.str[1:]) if isinstance(given, np.ndarray) else given
+                offset = h5.create_dataset(name, shape, dtype, dcpl=how).id.get_offset()
+                places[name] = (-1 if offset is None else offset, shape, dtype)
+    for name, place in places.items():
+        if isinstance(arrays[name], np.ndarray):
+            mapped(file, place)[:] = arrays[name]
     return places
 
 

@@ -87,6 +87,7 @@ class CsvTable:
     label: str  # the column of the labels
     features: Sequence[str]  # (d,) the column of each feature; "colour=red" for a word's
     classes: Mapping[str, int]  # the number of each label that is a word; empty where labels are numbers
+    remarks: Sequence[str]  # one for each column of words most of whose cells are numbers
 
 
 def read_csv(path: Path, label: str | int = -1) -> CsvTable:
@@ -108,18 +109,23 @@ def read_csv(path: Path, label: str | int = -1) -> CsvTable:
     if y is None:
         classes = {word: i for i, word in enumerate(sorted(set(labels)))}
         y = np.array([classes[word] for word in labels], dtype=np.float64)
-    features, blocks = list[str](), list[Any]()
+    features, blocks, remarks = list[str](), list[Any](), list[str]()
     for name, cells in columns.items():
         numbers = _numbers(cells)
         if numbers is not None:
             features.append(name)
             blocks.append(scipy.sparse.csr_matrix(numbers[:, None]))
         else:
+            are_words = [_numbers([cell]) is None for cell in cells]
+            if 2 * sum(are_words) < len(cells):
+                i = are_words.index(True)
+                numbers_too = f"{len(cells) - sum(are_words)} of which are numbers"
+                remarks.append(f"{name} is taken as words, {numbers_too}: row {i + 1} has '{cells[i]}'")
             words, which = np.unique(np.array(cells), return_inverse=True)
             features += [f"{name}={word}" for word in words]
             entries = np.ones(len(cells)), (np.arange(len(cells)), which)
             blocks.append(scipy.sparse.csr_matrix(entries, shape=(len(cells), words.size)))
-    return CsvTable(scipy.sparse.hstack(blocks, format="csr"), y, head[at], features, classes)
+    return CsvTable(scipy.sparse.hstack(blocks, format="csr"), y, head[at], features, classes, remarks)
 
 
 def _cells(path: Path) -> tuple[list[str], list[list[str]]]:

@@ -3,14 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
 
-from mpi_compress.core import arrays
-from mpi_compress.core.errors import checked_at
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import within
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
@@ -33,11 +31,24 @@ class Generator(Part, ABC):
 
     def chunks(self) -> Iterator[Chunk]:
         """The set in chunks of rows, in order; UserError if `make` gives no such rows."""
-        made, width = self.make(), None
+        made = self.make()
+        width = None
         for chunk in [made] if isinstance(made, tuple) or not isinstance(made, Iterable) else made:
-            samples, labels = checked_at(f"data.generator: make of {self.name}", partial(_rows, chunk, width))
-            width = samples.shape[1]
+            if not (isinstance(chunk, tuple) and len(chunk) == 2):
+                raise self._complaint(chunk)
+            samples, labels = chunk[0] if scipy.sparse.issparse(chunk[0]) else np.asarray(chunk[0]), np.asarray(chunk[1])
+            width = samples.shape[-1] if width is None and samples.ndim else width
+            if samples.ndim == 2 and samples.shape[1] != width:
+                raise UserError(f"data.generator: make of {self.name} gives chunks of {width} and of {samples.shape[1]} columns")
+            if samples.ndim != 2 or labels.shape != samples.shape[:1] or any(a.dtype.kind not in "fiub" for a in (samples, labels)):
+                raise self._complaint((samples, labels))
             yield samples, labels
+
+    def _complaint(self, made: Any) -> UserError:
+        parts = made if isinstance(made, tuple) else (made,)
+        given = ", ".join(f"{p.dtype} {p.shape}" if hasattr(p, "dtype") else type(p).__name__ for p in parts)
+        wanted = "numbers (m, d), an array or a CSR matrix, with their labels (m,)"
+        return UserError(f"data.generator: make of {self.name} gives {given}; it should be {wanted}")
 
     def size(self) -> tuple[int, int, float] | None:
         """N, d and an estimate of the nonzeros (N·d unless overridden), if they are known before anything is made."""
@@ -52,18 +63,6 @@ class Generator(Part, ABC):
     def stream(self, *address: int) -> np.random.Generator:
         """A random stream for an address in this set, such as a chunk's number; streams do not depend on each other."""
         return np.random.default_rng([self.seed, *address])
-
-
-def _rows(chunk: Any, width: int | None) -> Chunk:
-    """A chunk of samples (m, width) and labels (m,); ValueError if it is none."""
-    samples, labels = arrays.pair(chunk, "samples (m, d), an array or a CSR matrix, and their labels (m,)")
-    samples, labels = samples if scipy.sparse.issparse(samples) else np.asarray(samples), np.asarray(labels)
-    if samples.ndim != 2 or labels.shape != samples.shape[:1] or any(a.dtype.kind not in "fiub" for a in (samples, labels)):
-        given = f"{samples.dtype} {samples.shape} and {labels.dtype} {labels.shape}"
-        raise ValueError(f"{given} were given; they should be numbers (m, d) and their labels (m,)")
-    if width not in (None, samples.shape[1]):
-        raise ValueError(f"chunks of {width} and of {samples.shape[1]} columns were given")
-    return samples, labels
 
 
 generators: Registry[Generator] = Registry("generator", Generator)

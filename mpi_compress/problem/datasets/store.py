@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 import h5py
 import numpy as np
@@ -35,6 +36,7 @@ _SOON_COUNTED = 16_000_000  # bytes of a compressed file, and four times as many
 MAPPED_FROM = 2**25  # bytes of an array: so large a one is not copied to memory
 _MOST_LABELS = 1000  # whose numbers are kept with a result
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
+_mapped: WeakValueDictionary[tuple[Path, int, str], NDArray] = WeakValueDictionary()
 _sound: set[tuple[Path, int, int]] = set()  # files whose seal this process has seen to hold
 
 
@@ -104,11 +106,14 @@ def _opened(file: Path) -> h5py.File:
 
 def _arrays(h5: h5py.File) -> dict[str, Any]:
     """The arrays of a data file, of which slices are read; large ones are in the file's pages, which are dropped where memory is
-    short and read again from the disk."""
+    short and read again from the disk. They are mapped once, as long as a slice is held."""
     found, file = dict[str, Any](h5), Path(h5.filename)
     for name, array in h5.items():
         if array.nbytes >= MAPPED_FROM and (at := array.id.get_offset()) is not None:
-            found[name] = mapped(file, (at, array.shape, array.dtype.str), own=True)
+            key = (file, file.stat().st_mtime_ns, name)
+            found[name] = _mapped.get(key)
+            if found[name] is None:
+                found[name] = _mapped[key] = mapped(file, (at, array.shape, array.dtype.str), own=True)
     return found
 
 
@@ -160,7 +165,7 @@ def cached_file(table: DataTable, folder: Path, split: Split, labels: Labels) ->
 
 
 def counted_in(file: Path) -> tuple[int, int, int] | None:
-    """N, the largest index and the nonzeros of LIBSVM text, counted once and kept; None if large or empty, UserError if wrong."""
+    """N, the largest index and the nonzeros of LIBSVM text, counted once and kept; None if it is large, UserError if wrong."""
     if file.stat().st_size > _SOON_COUNTED * (1 if file.suffix in libsvm.SUFFIXES[1:] else 4):
         return None
     note = cache_folder() / "digests" / f"{digest(file)[:24]}-counts"
@@ -169,7 +174,7 @@ def counted_in(file: Path) -> tuple[int, int, int] | None:
         text = json.dumps(libsvm.counts(file))
         keep_text(note, text)
     n, largest, nonzeros = json.loads(text)
-    return (n, largest, nonzeros) if n and largest else None
+    return n, largest, nonzeros
 
 
 def is_sound(file: Path) -> bool:

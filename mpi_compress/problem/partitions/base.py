@@ -40,12 +40,17 @@ class Partition(Part, ABC):
 
     seeded: ClassVar[bool] = True  # False: the run's seed changes nothing, and the prepared rows serve runs of any seed
 
+    @property
+    def feature(self) -> int | None:
+        """The feature, counted from 1, whose values (N,) `deal` and `order` get in place of labels; None: they get labels."""
+        return None
+
     @returns(lambda partition, given, labels, n, *_: _each_once(given, n, labels.size))
     def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
         """The rows of each of n workers, in the order in which the worker has them.
 
         Args:
-            labels: (N,) of all rows as the run has them: ±1, classes 0, 1, 2, …, or numbers.
+            labels: (N,) of all rows as the run has them: ±1, classes 0, 1, 2, …, or numbers; or the values of `feature`.
             rng: random numbers that follow from the run's seed, N and n.
 
         Raises:

@@ -45,7 +45,7 @@ class Split:
         """All rows (N,), one worker's after the other's, and where each worker's begin, with the end (n+1,); None: equal slices.
 
         Args:
-            labels: (N,).
+            labels: (N,), or the values of the partition's `feature`.
 
         Raises:
             UserError: a row is left out or assigned twice, a worker gets no rows, or the partition refuses these rows.

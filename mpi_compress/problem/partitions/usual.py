@@ -1,7 +1,7 @@
 """The partitions: rows in an order that is cut into slices, and shares of the labels unlike those of the whole set."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -43,7 +43,18 @@ class ByLabel(SizedPartition):
 
 @partitions.register("sorted")
 class Sorted(ByLabel):
-    """Another name of "by-label"."""
+    """Rows by increasing label, or by increasing value of a feature; rows of equal values stay in the order of the file."""
+
+    by: Literal["label"] | int = "label"  # or a feature, counted from 1 as in LIBSVM text
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.by, int) and self.by < 1:
+            raise ValueError(f"by = {self.by} must be a feature, which are counted from 1")
+
+    @property
+    def feature(self) -> int | None:
+        return self.by if isinstance(self.by, int) else None
 
 
 @partitions.register("dirichlet")
