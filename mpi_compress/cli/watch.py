@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mpi_compress.cli.parsing import load_one
-from mpi_compress.cli.results_of import ask_for_results_alone
+from mpi_compress.cli.results_of import ask_for_results_alone, axes_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import bits_text, print_line
@@ -22,6 +22,7 @@ from mpi_compress.core.signals import Interrupts
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import wrapped
 from mpi_compress.evidence.lines import name_in_paper, with_seeds
+from mpi_compress.job.tables import FigureTable
 from mpi_compress.planning.estimates import trial_files
 from mpi_compress.results.files import ASIDE, part_of, result_file, result_of, results_below
 from mpi_compress.results.reader import Run, read
@@ -29,6 +30,7 @@ from mpi_compress.results.status import Status, status_of
 
 HEADS = ("label", "status", "round", "loss", "up", "bits a second")
 _HOME, _REST = "\x1b[H", "\x1b[J"  # a terminal goes to its first letter, and clears what follows
+_TRIAL = "trial "
 _NAP = 0.1  # seconds
 
 
@@ -103,27 +105,39 @@ def results_in(names: Sequence[str]) -> Mapping[Path, str]:
 
 
 def act(options: Namespace) -> int:
-    find = _what(options)
+    from mpi_compress.figures.plotting import redraw, refuse_format
+
+    find, figure = _what(options)
     pause = time_of(options.every, "--every") if options.every else 2.0 if sys.stdout.isatty() else 60.0
     live = Live(find)
+    if target := options.figure and Path(options.figure):
+        refuse_format(target)
     before: list[list[str]] | None = None
+    problem = ""
     with Interrupts().caught((signal.SIGINT, signal.SIGTERM)) as interrupts, interrupts.in_rounds():
         while not interrupts.wish():
             seen = live.look()
             if (cells := [each.cells for each in seen]) != before:
-                _print(seen, cells, first=before is None)
+                runs = [each.run for each in seen if each.run and each.status.last and not each.label.startswith(_TRIAL)]
+                problem = redraw(runs, figure, target) if target else ""
+                _print(seen, cells, problem, first=before is None)
                 before = cells
             if options.once or (seen and all(each.status.state.has_ended for each in seen)):
-                return 0
+                break
             end = time.monotonic() + pause
             while time.monotonic() < end and not interrupts.wish():
                 time.sleep(_NAP)
-    print_line("mpi-compress: watch ends; the runs go on")
+        else:
+            print_line("mpi-compress: watch ends; the runs go on")
+            return 0
+    if problem:
+        raise UserError(problem)
     return 0
 
 
-def _what(options: Namespace) -> Callable[[], Mapping[Path, str]]:
-    """What finds the result files by now, with their labels, those of trials under way."""
+def _what(options: Namespace) -> tuple[Callable[[], Mapping[Path, str]], FigureTable]:
+    """What finds the result files by now, with their labels, those of trials under way; and how to draw them."""
+    asked = axes_of(options)
     if any(name.endswith(".toml") for name in options.what):
         if len(options.what) > 1:
             raise UserError(f"watch {shlex.join(options.what)}: takes one job, or results of any number, not both")
@@ -132,12 +146,12 @@ def _what(options: Namespace) -> Callable[[], Mapping[Path, str]]:
         names = with_seeds([spec.label for spec in runs], [spec.seed for spec in runs])
         files = {result_file(job.name, spec.label, spec.run_id, out): name for spec, name in zip(runs, names, strict=True)}
         trials = trial_files(job, out)
-        return lambda: {**_trials_now(trials), **files}
+        return lambda: {**_trials_now(trials), **files}, job.titled_figure.changed(**asked)
     ask_for_results_alone(options)
     for name in options.what:
         if not os.path.exists(name) and not os.path.exists(f"{name}.part"):
             raise UserError(f"{name}: there is no such job, result or folder")
-    return lambda: results_in(options.what)
+    return lambda: results_in(options.what), FigureTable().changed(**asked)
 
 
 def _trials_now(first: Sequence[Path]) -> Mapping[Path, str]:
@@ -145,16 +159,16 @@ def _trials_now(first: Sequence[Path]) -> Mapping[Path, str]:
     folders = dict.fromkeys(file.parent for file in first)
     played = [part.with_suffix("") for folder in folders for part in folder.glob("*.h5.part")]
     done = sum(file.exists() for file in first)
-    of = f"{done + 1} of {len(first)}" if done < len(first) else "of a later stage"
-    return {file: f"trial {of}: {file.stem.rpartition('-')[0]}" for file in played}
+    of = f"{_TRIAL}{done + 1} of {len(first)}" if done < len(first) else f"{_TRIAL}of a later stage"
+    return {file: f"{of}: {file.stem.rpartition('-')[0]}" for file in played}
 
 
-def _print(seen: Sequence[Seen], cells: list[list[str]], first: bool) -> None:
+def _print(seen: Sequence[Seen], cells: list[list[str]], problem: str, first: bool) -> None:
     """A table of the runs; on a terminal in the place of the one before."""
     counts = Counter(each.status.state for each in seen)
     end = f"{time.strftime('%H:%M:%S')}  " + (", ".join(f"{n} {state}" for state, n in counts.items()) or "no results yet")
     table = shown(sys.stdout, HEADS, cells, ("bits a second", "up", "round")) if cells else []
-    lines = [*table, end]
+    lines = [*table, end, *([f"figure: {problem}"] if problem else [])]
     if sys.stdout.isatty():
         width, height = shutil.get_terminal_size()
         lines = wrapped("\n".join(lines), width).splitlines()[-(height - 2) :]

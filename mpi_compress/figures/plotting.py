@@ -141,3 +141,18 @@ def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -
         part.unlink(missing_ok=True)
     for text in dict.fromkeys(str(warning.message) for warning in caught):  # such as letters that the font lacks
         print_line(f"{file}: {text}")
+
+
+def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:
+    """Draw runs that have rows; UserError if the file cannot be written. Why that is not possible yet; "" if it is."""
+    if not runs:
+        return "no run has a record yet"
+    try:
+        drawn = draw(runs, figure)
+    except UserError as error:
+        return str(error)
+    try:
+        save(drawn, file)
+    finally:
+        plt.close(drawn)
+    return ""

@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from helpers.refusals import naming
 from helpers.running import After
 
 import mpi_compress as mc
@@ -67,8 +68,12 @@ def test_a_table_has_what_each_run_has_come_to(job, tmp_path, capsys):
     assert found["done"][-1].endswith("bit")  # a second
     assert found["later"] == ["later", "to", "do"]
     assert out.splitlines()[-1].endswith("1 complete, 1 stopped, 1 to do")
-    assert main(["watch", "results", "--once"]) == 0  # what lies in a folder
+    assert main(["watch", "results", "--once", "-o", "live.png"]) == 0  # what lies in a folder, and its figure
     assert set(rows(capsys.readouterr().out)) >= {"done", "stopped"}
+    assert (tmp_path / "live.png").read_bytes().startswith(b"\x89PNG")
+    assert [file.name for file in tmp_path.glob(".*")] == []
+    assert main(["watch", "job.toml", "--once", "-o", "a.png", "--y", "lss"]) == 2
+    assert re.fullmatch(naming("lss loss"), capsys.readouterr().err.strip())
 
 
 def test_it_ends_with_the_last_run_and_prints_what_changes(job, capsys):
@@ -77,7 +82,7 @@ def test_it_ends_with_the_last_run_and_prints_what_changes(job, capsys):
 
     player = threading.Thread(target=play)
     player.start()
-    assert main(["watch", "job.toml", "--every", "0.1 s"]) == 0
+    assert main(["watch", "job.toml", "--every", "0.1 s", "-o", "live.svg"]) == 0
     player.join()
     assert capsys.readouterr().out.splitlines()[-1].endswith("3 complete")
 
