@@ -69,6 +69,9 @@ class Setting:
     def r(self) -> int:
         return self.n if self.participants is None else self.participants
 
+_THEOREM, _LOG = "theorem is an mc.Theorem, which has V, terms and rate", "log is an mc.Log, of names and a function"
+_MOVED = {"lyapunov": _THEOREM, "lyapunov_terms": _THEOREM, "logs": _LOG, "worker_logs": _LOG}
+
 
 class Method(Part, ABC):
     """A method of distributed optimisation. Its fields are its parameters; those that others ask for have the defaults below."""
@@ -96,6 +99,11 @@ class Method(Part, ABC):
     numbers: ClassVar[Mapping[str, float]]  # what formulas may name
     up: ClassVar[Any]
     down: ClassVar[Any]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in _MOVED.keys() & vars(cls).keys():
+            raise TypeError(f"{cls.__name__}.{name} was removed: {_MOVED[name]}")
 
     def bind(self, setting: Setting) -> Self:
         """This method in one run: a new object, its formulas evaluated; ValueError where one has no value or a need is not met."""

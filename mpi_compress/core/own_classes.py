@@ -29,7 +29,8 @@ def state_parameters(cls: Any) -> None:
     known, found, typed = _parameters(cls), dict[str, Any](), get_annotations(cls)
     for each in cls.__mro__:
         if not is_ours(each) and (each is cls or "__dataclass_fields__" not in vars(each)):
-            bare = {name: value for name, value in vars(each).items() if name in known and name not in typed}
+            typed_there = typed.keys() | (get_annotations(each).keys() - vars(each).get("_bare", ()))
+            bare = {name: value for name, value in vars(each).items() if name in known and name not in typed_there}
             found = {name: value for name, value in bare.items() if not (callable(value) or hasattr(value, "__get__"))} | found
     for name, value in found.items():
         keyword = known[name][1]
@@ -37,6 +38,7 @@ def state_parameters(cls: Any) -> None:
             setattr(cls, name, field(default_factory=partial(deepcopy, value), kw_only=keyword))
         elif keyword:
             setattr(cls, name, value if isinstance(value, Field) else field(default=value, kw_only=True))
+    cls._bare = {*found}  # annotated below, and by nobody else
     cls.__annotations__ = typed | {name: known[name][0] for name in found}
 
 

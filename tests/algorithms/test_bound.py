@@ -78,3 +78,9 @@ def test_columns_come_from_the_log_of_the_nearest_class():
     columns = [play(problem(), cls(), TOP, 1).rows[-1].trace for cls in (Heights, Doubled, of_ef)]
     names = ("height", "twice", "height")
     assert [own[name] for own, name in zip(columns, names, strict=True)] == [2.0, 6.0, 2.0]
+
+
+@pytest.mark.parametrize(("name", "instead"), {"lyapunov": "mc.Theorem", "lyapunov_terms": "mc.Theorem", "logs": "mc.Log", "worker_logs": "mc.Log"}.items())
+def test_what_a_class_of_a_method_stated_once_is_refused_by_a_line_that_says_what_to_write(name, instead):
+    with pytest.raises(TypeError, match=rf"Mine\.{name} was removed: .*{instead}"):
+        type("Mine", (mc.Estimator,), {name: ()})
