@@ -139,7 +139,7 @@ def test_plot_draws_one_line_a_run_and_one_look_a_label(tmp_path):
     ax = mc.plot(runs, x="round", y="loss")
     assert len(ax.lines) == 3
     assert ax.lines[0].get_color() == ax.lines[1].get_color() != ax.lines[2].get_color()
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["one", "two"]
+    assert [t.get_text() for t in ax.figure.legends[0].get_texts()] == ["one", "two"]
     assert np.array_equal(ax.lines[2].get_ydata(), runs[2].trace["loss"])
 
 
@@ -166,7 +166,7 @@ def test_bounds_are_dashed_over_the_curves_of_the_runs_that_have_them(tmp_path):
     assert bound.get_linestyle() == "--"
     assert bound.get_color() == curves[0].get_color() != curves[1].get_color()
     assert np.array_equal(bound.get_ydata(), runs[0].trace["bound"])
-    assert [t.get_text() for t in (*ax.get_legend().get_texts(), *ax.texts)] == ["one", "two", "theorem's bound"]
+    assert [t.get_text() for t in (*ax.figure.legends[0].get_texts(), *ax.texts)] == ["one", "two", "theorem's bound"]
     runs[0].attrs["lyapunov_unknown"] = "no theorem"
     for y, bounds, says in (("loss", ["lower"], "no run has a column lower$"), ("lyapunov", [], "lyapunov_bound: no theorem")):
         with pytest.raises(mc.UserError, match=says):
@@ -269,7 +269,7 @@ def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
     ({"at": {"loss": -5.0}, "x": "budget"}, "loss -5"),
     ({"rows": "first"}, "plot.rows: 'first' 'all' or 'last'"),
     ({"xscale": "symlog"}, "plot.xscale: 'symlog' was given"),
-    ({"at": {}}, "should be one column and its target value"),
+    ({"at": {}}, "should be one column and its value"),
     ({"y": ""}, "should be the name of a column"),
 ])  # fmt: skip
 def test_a_plot_of_nothing_is_refused(asked, says, tmp_path):
@@ -278,12 +278,14 @@ def test_a_plot_of_nothing_is_refused(asked, says, tmp_path):
         mc.plot(runs, **{"x": "round", "y": "loss", **asked})
 
 
-def test_letters_that_the_font_lacks_are_one_line(tmp_path, capfd):
+def test_each_letter_that_the_font_lacks_is_named_in_a_line(tmp_path, capfd):
     (run,) = results_with(tmp_path, ["ünï 漢字"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figures.save(mc.plot([run], x="round", y="loss"), tmp_path / "a.png")
-    assert capfd.readouterr().err.count("the font has no 漢 字; boxes stand there") == 1
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.partition(" (")[0] for line in lines] == [f"{tmp_path / 'a.png'}: Glyph {ord(letter)}" for letter in "漢字"]
+    assert all("missing from font" in line for line in lines)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="files are named by /proc")
