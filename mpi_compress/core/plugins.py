@@ -86,7 +86,7 @@ def _look_first_in(places: Sequence[Path]) -> None:
 
 
 def _forget_what_is_gone(places: Sequence[Path]) -> None:
-    """Let modules be imported anew whose files are gone and lie elsewhere now, as after a frozen copy was removed."""
+    """Let modules be imported again whose files are gone and lie elsewhere now, as after a frozen copy was removed."""
     for name, module in [*sys.modules.items()]:
         file = getattr(module, "__file__", None)
         gone = name != "__main__" and file and is_users_file(file) and not Path(file).exists()
