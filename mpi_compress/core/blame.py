@@ -9,8 +9,9 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from mpi_compress.core.errors import UserError
@@ -65,8 +66,9 @@ def _asked_for(error: BaseException) -> Iterator[str]:
 
 def function_of(value: Any) -> FunctionType | None:
     """The function behind a method or a property."""
-    behind = (inspect.getattr_static(value, name, None) for name in ("__func__", "fget", "func"))
-    return next((inner for inner in (value, *behind) if inspect.isfunction(inner)), None)
+    name = {property: "fget", cached_property: "func", MethodType: "__func__"}.get(type(value))
+    inner = getattr(value, name) if name else value
+    return inner if inspect.isfunction(inner) else None
 
 
 def place_of(method: Any) -> str:

@@ -103,7 +103,7 @@ def as_type(value: Any, hint: Any, exact: bool = False) -> Any:
     kind, inner = get_origin(hint), get_args(hint)
     if hint is Any or type(value) is hint:
         return value
-    if hint is float and type(value) is int and not exact:
+    if hint is float and (isinstance(value, float) or (type(value) is int and not exact)):
         with suppress(OverflowError):
             return float(value)
     if hint is Path and type(value) is str:

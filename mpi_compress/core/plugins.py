@@ -6,6 +6,8 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,6 +67,8 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
     if [imported.setdefault(file_of(m), text_of(m)) for m in modules] != [text_of(m) for m in modules]:
         for m in modules:
             _forget(m.__name__)
+            with suppress(OSError):  # Python takes compiled code for new where an edit keeps the size within a second
+                Path(cache_from_source(str(m.__file__))).unlink()
         for m in modules:
             importlib.reload(m)
             imported[file_of(m)] = text_of(m)

@@ -155,6 +155,7 @@ def parse_job(
     if protocol:
         protocol.check(runs)
     shown = [tables.get("figure"), [claim.get("value") for claim in dotted.list_of_tables(tables, "claim")], tables.get("record")]
+    shown += [run.tune.to for run in runs if run.tune]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
     labels = [r.label for r in runs]
     stated = claims_of(dotted.list_of_tables(tables, "claim"), labels)

@@ -163,7 +163,6 @@ def test_defaults_are_settled_before_the_run_and_printed(tmp_path):
     assert 1 / run.attrs["L"] < settled["step"] <= 2 / (run.attrs["L"] + run.attrs["mu"])
     told = "\n".join(summary(run))
     assert f"level = {settled['level']:.9g}" in told
-    assert f"round 0   {run.column('bits_up')[1]:.4g} bits a coordinate" in told
 
 
 def test_a_run_can_stop_at_a_distance(tmp_path):

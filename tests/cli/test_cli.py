@@ -485,10 +485,10 @@ def test_lists_of_keys_have_no_internal_ones_and_none_twice(tmp_path):
 
 
 def test_plan_says_what_a_model_needs_and_is_not_here(tmp_path, capsys, monkeypatch):
-    def missing(_: object) -> None:
+    def missing(_: object) -> dict[str, str]:
         raise UserError("needs the framework of that name")
 
-    monkeypatch.setattr("mpi_compress.problem.models.base.Model.require", missing)
+    monkeypatch.setattr("mpi_compress.problem.models.base.Model.provenance", property(missing))
     (tmp_path / "job.toml").write_text(
         '[data]\ngenerator = "gspar"\nsamples = 20\ndim = 4\n[objective]\nmodel = "softmax"\nf_star = "skip"\nsmoothness = 1.0\n'
         '[algorithm]\nname = "gd"\nstep = 0.1\n[stop]\nrounds = 1\n[grid]\nseed = [0, 1]\n'

@@ -40,7 +40,7 @@ class Codec(Part, ABC):
 
     def writes(self, kind: type[Compressed]) -> bool:
         """True if this codec can write compressed vectors of that kind."""
-        return kind in self.kinds or self.name in kind.layouts
+        return kind in self.kinds or any(vars(cls).get("name") in kind.layouts for cls in type(self).__mro__)
 
     @abstractmethod
     @returns(lambda codec, given, *_: arrays.raw(given))

@@ -122,8 +122,10 @@ def content_digest(file: Path, how: Format) -> str:
 
 def find_path(path: str, folder: Path, key: str) -> Path:
     """A file by its path, here or beside the job; UserError if there is none."""
-    for file in sorted((Path(path), folder / path), key=Path.is_file, reverse=True):
-        if file.exists():
+    names = (path, os.fsdecode(path.encode(errors="surrogateescape")))  # in UTF-8, where the system's encoding is another one
+    files = [place / name for name in dict.fromkeys(names) for place in (Path(), folder)]
+    for file in sorted(files, key=os.path.isfile, reverse=True):
+        if os.path.exists(file):
             if not file.is_file():
                 what = "a folder" if file.is_dir() else "no plain file"
                 raise UserError(f"{key}: {file} is {what}; a file of LIBSVM text is required")
