@@ -10,7 +10,7 @@ from helpers.running import run_of
 import mpi_compress as mc
 from mpi_compress.core.streams import Role, Streams
 
-ROLES = {"WORKER": 0, "BATCH": 1, "MASTER": 2, "SHARED": 3, "MODEL": 4, "START": 5, "PARTICIPATION": 6, "NOISE": 7, "ALIKE": 16}
+ROLES = {"WORKER": 0, "BATCH": 1, "MASTER": 2, "SHARED": 3, "MODEL": 4, "START": 5, "PARTICIPATION": 6, "ALIKE": 16}
 
 
 @pytest.mark.parametrize("role", ROLES)

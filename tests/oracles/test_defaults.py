@@ -40,5 +40,11 @@ def test_every_part_has_the_defaults_that_jobs_were_written_with(kind):
     assert told_apart({name: fields for name, fields in ours.items() if fields}) == told_apart(WANTED[kind])
 
 
+def test_a_step_by_theory_is_the_one_that_jobs_were_written_with():
+    registry = mc.algorithms
+    steps = {name: defaults_of(registry[name]).get("step") for name in registry if registry[name].__module__.startswith("mpi_compress.")}
+    assert {name: registry[name].theory for name, step in steps.items() if step == "theory"} == WANTED["theory"]
+
+
 def test_every_table_of_a_job_has_them_too():
     assert told_apart({name: defaults_of(getattr(tables, name)) for name in TABLES}) == told_apart(WANTED["tables"])

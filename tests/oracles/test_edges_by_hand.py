@@ -14,7 +14,6 @@ from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.tuning.schemes import Stochastically
 from mpi_compress.algorithms.tuning.search import alistarh_budget, improvement_of
 from mpi_compress.cli.main import main
-from mpi_compress.cluster import notes
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import finite_where
 from mpi_compress.core.streams import Pool
@@ -69,7 +68,7 @@ def test_a_regime_in_which_nothing_moves_is_not_critical():
 
 def test_the_mean_of_a_stochastic_method_is_times_the_least_of_the_scalars():
     ups = [WithScalar(ω, Dense(np.full(3, v))) for ω, v in ((0.5, 2.0), (0.25, 4.0), (0.75, 6.0))]
-    sent = Stochastically.answer(SimpleNamespace(), lambda vectors: Dense(np.mean([v.dense() for v in vectors], axis=0)), ups)
+    sent = Stochastically.answer(SimpleNamespace(n=3), lambda vectors: Dense(np.mean([v.dense() for v in vectors], axis=0)), ups)
     assert sent.dense().tolist() == [1.0] * 3
 
 
@@ -100,9 +99,12 @@ def test_targets_are_shares_of_the_way_and_on_an_axis_of_decades_shares_of_its_d
     assert round_targets([np.array([1.0, 2.0])], rising=False, falls=False, asked=[0.5]) == []
 
 
-def test_four_labels_are_all_of_four_and_the_first_of_five():
-    shown = [repr(Job("it", "", "", [SimpleNamespace(label=label) for label in labels])) for labels in ("abcd", "abcde", "a")]
-    assert shown == ["Job('it', 4 runs: a, b, c, d)", "Job('it', 5 runs: a, b, c, d, …)", "Job('it', 1 run: a)"]
+def test_labels_of_a_job_are_all_within_100_letters_and_whole_ones_beyond():
+    """Labels of 9 letters: nine of them and their commas take 97, ten 108."""
+    jobs = [["a"], ["a", "b", "a"], ["nine-long"[:8] + str(i) for i in range(9)], ["nine-long"[:8] + str(i) for i in range(10)]]
+    shown = [repr(Job("it", "", "", [SimpleNamespace(label=label) for label in labels])) for labels in jobs]
+    nine = ", ".join(jobs[2])
+    assert shown == ["Job('it', 1 run: a)", "Job('it', 3 runs: a, b)", f"Job('it', 9 runs: {nine})", f"Job('it', 10 runs: {nine}, …)"]
 
 
 def test_a_job_measures_seconds_by_its_figure_or_by_one_of_its_claims(tmp_path):
@@ -120,14 +122,6 @@ def test_table_1_is_shown_for_powers_of_ten_below_the_first_square_of_the_gradie
     attrs = {"label": "x", "status": "complete", "L": 2.0, "mu": 0.0, "f_star": 0.0, "curve": "alpha", "dim": 50, "n_workers": 1}
     table = BoundsTable.of(mc.Run(Path("x.h5"), attrs, trace, {}, {"seconds": np.zeros(rows)}, None, theory))
     assert [(row.kind, row.eps, row.needed) for row in table.rows()] == [("non-convex", pytest.approx(16 * 10.0**-k), need) for k, need in ((1, 2), (2, 3), (3, 3))]
-
-
-@pytest.mark.parametrize("wrong", [{"first": "0"}, {"tasks": {"a": "1", "b": 2}}, {"job": "7_1"}, {"job": 7}])
-def test_a_note_with_one_number_that_is_none_is_not_read(wrong):
-    right = {"job": "7", "first": 2, "tasks": {"a": 0, "b": 1}}
-    assert notes._array(right).first == 2
-    with pytest.raises(ValueError, match="no number"):
-        notes._array({**right, **wrong})
 
 
 def test_results_are_listed_with_their_ages(tmp_path, capsys):
@@ -171,7 +165,8 @@ def test_whole_numbers_are_within_both_bounds(given):
 
 def test_a_job_is_named_by_its_path_below_the_innermost_folder_of_jobs_and_its_results_alike():
     assert [job_name(f"/a/{path}.toml") for path in ("jobs/cat/fig1", "jobs/b/jobs/c/d", "e", "jobs/f")] == ["cat/fig1", "c/d", "e", "f"]
-    assert [_job_of(Path(f"/a/results/{path}/x.h5"), Path("/a")) for path in ("cat/fig1", "b/results/c/d")] == ["cat/fig1", "c/d"]
+    assert [_job_of(Path(f"/a/results/{path}/x.h5")) for path in ("cat/fig1", "b/results/c/d")] == ["cat/fig1", "c/d"]
+    assert _job_of(Path("/a/cat/fig1/x.h5")) == "fig1"
 
 
 def test_a_penalty_may_be_nan_only_where_x_is_not_finite():
