@@ -50,7 +50,7 @@ SGD = Short("aiade/interpolation", {"stop.rounds": 1000}, ["IADE-SGD"])
 START = Short("ht/fig7-start", {"stop.rounds": 200}, ["top-1", "hard-threshold"])
 
 _GSPAR, _UNISP = '{ name = "gspar", kappa = 0.1 }', '{ name = "unisp", kappa = 0.1 }'
-_OWN = _UNISP + '\ntune = { parameter = "algorithm.step.a", seeds = [0], values = [5.7, 6.7, 8, 9.5, 11, 13.5, 16, 19, 23] }'
+_OWN = _UNISP + '\ntune = { parameter = "algorithm.step.a", to = { suboptimality = 1e-9 }, seeds = [0], values = [5.7, 6.7, 8, 9.5, 11, 13.5, 16, 19, 23] }'
 _SHORT = _UNISP + """
 algorithm = { name = "sgd", batch = 8, step = { form = "1/t", a = 0.1 } }
 tune = { parameter = "algorithm.step.b", seeds = [0], values = [1, 1.1] }"""
