@@ -229,10 +229,10 @@ class ChoosingLink(Link):
 
     in_bulk = False
 
-    def at(self, **known: Any) -> Self:
-        for name in known:
+    def at(self, **known: Any) -> Link:
+        for name in known.keys() & _parameters(type(self.compressor)):
             raise UserError(f"{self.compressor.name}: budget tunes each message, so {name} cannot be set; leave one of them out")
-        return self
+        return super().at(**known) if known else self
 
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         return self.encode(self.compress(v.dense() if isinstance(v, Compressed) else v, t))
