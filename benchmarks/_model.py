@@ -49,7 +49,7 @@ Modelled = Mapping[str, Mapping[Way, Sequence[RoundTimes]]]
 """Rounds by label of the run, and by way."""
 
 
-_HOSTS = {"dedicated": False, "worker": True, "auto": None}
+_HOSTS = {"dedicated": False, "worker": True}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Scale:
 
     costs: PartCosts
     link: LinkCosts
-    ranks: int | None = None  # the master's among them; 1: one process; None: one for each worker, and one for the master
+    ranks: int | None = None  # the master's among them; 1: one process; None: one for each worker, and one for a dedicated master
     master_hosts: bool | None = False  # True: the master's rank hosts workers too; None: where the others then host fewer
     shard: int | None = None  # samples of each worker; None: N/n
 

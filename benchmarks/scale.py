@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] = ("jobs/demo.toml", "4:1000")) -> None:
     parser.add_argument("job", help="a job file")
     parser.add_argument("workers", help="numbers of workers, such as 10:10000")
     parser.add_argument("--link", help="a table of `mpi-compress calibrate` (default: that of [cost], or messages take no time)")
-    parser.add_argument("--ranks", type=int, help="so many ranks (default: one for each worker, and the master's)")
+    parser.add_argument("--ranks", type=int, help="so many ranks (default: one for each worker, and one for a dedicated master)")
     parser.add_argument("--shard", type=int, help="samples of each worker (default: N/n)")
     parser.add_argument("--only", action="append", help="the runs of this label")
     parser.add_argument("-o", dest="figure", help="a figure (.png, .pdf, .svg) or a .csv")
