@@ -59,7 +59,7 @@ class Scale:
     costs: PartCosts
     link: LinkCosts
     ranks: int | None = None  # the master's among them; 1: one process; None: one for each worker, and one for a dedicated master
-    master_hosts: bool | None = False  # True: the master's rank hosts workers too; None: where the others then host fewer
+    master_hosts: bool = False  # True: the master's rank hosts workers too
     shard: int | None = None  # samples of each worker; None: N/n
 
     @classmethod

@@ -13,6 +13,4 @@ class Lemma:
 
     T: int | None = None  # the number of coordinates in every message; None: it varies, or is not known
     curve: str = ""  # the symbol of the improvement: "alpha", "beta" or "omega"
-    improvement: Callable[[Vector], float] = lambda g: (
-        nan
-    )  # the share of ‖g‖²/2L by which f falls in a round that compresses g (d,)
+    improvement: Callable[[Vector], float] = lambda g: nan  # of g (d,), which is compressed: the share of ‖g‖²/2L by which f falls

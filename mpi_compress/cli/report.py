@@ -53,5 +53,5 @@ def _run(files: Sequence[Path], options: Namespace) -> list[Path]:
         pool.get_missing(files, print_line)
     words = [f"--{name}={value}" for name in ("only", "set") for value in getattr(options, name) or ()]
     load = partial(loaded, overrides=overrides_of(options), only=options.only)
-    status = pool.reproduce(files, Path(options.out), options.full, options.at_once, print_line, load, words)
+    status = pool.run_jobs(files, Path(options.out), options.full, options.at_once, print_line, load, words)
     return [file for file, found in status.items() if found not in (0, 2)]

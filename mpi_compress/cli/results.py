@@ -5,14 +5,14 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text, count_text, print_line
-from mpi_compress.core.tables import shown
-from mpi_compress.core.terminal import say
+from mpi_compress.core.tables import plain, shown
+from mpi_compress.core.terminal import room, say
 from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
 from mpi_compress.results.files import TRIALS, job_name
 from mpi_compress.results.tidy import settings_of, varying
@@ -23,7 +23,9 @@ def act_ls(options: Namespace) -> int:
     trials = [entry for entry in found if entry.is_trial and not options.trials]
     trials = [] if len(trials) == len(found) else trials
     if listed := [entry for entry in found if entry not in trials]:
-        heads, *rows = _rows(listed)
+        (heads, *rows), letters = _rows(listed, lambda entry: entry.job), room(sys.stdout)
+        if letters is not None and max(map(len, plain(heads, rows))) > letters:  # then labels say the rest
+            heads, *rows = _rows(listed, lambda entry: f"{entry.job} {entry.label}")
         say(*shown(sys.stdout, heads, rows, ("size", "age", "job", "differs in", "status")))
     hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_size(trials)}" * bool(trials)
     say(f"{count_text(len(listed), 'result')}, {_size(listed)}{hidden}")
@@ -33,14 +35,15 @@ def act_ls(options: Namespace) -> int:
     return EXIT_FAILED if damage else 0
 
 
-def _rows(found: Sequence[Entry]) -> list[list[str]]:
-    """Heads, and a row for each result, by job, label, --set and seed; settings are compared within a job."""
+def _rows(found: Sequence[Entry], group: Callable[[Entry], str]) -> list[list[str]]:
+    """Heads, and a row for each result, by job, label, --set and seed; settings are compared within a group, such as a job."""
     settings = {entry: settings_of(tables) if (tables := entry.tables) else {} for entry in found}
+    groups = {entry: group(entry) for entry in found}
+    keys = {name: varying([own for e, own in settings.items() if groups[e] == name and own]) for name in set(groups.values())}
     jobs, rows = list(dict.fromkeys(entry.job for entry in found)), []
-    keys = {job: varying([own for entry, own in settings.items() if entry.job == job and own]) for job in jobs}
     for entry, own in settings.items():
         changes = ", ".join(f"{key} = {value}" for key, value in entry.overridden.items())
-        differs = ", ".join(f"{key} = {own[key]}" for key in keys[entry.job] if key in own and key not in entry.overridden)
+        differs = ", ".join(f"{key} = {own[key]}" for key in keys[groups[entry]] if key in own and key not in entry.overridden)
         numbers = [str(entry.state), "–" if (loss := entry.loss) is None else f"{loss:.6g}", _size([entry]), _age(entry.written)]
         others = re.sub(r"seed = \d+", "", differs), str(own.get("seed"))
         order = jobs.index(entry.job), *map(_natural, (entry.label, changes, *others))

@@ -1,5 +1,6 @@
 """Figures from result files alone, as wide as a paper's column, or as its page where there are panels."""
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -139,8 +140,19 @@ def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -
         raise UserError(f"{option} {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None
     finally:
         part.unlink(missing_ok=True)
-    for text in dict.fromkeys(str(warning.message) for warning in caught):  # such as letters that the font lacks
-        print_line(f"{file}: {text}")
+    _report_warnings(caught, file)
+
+
+def _report_warnings(caught: Sequence[warnings.WarningMessage], file: Path) -> None:
+    """Report the letters that the font lacks in one line, and Matplotlib's other warnings as they are."""
+    lacking = []
+    for warning in caught:
+        if glyph := re.match(r"Glyph (\d+) ", str(warning.message)):
+            lacking.append(chr(int(glyph[1])))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if lacking:
+        print_line(f"{file}: the font has no {' '.join(dict.fromkeys(lacking))}; boxes stand there")
 
 
 def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:

@@ -178,7 +178,7 @@ CHECKS = (
     Check(Model, of_functions.mean_of_rows, "rows"),
     Check(Model, of_functions.smoothness, "rows"),
     Check(Model, of_functions.hessian_product, "rows"),
-    Check(Method, of_algorithms.rehearsal, "rounds"),
+    Check(Method, of_algorithms.two_rounds, "rounds"),
     Check(Algorithm | Server | Downlink, of_algorithms.rounds, "problems"),
     Check(Partition, of_data.partition),
     Check(Generator, of_data.generator),

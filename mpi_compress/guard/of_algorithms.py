@@ -38,11 +38,11 @@ def rounds(_: Any, problems: Sequence[Problem]) -> Iterator[Finding]:
         yield from tried(what, partial(_of_rounds, method, fs, x0, what))
 
 
-def rehearsal(_: Any, play: Callable[[], None]) -> Iterator[Finding]:
-    """Two rounds."""
+def two_rounds(_: Any, play: Callable[[], None]) -> Iterator[Finding]:
+    """Whether two rounds can be run."""
     with np.errstate(all="ignore"):
         play()
-    yield Finding("rehearsal", True, "two rounds can be run; run JOB --verify runs them on several layouts")
+    yield Finding("two rounds", True, "two rounds can be run; run JOB --verify runs them on several layouts")
 
 
 def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str] | None = None) -> Finding:

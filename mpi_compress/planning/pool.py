@@ -32,7 +32,7 @@ _SHARE = 0.9  # jobs may use so much of the free memory
 _WORDS = {0: "done", 2: "cannot be run here", 3: "a run diverged or failed", EXIT_STOPPED: "stopped, and saved"}
 
 
-def reproduce(
+def run_jobs(
     files: Sequence[Path], out: Path, full: bool, at_once: int, report: Report, load: Load = loaded, words: Sequence[str] = ()
 ) -> dict[Path, int]:
     """Run these jobs, those with most messages first; last, one at a time, those that measure seconds, or

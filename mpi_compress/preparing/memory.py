@@ -68,8 +68,8 @@ def from_disk(spec: RunSpec, shape: Shape | None, here: int = 1, ranks: int = 1)
     if shape is None or not (rows := shape.mapped(spec) * here / ranks):
         return ""
     free = available() - needed(spec, shape, here, ranks)
-    told = f"rows of {gib(rows)} are read from the disk in each pass: more than the {gib(max(free, 0.0))} of memory that is free"
-    return told if rows > free else ""
+    line = f"rows of {gib(rows)} are read from the disk in each pass: more than the {gib(max(free, 0.0))} of memory that is free"
+    return line if rows > free else ""
 
 
 def gib(size: float) -> str:

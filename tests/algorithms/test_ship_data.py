@@ -120,7 +120,7 @@ def test_the_solver_is_loaded_before_the_clock_runs(tmp_path, monkeypatch):
     solve, found = ship_data.solved, {}
     monkeypatch.setattr(ship_data, "solved", lambda f, *at: found.setdefault(len(f.rows), solve(f, *at)))
     run_of(tmp_path, SHIP, data=DATA)
-    assert np.abs(found[2]).max() > 1e-6, "the two samples of the rehearsal take steps of the solver before"
+    assert np.abs(found[2]).max() > 1e-6, "the two samples of the warm-up take steps of the solver before"
 
 
 def test_its_bits_are_those_of_the_bytes_of_rows_and_of_x(tmp_path):

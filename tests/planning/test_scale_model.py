@@ -176,7 +176,7 @@ def test_wrong_models_are_refused_in_a_line(tmp_path, capsys):
 PLAYED = """
 data = {{ generator = "gspar", samples = {samples}, dim = 2000 }}
 objective = {{ mu = 0.01, f_star = "skip" }}
-workers = {{ count = {count} }}
+workers = {{ count = {count}, master = "dedicated" }}
 stop = {{ rounds = {rounds} }}
 log = {{ every = {every} }}
 algorithm = {{ name = "ef", step = 0.01 }}

@@ -61,7 +61,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_was_changed_is_made_anew_with_one_line(what, played, capfd):
+def test_what_was_changed_is_made_again_with_one_line(what, played, capfd):
     wanted = played()
     name, change = CHANGES[what]
     file = kept(name)

@@ -21,7 +21,6 @@ from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import Claim
 from mpi_compress.planning import pool
-from mpi_compress.planning import pool as reproduce
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""
@@ -229,7 +228,7 @@ def test_jobs_at_once_share_the_memory_that_there_is(tmp_path, monkeypatch):
             f'seed = {i}\ndata = {{ generator = "gspar", samples = 60, dim = 30 }}\nstop = {{ rounds = 3 }}\nalgorithm = {{ name = "gd" }}\n'
         )
     told = []
-    status = reproduce.reproduce(files, tmp_path, False, 3, told.append)
+    status = pool.run_jobs(files, tmp_path, False, 3, told.append)
     assert set(status.values()) == {0}
     begun_and_ended = [line.split(": ")[1] for line in told[:-1]]
     assert begun_and_ended[::2] == ["1 run"] * 2

@@ -215,7 +215,7 @@ def _parsed(block: Block, path: Path, dim: int | None) -> tuple[int, Any, Vector
     return block.number, scipy.sparse.csr_matrix((rows.values[:n], indices, indptr), shape=shape), rows.labels[:m]
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Compile what parses, or load it from the disk cache."""
     _parsed(Block(0, b"1 1:1\n"), Path(), None)
 

@@ -138,7 +138,7 @@ def open_data(
     if not ranks.on_root(lambda: is_sound(file)):
         recipe = Recipe(table.title, table.normalize, table.dtype, table.known_dim, table.rows, split, table.positive, labels)
         if table.generator is None:
-            ranks.compiling_once(libsvm.rehearse)
+            ranks.compiling_once(libsvm.warm_up)
         _build(file, recipe, ranks, partial(_parsed, table, folder), quiet)
     return ranks.on_root(lambda: described(file, table.title))
 
