@@ -50,7 +50,7 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         _print_no_more()
         return 0
     except BaseException as error:
-        return _end_all_ranks(*_status_and_text(error))
+        return end_all_ranks(*_status_and_text(error))
 
 
 def _status_and_text(error: BaseException) -> tuple[int, str]:
@@ -82,7 +82,7 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
     raise error
 
 
-def _end_all_ranks(status: int, text: str) -> int:
+def end_all_ranks(status: int, text: str) -> int:
     """Report, and abort the other ranks where MPI runs."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:

@@ -30,6 +30,7 @@ from mpi_compress.job.tables import Ending
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.runs import Prepared, attributes_of
+from mpi_compress.problem.datasets.opening import refuse_changed
 from mpi_compress.problem.datasets.store import outcome
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema
@@ -87,6 +88,7 @@ class Execution:
                 laps.end("warm-up")
                 with np.errstate(over="ignore"):  # what goes beyond floats is refused, and said in a line
                     verdict, x = loop_of(p.algorithm)(p.algorithm, Streams(p.spec.seed), p.x0, observer, keeper)
+                refuse_changed()
                 if self.recorder is not None:
                     laps.end("rounds")
                     self._end(self.recorder, verdict, keeper, x)

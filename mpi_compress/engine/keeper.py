@@ -8,6 +8,7 @@ import numpy as np
 
 from mpi_compress.engine.observer import Observer
 from mpi_compress.job.tables import Ending, Every
+from mpi_compress.problem.datasets.opening import refuse_changed
 from mpi_compress.results.writer import Recorder
 from mpi_compress.saving.checkpoint import Checkpoint, Common, OfMaster, OfWorker, States
 from mpi_compress.saving.frames import Frame, dump, frames_in
@@ -61,6 +62,7 @@ class Keeper:
             return Ending.GO_ON
         save, self.reason, self._ask_in = self.exchange.consult(self.wish(), partial(self._decide, states.k))
         if save:
+            refuse_changed()
             self._save(states)
             self.exchange.meet()  # or other ranks' clocks would run while rank 0 writes
         return Ending.STOPPED if self.reason else Ending.GO_ON

@@ -13,10 +13,13 @@ alone.
 
 import gc
 import hashlib
+import io
 import os
+import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial, update_wrapper
 from pathlib import Path
 from threading import RLock
@@ -102,9 +105,60 @@ def _compiled(function: Callable, options: dict[str, Any]) -> Any:
 
     before, config.CACHE_DIR = config.CACHE_DIR, _kept_in()  # type: ignore[attr-defined]
     try:
-        return njit(**{"cache": bool(_kept_in()), "nogil": True, "no_cfunc_wrapper": True, **options})(function)
+        made: Any = njit(**{"cache": bool(_kept_in()), "nogil": True, "no_cfunc_wrapper": True, **options})(function)
     finally:
         config.CACHE_DIR = before  # type: ignore[attr-defined]
+    if _kept_in():
+        made._cache._cache_file.__class__ = _checked_files()
+    return made
+
+
+@cache
+def _checked_files() -> type:
+    """The class of a kernel's files: Numba's own with a CRC-32 at the end of each. A file that is not as it was written is removed;
+    the kernel is compiled again, as it is where no file can be read or written."""
+    from numba.core.caching import IndexDataCacheFile
+
+    class CheckedFiles(IndexDataCacheFile):
+        def load(self, key: Any) -> Any:
+            with suppress(OSError):
+                return super().load(key)
+
+        def save(self, key: Any, data: Any) -> None:
+            with suppress(OSError):
+                super().save(key, data)
+
+        def _load_index(self) -> Any:
+            _remove_if_damaged(Path(self._index_path))
+            return super()._load_index()
+
+        def _load_data(self, name: str) -> Any:
+            _remove_if_damaged(Path(self._data_path(name)))
+            return super()._load_data(name)
+
+        @contextmanager
+        def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+            content = io.BytesIO()
+            yield content
+            with super()._open_for_write(filepath) as file:
+                file.write(content.getvalue() + _crc(content.getvalue()))
+
+    return CheckedFiles
+
+
+def _crc(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(4)
+
+
+def _remove_if_damaged(file: Path) -> None:
+    if file.exists() and _crc((content := file.read_bytes())[:-4]) != content[-4:]:
+        _say_once(f"{file.parent}: a compiled kernel in it is damaged, and is compiled again")
+        file.unlink(missing_ok=True)
+
+
+@cache
+def _say_once(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _decorator(**options: Any) -> Callable:

@@ -8,7 +8,8 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.problem.datasets import said
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN, names_of
-from mpi_compress.problem.datasets.store import MAPPED_FROM, DataSet, cached_file, counted_in, described, is_sound
+from mpi_compress.problem.datasets.opening import MAPPED_FROM
+from mpi_compress.problem.datasets.store import DataSet, cached_file, counted_in, described, is_sound
 
 
 @dataclass(frozen=True)

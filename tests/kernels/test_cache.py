@@ -27,10 +27,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-def first_of_a_unit_row(folder, **variables):
-    """As a new process computes it with the package in this folder and the kernels that were compiled there."""
+def unit_row(folder, **variables):
+    """What a new process prints that computes one with the package in this folder and the kernels that were compiled there."""
     env = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **variables}
-    return float(subprocess.run([sys.executable, "-c", UNIT_ROWS], cwd=folder, env=env, capture_output=True, text=True, check=True).stdout)
+    return subprocess.run([sys.executable, "-c", UNIT_ROWS], cwd=folder, env=env, capture_output=True, text=True, check=True)
+
+
+def first_of_a_unit_row(folder, **variables):
+    return float(unit_row(folder, **variables).stdout)
 
 
 def test_a_kernel_is_compiled_again_when_one_that_it_calls_in_another_file_has_changed(folder):
@@ -47,6 +51,54 @@ def test_an_installation_that_cannot_be_written_to_keeps_kernels_with_the_data_o
     assert first_of_a_unit_row(folder, MPI_COMPRESS_CACHE=str(folder / "cache")) == 3 / 5
     assert [*(folder / "cache").rglob("text.unit_rows*.nbi")]
     assert first_of_a_unit_row(folder, MPI_COMPRESS_CACHE="", HOME="/dev/null", XDG_CACHE_HOME="/dev/null") == 3 / 5
+
+
+def cut_short(file):
+    os.truncate(file, 20)
+
+
+def emptied(file):
+    os.truncate(file, 0)
+
+
+def with_one_wrong_byte(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def followed_by_zeros(file):
+    """As a file may be after the power has failed."""
+    size = file.stat().st_size
+    os.truncate(file, size // 2)
+    os.truncate(file, size)
+
+
+def not_to_be_read(file):
+    file.unlink()
+    file.mkdir()
+
+
+def test_kernels_that_are_damaged_in_the_cache_are_compiled_again_and_one_line_says_so(folder):
+    assert unit_row(folder).stderr == ""
+    kept = [*(folder / "mpi_compress" / "kernels" / "__pycache__").rglob("*.nb[ic]")]
+    assert {file.suffix for file in kept} == {".nbi", ".nbc"}
+    for damage in (cut_short, emptied, with_one_wrong_byte, followed_by_zeros):
+        for ending in (".nbi", ".nbc"):
+            for file in kept:
+                if file.suffix == ending:
+                    damage(file)
+            found = unit_row(folder)
+            assert float(found.stdout) == 3 / 5
+            assert found.stderr == f"{kept[0].parent}: a compiled kernel in it is damaged, and is compiled again\n", damage
+            assert unit_row(folder).stderr == ""
+
+
+def test_kernels_are_compiled_where_the_cache_can_be_neither_read_nor_written(folder):
+    first_of_a_unit_row(folder)
+    for file in (folder / "mpi_compress" / "kernels" / "__pycache__").rglob("*.nb[ic]"):
+        not_to_be_read(file)
+    assert first_of_a_unit_row(folder) == 3 / 5
 
 
 FIRST_CALLS = """

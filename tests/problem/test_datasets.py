@@ -20,7 +20,7 @@ from sklearn.datasets import load_svmlight_file
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.loading import parse_job
-from mpi_compress.problem.datasets import libsvm, store
+from mpi_compress.problem.datasets import libsvm, opening
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.datasets.store import cached_file, open_data, open_test
 from mpi_compress.problem.datasets.table import DataTable
@@ -163,7 +163,7 @@ def test_too_little_address_space_is_named_and_no_other_cache_asked_for(text, mo
 def test_mapped_rows_are_those_that_are_read_and_what_is_written_to_them_stays_here(d, text, monkeypatch):
     data = opened(text, dim=d)
     kept, want = data.file.read_bytes(), arrays(data)
-    monkeypatch.setattr(store, "MAPPED_FROM", 0)
+    monkeypatch.setattr(opening, "MAPPED_FROM", 0)
     rows, shards = data.read(0, 200), data.shards_together(range(3), 3)
     assert all(np.shares_memory(rows.matrix[-1], shard.matrix[-1]) for shard in shards), "mapped once"
     assert [a.tobytes() for a in arrays(data)] == [a.tobytes() for a in want]

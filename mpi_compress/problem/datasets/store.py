@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, cast
-from weakref import WeakValueDictionary
+from typing import cast
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,19 +22,18 @@ from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest, is_kept, keep, keep_text, kept_text, safe
-from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, mapped
+from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble
 from mpi_compress.problem.datasets.formats import Reading, format_of
 from mpi_compress.problem.datasets.labels import Classes, Labels
+from mpi_compress.problem.datasets.opening import Stamp, arrays, opened, stamp_of
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, test_digest
 from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
 _FORMAT = 2
 _SOON_COUNTED = 16_000_000  # bytes of a compressed file, and four times as many of a plain one
-MAPPED_FROM = 2**25  # bytes of an array: so large a one is not copied to memory
 _MOST_LABELS = 1000  # whose numbers are kept with a result
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
-_mapped: WeakValueDictionary[tuple[Path, int, str], NDArray] = WeakValueDictionary()
 _sound: set[tuple[Path, int, int]] = set()  # files whose seal this process has seen to hold
 
 
@@ -53,6 +50,7 @@ class DataSet:
     dealt: tuple[int, ...] | None = None  # where the workers' shards begin, and N; None: equal slices, but for one row
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
     entries: int = 0  # values that are not 0; 0 where that was not counted
+    stamp: Stamp = ()  # of the file
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
@@ -77,16 +75,16 @@ class DataSet:
         return [whole.cut(a - cuts[0], b - cuts[0]) for a, b in itertools.pairwise(cuts)]
 
     def _slices(self, cuts: Iterable[tuple[int, int]]) -> Iterator[Rows]:
-        with _opened(self.file) as h5:
-            arrays = _arrays(h5)
+        with opened(self.file, self.stamp) as h5:
+            found = arrays(h5, self.stamp)
             for start, stop in cuts:
-                labels = arrays["labels"][start:stop]
-                if "indptr" not in arrays:
-                    yield Rows((arrays["values"][start:stop],), labels, self.dim)
+                labels = found["labels"][start:stop]
+                if "indptr" not in found:
+                    yield Rows((found["values"][start:stop],), labels, self.dim)
                     continue
-                indptr = arrays["indptr"][start : stop + 1]
+                indptr = found["indptr"][start : stop + 1]
                 span = slice(int(indptr[0]), int(indptr[-1]))
-                yield Rows((indptr - indptr[0], arrays["indices"][span], arrays["values"][span]), labels, self.dim)
+                yield Rows((indptr - indptr[0], found["indices"][span], found["values"][span]), labels, self.dim)
 
     def beside(self, name: str) -> Path:
         """A file that belongs to this set: an optimum, a smoothness."""
@@ -94,27 +92,10 @@ class DataSet:
 
     def treatment(self) -> tuple[Classes, Normalize, Vector | None]:
         """How the samples were prepared, to prepare a test set alike: labels' meaning, normalisation, column norms (d,)."""
-        with _opened(self.file) as h5:
+        with opened(self.file, self.stamp) as h5:
             plus, minus, each = (tuple(h5.attrs[a].tolist()) if a in h5.attrs else () for a in ("plus", "minus", "classes"))
             norms = h5["column_norms"][:] if "column_norms" in h5 else None
             return Classes(plus, minus, each), cast(Normalize, str(h5.attrs["normalize"])), norms
-
-
-def _opened(file: Path) -> h5py.File:
-    return h5py.File(file, "r", locking=False)
-
-
-def _arrays(h5: h5py.File) -> dict[str, Any]:
-    """The arrays of a data file, of which slices are read; large ones are in the file's pages, which are dropped where memory is
-    short and read again from the disk. They are mapped once, as long as a slice is held."""
-    found, file = dict[str, Any](h5), Path(h5.filename)
-    for name, array in h5.items():
-        if array.nbytes >= MAPPED_FROM and (at := array.id.get_offset()) is not None:
-            key = (file, file.stat().st_mtime_ns, name)
-            found[name] = _mapped.get(key)
-            if found[name] is None:
-                found[name] = _mapped[key] = mapped(file, (at, array.shape, array.dtype.str), own=True)
-    return found
 
 
 def open_data(
@@ -239,18 +220,18 @@ def _test_reading(table: DataTable, folder: Path, dim: int) -> Reading:
 
 def described(file: Path, title: str) -> DataSet:
     """The set in a sound data file."""
-    with _opened(file) as h5:
+    with opened(file, stamp := stamp_of(file)) as h5:
         classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
         dealt = tuple(h5["cuts"][:].tolist()) if "cuts" in h5 else None
         n, dim, nonzeros, entries = (int(h5.attrs.get(a, 0)) for a in ("n_samples", "dim", "nonzeros", "entries"))
-        return DataSet(file, title, n, dim, nonzeros, classes, dealt, json.loads(h5.attrs.get("sizes", "{}")), entries)
+        return DataSet(file, title, n, dim, nonzeros, classes, dealt, json.loads(h5.attrs.get("sizes", "{}")), entries, stamp)
 
 
 @lru_cache(maxsize=8)
 def outcome(data: DataSet, n: int) -> Mapping[str, NDArray]:
     """The `rows` (n,) of each worker; and, unless labels take too many values, these as `labels` (K,) and `counts` (n, K) of them.
     Labels of classes are those of the file; those of two classes are −1 and +1."""
-    with _opened(data.file) as h5:
+    with opened(data.file, data.stamp) as h5:
         labels, which = np.unique(h5["labels"][:], return_inverse=True)  # of all workers at once, which may be very many
     rows = {"rows": np.diff(data.cuts(n))}
     if labels.size > max(2, min(_MOST_LABELS, data.n_samples // 2)):

@@ -1,0 +1,74 @@
+"""Cached data that another program changes, cuts short or removes while a run reads them: the run ends with a line that names them."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import os, sys
+from pathlib import Path
+import mpi_compress as mc
+from mpi_compress.core.ending import run_to_the_end
+from mpi_compress.problem.datasets import opening
+
+opening.MAPPED_FROM = int(sys.argv[2])
+job = {
+    "data": {"generator": "gspar", "samples": 4000, "dim": 60}, "objective": {"mu": 1e-3}, "workers": {"count": 2},
+    "algorithm": {"name": "gd", "step": 0.1}, "stop": {"rounds": 20}, "checkpoint": {"every": 5},
+    "run": [{"label": "one"}, {"label": "two", "seed": 1}],
+}
+def change(row):
+    if (row["label"], row["round"]) != ("one", 2):
+        return
+    (file,) = Path(os.environ["MPI_COMPRESS_CACHE"], "data").glob("gspar-????????????????.h5")
+    if sys.argv[1] == "rewrite":
+        with file.open("r+b") as out:
+            out.seek(file.stat().st_size // 2)
+            out.write(b"\\x7f" * 80)
+    elif sys.argv[1] == "cut":
+        os.truncate(file, 4096)
+    elif sys.argv[1] == "remove":
+        file.unlink()
+def main():
+    runs = mc.run(job, out="out", on_row=change)
+    print(*(run.trace["loss"][-1] for run in runs))
+    return 0
+sys.exit(run_to_the_end(main))
+"""
+
+
+@pytest.fixture
+def ended(tmp_path, monkeypatch):
+    """How a process ends that runs a job of two runs on data that change in the first one's second round."""
+    monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
+
+    def play(change: str, mapped_from: int = 0) -> subprocess.CompletedProcess:
+        line = [sys.executable, "-c", SCRIPT, change, str(mapped_from)]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+
+    return play
+
+
+@pytest.mark.parametrize(("change", "said", "status"), [
+    ("rewrite", "was changed by another program", 2), ("remove", "is gone", 2), ("cut", "were cut short", 3),
+])  # fmt: skip
+def test_mapped_data_that_change_under_a_run_end_it_and_the_same_command_makes_them_again(change, said, status, ended, tmp_path):
+    whole = ended("nothing", 2**40)
+    (tmp_path / "out").rename(tmp_path / "before")
+    found = ended(change)
+    (line,) = found.stderr.splitlines()
+    assert "/cache/data/gspar-" in line
+    assert said in line
+    assert found.returncode == status
+    again = ended("nothing")
+    assert (again.returncode, again.stdout) == (0, whole.stdout), again.stderr
+
+
+@pytest.mark.parametrize("change", ["rewrite", "remove", "cut"])
+def test_a_later_run_of_a_job_reads_no_rows_that_changed_since_it_was_prepared(change, ended, tmp_path):
+    found = ended(change, 2**40)  # rows of the first run are in memory
+    (line,) = found.stderr.splitlines()
+    assert "/cache/data/gspar-" in line
+    assert found.returncode == 2
+    assert len([*(tmp_path / "out").rglob("one-*.h5")]) == 1
