@@ -41,7 +41,7 @@ from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.preparing.shapes import said_of
 from mpi_compress.preparing.wanted import key_of
 from mpi_compress.problem.rows import Rows
-from mpi_compress.results.files import new_file, part_of, result_file
+from mpi_compress.results.files import checkpoint_of, new_file, part_of, refuse_no_file, result_file
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.reader import Run, Runs, read, result_of_run
 
@@ -191,6 +191,9 @@ def _files_of(job: Job, request: Request) -> list[Path]:
 
     def of(spec: RunSpec) -> Path:
         with placed(spec.where):
-            return place(job.name, spec.label, spec.run_id, request.out)
+            file = place(job.name, spec.label, spec.run_id, request.out)
+            for each in (file, part_of(file), checkpoint_of(file)):
+                refuse_no_file(each)
+            return file
 
     return [of(spec) for spec in job.runs]

@@ -53,6 +53,12 @@ def refuse_archive(path: Path) -> None:
         raise UserError(f"{found}: is an archive; `unzip {found}`, and take the jobs and results that are in it")
 
 
+def refuse_no_file(path: Path) -> None:
+    """UserError for a folder, or what is no plain file: to open a pipe may take for ever."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: is {'a folder' if path.is_dir() else 'no plain file'}, in the place of a result's file")
+
+
 def set_aside(result: Path) -> Path:
     """Rename a result to `.h5.old`, so that its run is not done; OSError if that is not possible."""
     return result.replace(result.with_name(f"{result.name}{ASIDE}"))

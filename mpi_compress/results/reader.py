@@ -20,7 +20,7 @@ from mpi_compress.core.tables import comma_separated
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, hdf5, summary
 from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, column_of, named
-from mpi_compress.results.files import refuse_archive
+from mpi_compress.results.files import refuse_archive, refuse_no_file
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
 from mpi_compress.results.rows import ResultRow
@@ -181,7 +181,7 @@ class Runs(list[Run]):
 def attributes(file: Path) -> dict[str, Any]:
     """A result's attributes alone, unchecked; {} if they cannot be read, which `read` then reports."""
     with suppress(Exception):  # HDF5 raises errors of many types
-        if seals.holds(file) is not False:  # a damaged file can crash HDF5
+        if file.is_file() and seals.holds(file) is not False:  # a damaged file can crash HDF5
             with h5py.File(file, "r", locking=False) as h5:
                 return dict(h5.attrs)
     return {}
@@ -192,6 +192,7 @@ def read(file: str | Path) -> Run:
     whose checksums do not hold."""
     path = Path(file)
     refuse_archive(path)
+    refuse_no_file(path)
     if path.suffix == ".part" and is_being_written(path):
         for _ in range(_TRIES):  # its writer may be in the middle of a flush
             try:
@@ -228,8 +229,6 @@ def read_here(path: Path) -> Run:
             return _up_to_a_flush(run, sums) if path.suffix == ".part" else _as_written(_whole(run), sums[0] if sums else None)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
-    except IsADirectoryError:
-        raise UserError(f"{path}: is a folder; a result file is required") from None
     except PermissionError as error:
         raise UserError(f"{path}: cannot be read: {system_text(error)}") from None
     except UserError:

@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.files import part_of
+from mpi_compress.results.files import checkpoint_of, part_of, refuse_no_file
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.reader import Run, read
 
@@ -116,11 +116,13 @@ def state_of(attrs: Mapping[str, Any], is_written: bool) -> State:
 def status_of(result: Path, read: Callable[[Path], Run] = read) -> Status:
     """What the files of a result tell, by the name that it has, or would have once it is complete; `read` raises a UserError."""
     part = part_of(result)
-    if result.exists():
-        try:
+    try:
+        for file in (result, part, checkpoint_of(result)):
+            refuse_no_file(file)
+        if result.exists():
             return status_of_run(read(result))
-        except UserError as error:
-            return Status(State.UNREADABLE, str(error))
+    except UserError as error:
+        return Status(State.UNREADABLE, str(error))
     if not part.exists():
         return Status(State.TO_DO)
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 from mpi_compress.results.files import TRIALS
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.tuning import in_words
@@ -25,14 +26,15 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     Its columns are `job`, `label` and `seed`; the settings in which the results differ, by dotted key (`algorithm.step`,
     `up.compressor.k`, `up.compressor.name`), as their jobs write them; what [tune] found, `tuned`, and the numbers
     that formulas came to, such as `step`; all columns of their traces, `squared_grad_norm` and `seconds`. What a result does not
-    have is null (None in a dict). Left out are results that are being written, and trials of [tune] unless it says "tuning".
+    have is null (None in a dict). Left out are results that are being written, trials of [tune] unless it says "tuning", and files
+    that cannot be read, each with a line.
 
     Args:
         results: a pattern such as ``"results/**"``, a folder, a file, a result that was read; or several of these.
         as_: "polars" or "pandas" for a DataFrame, "dict" for a dict of lists. None: the first of these that is installed.
 
     Raises:
-        UserError: nothing is found, a file is no result, or the library is not installed.
+        UserError: nothing is found, no file can be read, or the library is not installed.
     """
     if as_ not in (None, *_KINDS):
         raise UserError(f"load: as_ = {as_!r} was given; it should be one of {', '.join(_KINDS)}")
@@ -101,6 +103,7 @@ def _found(results: Any) -> list[tuple[str, Run]]:
     if isinstance(results, str | Path | Run):
         results = [results]
     found: dict[Path, tuple[str, Run]] = {}
+    unread: dict[Path, UserError] = {}
     for each in results:
         if isinstance(each, Run):
             found.setdefault(each.file, (_job_of(each.file), each))
@@ -109,20 +112,25 @@ def _found(results: Any) -> list[tuple[str, Run]]:
         if not files:
             raise UserError(f"load: no results (*.h5) match '{each}'")
         for file in files:
-            if file not in found and (file.parent.name != TRIALS or TRIALS in str(each)):
-                found[file] = (_job_of(file), read(file))
+            if file not in found | unread and (file.parent.name != TRIALS or TRIALS in str(each)):
+                try:
+                    found[file] = (_job_of(file), read(file))
+                except UserError as error:
+                    unread[file] = error
     if not found:
-        raise UserError("load: no results were given")
+        raise next(iter(unread.values()), UserError("load: no results were given"))
+    for error in unread.values():
+        print_line(f"load: {error}; it is left out")
     return list(found.values())
 
 
 def _matching(pattern: str) -> list[Path]:
     """The result files that a pattern, a folder or a file names."""
-    if os.path.isfile(pattern):
-        return [Path(pattern)]
     if os.path.isdir(pattern):
         pattern = os.path.join(glob.escape(pattern), "**")
-    return sorted(Path(f) for f in glob.glob(pattern, recursive=True) if f.endswith(".h5") and os.path.isfile(f))
+    elif os.path.exists(pattern):
+        return [Path(pattern)]
+    return sorted(Path(f) for f in glob.glob(pattern, recursive=True) if f.endswith(".h5") and not os.path.isdir(f))
 
 
 def _job_of(file: Path) -> str:

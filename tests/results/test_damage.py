@@ -1,19 +1,22 @@
 """Results carry their check, unfinished ones too; a damaged result is neither adopted nor passed over."""
 
+import os
 import random
 import re
+from pathlib import Path
 
 import h5py
 import pytest
-from helpers.refusals import naming
-from helpers.running import GSPAR, After
+from helpers.refusals import naming, refused
+from helpers.running import GSPAR, SMALL_JOB, After
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core import seals
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
 from mpi_compress.results import catalogue, checksums, reader, writer
-from mpi_compress.results.files import checkpoint_of, part_of
+from mpi_compress.results.files import checkpoint_of, part_of, result_file
 from mpi_compress.results.tidy import difference
 
 TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "stop": {"rounds": 3}}
@@ -154,3 +157,35 @@ def test_ls_check_reads_all_checksums(part, tmp_path, capsys):
     told = capsys.readouterr().err.splitlines()
     assert [line.removeprefix("mpi-compress: ").partition(": ")[0] for line in told] == [str(part), str(saved), str(run.file)]
     assert all("is damaged" in line for line in told)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("ending", ["", ".part", ".ckpt"])
+def test_a_pipe_or_a_folder_in_the_place_of_a_results_file_is_named_and_never_opened(make, ending, tmp_path, capsys):
+    (tmp_path / "one.toml").write_text(SMALL_JOB)
+    job, out = str(tmp_path / "one.toml"), str(tmp_path / "out")
+    (spec,) = mc.load_job(job, only="GD").runs
+    place = Path(f"{result_file('one', 'GD', spec.run_id, Path(out))}{ending}")
+    place.parent.mkdir(parents=True)
+    make(place)
+    words = f"{place}: is {'a folder' if make is os.mkdir else 'no plain file'}"
+    for more in ([], ["--fresh"]):
+        assert words in refused(["run", job, "--only", "GD", "--out", out, *more], capsys)
+    assert main(["plan", job, "--only", "GD", "--out", out]) == 0
+    assert f"cannot be read: {words}" in capsys.readouterr().out
+    if not ending:
+        for command in (["show", place], ["plot", place], ["table", place, "--to", "loss=1"]):
+            assert words in refused(command, capsys)
+
+
+def test_a_table_of_many_results_leaves_out_and_names_what_cannot_be_read(complete, capsys):
+    wrong = {name: complete.with_name(f"{name}.h5") for name in ("cut", "empty", "gone", "pipe")}
+    wrong["cut"].write_bytes(complete.read_bytes()[:5000])
+    wrong["empty"].touch()
+    wrong["gone"].symlink_to("nowhere")
+    os.mkfifo(wrong["pipe"])
+    assert mc.load(complete.parent, as_="dict") == mc.load(complete, as_="dict")
+    lines = capsys.readouterr().err.splitlines()
+    assert [str(file) in line for file, line in zip(wrong.values(), lines, strict=True)] == [True] * 4
+    with pytest.raises(UserError, match="cut"):
+        mc.load(wrong["cut"])
