@@ -17,7 +17,7 @@ from mpi_compress.algorithms import downlinks, servers
 from mpi_compress.cli.arguments import COMMANDS, Command
 from mpi_compress.cli.list import meanings
 from mpi_compress.cli.main import main
-from mpi_compress.core.tables import markdown
+from mpi_compress.core.tables import Markup, markdown
 
 KINDS = {
     "algorithms": ("Algorithms", "[algorithm] name", mc.algorithms),
@@ -53,7 +53,8 @@ def part(name: str, cls: Any) -> Iterator[str]:
     if theory:
         yield f"In formulas, `theory` is `{theory}`" + (", for convex f_i.\n" if cls.theorem.convex else ".\n")
     known = meanings(cls)
-    rows = [[f"`{f.name}`", default(f), known.get(f.name, "")] for f in fields(cls) if f.init] if is_dataclass(cls) else []
+    listed = [f for f in fields(cls) if f.init] if is_dataclass(cls) else []
+    rows = [[*map(Markup, (f"`{f.name}`", default(f), known.get(f.name, "")))] for f in listed]
     if rows:
         yield markdown(("parameter", "default", "meaning"), rows)
 

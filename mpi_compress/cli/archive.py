@@ -4,6 +4,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from mpi_compress.core.progress import count_text
+from mpi_compress.core.terminal import say
 from mpi_compress.evidence.outcomes import job_files
 from mpi_compress.job.loading import load_job
 from mpi_compress.report.archive import archive
@@ -13,5 +14,5 @@ from mpi_compress.report.citation import about_of
 def act(options: Namespace) -> int:
     about, target = about_of(Path(options.about)) if options.about else None, Path(options.file)
     count = archive({file: load_job(file) for file in job_files(options.jobs)}, Path(options.out), target, about)
-    print(f"{target}: {count_text(count, 'result')}; its README.md says how they are run again and compared")
+    say(f"{target}: {count_text(count, 'result')}; its README.md says how they are run again and compared")
     return 0

@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from mpi_compress.cli.parsing import key_values
+from mpi_compress.core.terminal import say
 from mpi_compress.engine.checking import findings_by_name, findings_in_job
 from mpi_compress.job.loading import load_job
 
@@ -14,6 +15,6 @@ def act(options: Namespace) -> int:
     else:
         found = findings_in_job(options.name, load_job(options.job), parameters, options.theorem)
     for where, findings in found.items():
-        print(f"{options.name}, {where}:")
-        print(*(f"  {each}{f' [{each.by}]' * options.verbose}" for each in findings), sep="\n")
+        say(f"{options.name}, {where}:")
+        say(*(f"  {each}{f' [{each.by}]' * options.verbose}" for each in findings))
     return 0 if all(each.holds for findings in found.values() for each in findings) else 1

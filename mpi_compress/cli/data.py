@@ -69,9 +69,9 @@ def act_make(options: Namespace) -> int:
     generator = table.build_generator()
     if options.file is None:
         data = open_data(table, Path(), Split(), "number" if generator.real_labels else "sign", quiet=False)
-        print(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
+        say(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
     else:
-        print(f"{options.file}: {write(Path(options.file), generator.chunks())} samples")
+        say(f"{options.file}: {write(Path(options.file), generator.chunks())} samples")
     return 0
 
 
@@ -85,17 +85,17 @@ def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
     table = read_csv(path, keys.get("label", -1))
     files = save(table.X, table.y, target or path.with_suffix(".libsvm"), keys.get("test", 0.0), keys.get("seed", 0))
     names = ", ".join(table.features[:8]) + ", …" * (len(table.features) > 8)
-    print(f"{path}: {table.y.size} samples, d = {len(table.features)}: {names}")
+    say(f"{path}: {table.y.size} samples, d = {len(table.features)}: {names}")
     for remark in table.remarks:
-        print(f"  {remark}")
+        say(f"  {remark}")
     if "label" not in keys:
-        print(f"  labels are those of the last column, {table.label}; label=NAME takes another")
+        say(f"  labels are those of the last column, {table.label}; label=NAME takes another")
     for word, number in table.classes.items():
-        print(f"  label {word} is {number}")
+        say(f"  label {word} is {number}")
     norms = [norm for norm in scipy.sparse.linalg.norm(table.X, axis=0) if norm]
     if norms and (ratio := max(norms) / min(norms)) > _UNLIKE:
         print(f'  columns differ {ratio:.0e}-fold in size, which slows all methods; [data] normalize = "columns" makes them alike')
-    print(f'  [data] path = "{files[0]}"' + (f', test = "{files[1]}"' if len(files) > 1 else ""))
+    say(f'  [data] path = "{files[0]}"' + (f', test = "{files[1]}"' if len(files) > 1 else ""))
     return 0
 
 
@@ -103,22 +103,22 @@ def act_info(options: Namespace) -> int:
     file = find_file(options.file)
     found = contents_of(file, DataTable(name=options.file).build_format(Path()) if options.file in PUBLISHED else None)
     length, norm = found.lengths, found.norms
-    print(file)
-    print(f"  samples    {length.size}")
-    print(f"  features   {found.features}, the largest index" + (f" ({found.published})" if found.published else ""))
+    say(str(file))
+    say(f"  samples    {length.size}")
+    say(f"  features   {found.features}, the largest index" + (f" ({found.published})" if found.published else ""))
     share = length.mean() / max(1, found.features)
-    print(f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a sample, mean {length.mean():.4g}, {share:.3%} of all")
+    say(f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a sample, mean {length.mean():.4g}, {share:.3%} of all")
     if length.any():
         low, high = found.range
-        print(f"  values     {low:.6g} to {high:.6g}; samples have norms from {norm.min():.6g} to {norm.max():.6g}")
+        say(f"  values     {low:.6g} to {high:.6g}; samples have norms from {norm.min():.6g} to {norm.max():.6g}")
     ordered = sorted(found.labels)
     if len(ordered) <= 20:
         print("  labels     " + "; ".join(f"{label:g}: {found.labels[label]}" for label in ordered))
     else:
-        print(f"  labels     {len(ordered)} of them: {listed(ordered)}")
+        say(f"  labels     {len(ordered)} of them: {listed(ordered)}")
     if len(ordered) == 2 and length.any() and options.file not in PUBLISHED:
         say(f"  logistic   {_of_logistic(options.file, length.sum() + 20 * found.features, norm)}")
-    print(f"  SHA-256    {digest(file)}")
+    say(f"  SHA-256    {digest(file)}")
     return 0
 
 
@@ -142,7 +142,7 @@ def act_solve(options: Namespace) -> int:
         key = (problem.data.file, repr(problem.loss), problem.mu)
         if key not in seen:
             seen.add(key)
-            print(*_solved(problem, best, time.perf_counter() - begun), sep="\n")
+            say(*_solved(problem, best, time.perf_counter() - begun))
     return 0
 
 

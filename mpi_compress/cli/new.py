@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError, writing
+from mpi_compress.core.terminal import say
 
 FILES = {"job.toml": "first/job.toml", "mine.py": "first/mine.txt", "README.md": "first/README.md"}  # one in .py would be ours
 PACKAGE = {
@@ -30,9 +31,9 @@ def act(options: Namespace) -> int:
             text = text.replace("PACKAGE", name).replace("MODULE", module)
         with writing(folder / file, "new"):
             (folder / file).write_text(text, encoding="utf-8")
-        print(folder / file)
+        say(str(folder / file))
     where = "" if folder == Path() else f"cd {folder} && "
-    print(f"`{where}{'pip install -e . && ' * bool(name)}mpi-compress run job.toml` runs it; README.md says what else to type")
+    say(f"`{where}{'pip install -e . && ' * bool(name)}mpi-compress run job.toml` runs it; README.md says what else to type")
     return 0
 
 

@@ -30,7 +30,7 @@ def act(options: Namespace) -> int:
     jobs, refused = load_all(options.jobs, options, options.index), []
     for file, job in jobs.items():
         if len(jobs) > 1:
-            print(f"{file}:")
+            say(f"{file}:")
         refused.append((_tell(job, options), job.runs))
     for those, of_job in refused:
         refuse_runs(those, of_job)
@@ -61,14 +61,14 @@ def _tell(job: Job, options: Namespace) -> list[RunSpec]:
             say(line)
     if first := trial_files(replace(job, runs=left), Path(options.out)):
         done = sum(file.exists() for file in first)
-        print(f"before them: {len(first)} trials of [tune] in the first stage, {done} of them done")
+        say(f"before them: {len(first)} trials of [tune] in the first stage, {done} of them done")
     if asked := suggestion(replace(job, runs=left), Path(options.out), which("sbatch") is not None):
         say(asked)
     _warn_of_what_is_missing(left)
     counts = Counter(status.state for status in found)
     if len(found) > 1:
         others = [f", {counts[state]} {state.planned}" for state in State if state is not State.COMPLETE and counts[state]]
-        print(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}")
+        say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}")
     return refused
 
 

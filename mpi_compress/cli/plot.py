@@ -40,8 +40,8 @@ def act(options: Namespace) -> int:
         print_line(f"mpi-compress: the figure, which has no title, does not say that it is {line}")
     figures.save(figures.draw(runs, figure.changed(**changed), options.style, width), target)
     for r in runs:
-        print(f"{r.file}  {r.label}: {status_of_run(r).state}")
-    print(target)
+        say(f"{r.file}  {r.label}: {status_of_run(r).state}")
+    say(str(target))
     return 0
 
 
@@ -56,7 +56,7 @@ def _profile(options: Namespace) -> int:
         say(f"{each.caption}:", *shown(sys.stdout, each.heads, each.cells))
     target = Path(options.figure or Path(options.out) / "profile.png")
     figures.save(draw_profiles(profiles, options.style), target)
-    print(target)
+    say(str(target))
     return 0
 
 

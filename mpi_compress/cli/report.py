@@ -11,6 +11,7 @@ from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
+from mpi_compress.core.terminal import say
 from mpi_compress.evidence.outcomes import Outcome, loaded
 from mpi_compress.planning import estimates, pool
 
@@ -38,9 +39,9 @@ def act(options: Namespace) -> int:
         report.write_table(found, Path(options.table), title)
     if options.gallery:
         report.write_gallery(found, Path(options.gallery), title)
-    print(*report.summary(found), page, sep="\n")
+    say(*report.summary(found), str(page))
     for file in failed:
-        print(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")
+        say(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")
     return EXIT_FAILED if failed else 0
 
 

@@ -74,7 +74,7 @@ def act_gc(options: Namespace) -> int:
     if others and options.yes and not options.all_others:
         raise UserError(f"{goes}; name these jobs too, or give --all-others; `results rm JOB` removes a job's own")
     if others:
-        print(goes)
+        say(goes)
     return _removed(found, options)
 
 
@@ -93,7 +93,7 @@ def _removed(found: Sequence[Entry], options: Namespace) -> int:
     for entry in found:
         entry.remove()
     remove_empty_folders(Path(options.out))
-    print(f"removed {count_text(len(found), 'result')}")
+    say(f"removed {count_text(len(found), 'result')}")
     return 0
 
 
@@ -105,7 +105,7 @@ def _agreed(question: str) -> bool:
 
 def act_mv(options: Namespace) -> int:
     n = move(options.job.rstrip("/"), options.to.rstrip("/"), Path(options.out))
-    print(f"moved {count_text(n, 'result')} to {Path(options.out) / options.to}")
+    say(f"moved {count_text(n, 'result')} to {Path(options.out) / options.to}")
     return 0
 
 

@@ -12,7 +12,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import BEGUN, Interrupts
-from mpi_compress.core.terminal import has_bar
+from mpi_compress.core.terminal import has_bar, say
 
 if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
@@ -56,7 +56,7 @@ def _verify(options: Namespace) -> int:
     if launched().size > 1:
         raise UserError("--verify: starts ranks itself; leave mpiexec out")
     found = verify(load(options), options.verify)
-    print(*found, sep="\n")
+    say(*map(str, found))
     return 0 if all(each.holds for each in found) else 1
 
 

@@ -96,7 +96,7 @@ def _draw(run: Run, options: Namespace) -> int:
     for option, draw, file in (("--split", draw_split, options.split), ("--bounds", draw_bounds, options.bounds)):
         if file:
             save(draw(run), Path(file), option=option)
-            print(file)
+            say(str(file))
     return 0
 
 

@@ -44,4 +44,4 @@ def _write(table: comparison.Comparison, file: Path) -> None:
         text += "".join(f"\n{note}\n" for note in table.notes if file.suffix == ".md")
     with writing(file):
         file.write_text(text, encoding="utf-8")
-    print(file)
+    say(str(file))

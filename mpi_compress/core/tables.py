@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import zip_longest
 from typing import TextIO
+from urllib.parse import quote
 
-from mpi_compress.core.terminal import BOLD, LEAST, coloured, room, shortened, wrapped
+from mpi_compress.core.terminal import BOLD, LEAST, coloured, printable, room, shortened, wrapped
 
 Rows = Sequence[Sequence[str]]
 _Column = tuple[str, Sequence[str]]  # a letter of `plain`, and the cells
@@ -26,6 +27,7 @@ _LATEX = str.maketrans({
 })  # fmt: skip
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
 _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
+_MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<!\w)_|_(?!\w)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
 _LABEL = 40  # letters that a label may have before columns are left out for it
 _AMOUNT = re.compile(r"[≥<−-]?\d[\d.,]*(e[+-]?\d+)?( ?\S{1,6}| of [\d,]+)?( \(.*\))?")  # a number, its unit, and its range
@@ -41,7 +43,7 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
         aligned: a letter for each column, l, r or c; the last one holds for all further columns.
         widths: the least widths of the first columns.
     """
-    whole = [list(row) for row in (*([heads] if heads else []), *rows)]
+    whole = [list(map(printable, row)) for row in (*([heads] if heads else []), *rows)]
     found = [max(map(len, column)) for column in zip(*whole, strict=True)]
     least = [max(pair) for pair in zip_longest(found, widths[: len(found)], fillvalue=0)]
     columns = [(_ALIGNED[letter], n) for letter, n in zip(aligned.ljust(len(found), aligned[-1]), least, strict=False)]
@@ -53,7 +55,8 @@ def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequenc
     follows "not reached", and what all cells of a column begin with, goes first; then columns whose heads are `less_needed`, as a
     last line says; then texts are shortened, and never a number."""
     letter_of = aligned.ljust(len(heads), aligned[-1])
-    columns: list[_Column] = [*zip(letter_of, zip(heads, *rows, strict=True), strict=False)]
+    cells = zip(*(map(printable, row) for row in (heads, *rows)), strict=True)
+    columns: list[_Column] = [*zip(letter_of, cells, strict=False)]
     left_out, letters = [], room(stream)
     if letters is not None and _size(columns) > letters:
         columns = [(letter, _without_common([_HOW.sub("", cell) for cell in cells])) for letter, cells in columns]
@@ -62,8 +65,8 @@ def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequenc
                 left_out.append(head)
                 columns = [column for column in columns if column[1][0] != head]
         columns = _shortened(columns, letters)
-    first, *cells = zip(*(own for _, own in columns), strict=True)
-    line, *lines = plain(first, cells, "".join(letter for letter, _ in columns))
+    first, *others = zip(*(own for _, own in columns), strict=True)
+    line, *lines = plain(first, others, "".join(letter for letter, _ in columns))
     if left_out:
         lines += wrapped(f"left out for width: {', '.join(left_out)}; a wider terminal or `| cat` shows them", letters).splitlines()
     return [coloured(line, BOLD, stream), *lines]
@@ -90,10 +93,28 @@ def _shortened(columns: Sequence[_Column], letters: int) -> list[_Column]:
     return [(letter, [shortened(cell, size) for cell in cells]) for (letter, cells), size in zip(columns, most, strict=True)]
 
 
+class Markup(str):
+    """A cell that is Markdown already."""
+
+
+def in_markdown(text: str) -> str:
+    """A text in one line with what has a meaning in Markdown escaped, HTML included."""
+    return text.replace("|", r"\|") if isinstance(text, Markup) else _MARKDOWN.sub(r"\\\g<0>", _in_one_line(text))
+
+
+def link(text: str, to: str) -> Markup:
+    """A link of Markdown."""
+    return Markup(f"[{in_markdown(text)}]({quote(to, safe='/:#')})")
+
+
+def _in_one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
 def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
     """A table of Markdown under its caption."""
-    lines = [" | ".join(" ".join(cell.replace("|", r"\|").split()) for cell in row) for row in (heads, ["---"] * len(heads), *rows)]
-    return (f"{caption}\n\n" if caption else "") + "".join(f"| {line} |\n" for line in lines)
+    lines = [" | ".join(map(in_markdown, row)) for row in (heads, [Markup("---")] * len(heads), *rows)]
+    return (f"{in_markdown(caption)}\n\n" if caption else "") + "".join(f"| {line} |\n" for line in lines)
 
 
 def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[str] = ()) -> str:
@@ -101,7 +122,7 @@ def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[s
     its foot."""
     lines = [_not_as_option(" & ".join(map(_in_latex, row))) + r" \\" for row in (heads, *rows)]
     below = [rf"\multicolumn{{{len(heads)}}}{{l}}{{\footnotesize {_in_latex(note)}}} \\" for note in notes]
-    said = [r"% \usepackage{booktabs}", f"% {' '.join(caption.split())}"]
+    said = [r"% \usepackage{booktabs}", f"% {_in_one_line(caption)}"]
     begin = [*said, rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule"]
     return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", *below, r"\end{tabular}", ""])
 
@@ -114,7 +135,7 @@ def _not_as_option(line: str) -> str:
 def _in_latex(text: str) -> str:
     """A text in one line with what has a meaning in LaTeX escaped; signs, f(x), f*, x*, raised and lowered numbers are in math.
     Math beside math is one formula, and so is a raised number with its base."""
-    parts = _IN_MATH.split(" ".join(text.split()))
+    parts = _IN_MATH.split(_in_one_line(text))
     found = [_in_math(part) if i % 2 else part.translate(_LATEX) for i, part in enumerate(parts)]
     with_base = re.sub(r"(?<![\w.,])(\d+)\$\^", r"$\1^", "".join(found))
     return re.sub(r"(?<!\\)\$ \$", " ", re.sub(r"(?<!\\)\$\$", "", with_base))
@@ -136,18 +157,24 @@ def comma_separated(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
 
 def _as_data(cell: str) -> str:
     """A cell of CSV that no spreadsheet takes for a formula: an apostrophe stands before = + - @ where they begin no number."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(cell) else cell
+    is_formula = cell.lstrip().startswith(("=", "+", "-", "@")) and not _NUMBER.fullmatch(cell)
+    return f"'{printable(cell)}" if is_formula else printable(cell)
 
 
 def html(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
     """A table of HTML. Without heads the first cell of each row is its head."""
-    above = (f"<caption>{escape(caption)}</caption>" if caption else "") + (f"<tr>{_cells('th', heads)}</tr>" if heads else "")
+    above = (f"<caption>{in_html(caption)}</caption>" if caption else "") + (f"<tr>{_cells('th', heads)}</tr>" if heads else "")
     body = [_cells("td", row) if heads else _cells("th", row[:1]) + _cells("td", row[1:]) for row in rows]
     return f"<table>{above}{''.join(f'<tr>{cells}</tr>' for cells in body)}</table>"
 
 
 def _cells(tag: str, texts: Sequence[str]) -> str:
-    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)
+    return "".join(f"<{tag}>{in_html(text)}</{tag}>" for text in texts)
+
+
+def in_html(text: str) -> str:
+    """A text with what has a meaning in HTML escaped."""
+    return escape(printable(text))
 
 
 WRITERS = {".md": markdown, ".tex": latex, ".csv": comma_separated}

@@ -16,7 +16,7 @@ _LAUNCHERS = ("mpiexec", "mpirun", "prterun", "prted", "orted", "hydra_pmi_proxy
 _PROCESSES = Path("/proc")
 _USUAL = os.terminal_size((80, 24))
 _GAP = re.compile(r"\S {2,}(?=\S)")
-_COLOUR = re.compile(r"\x1b\[\d*m")
+_COLOUR = re.compile(r"(\x1b\[(?:0|1|31|32)m)")  # as `coloured` writes them
 LEAST = 12  # letters that are left of a text
 _LEAST_BAR, _LARGEST_BAR = 10, 20
 _has_progress = False  # True while a line shows it
@@ -75,9 +75,23 @@ def coloured(text: str, colour: str, stream: TextIO) -> str:
     return text if is_plain else f"\x1b[{colour}m{text}\x1b[0m"
 
 
+def printable(text: str, but: str = "") -> str:
+    """A text with escape sequences, signs that turn the direction of writing, and whatever else is no letter, written as Python
+    does, "\\x1b", `but` these."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in but else ascii(c)[1:-1] for c in text)
+
+
+def _but_colours(text: str) -> str:
+    """Lines with our own colours, and else as `printable`."""
+    return "".join(part if i % 2 else printable(part, "\n\t") for i, part in enumerate(_COLOUR.split(text)))
+
+
 def wrapped(text: str, letters: int | None) -> str:
-    """Lines broken between words, never within one, to at most so many letters. A line goes on below the text behind its first gap
-    of two blanks, as in a table, or indented by two more."""
+    """Printable lines broken between words, never within one, to at most so many letters. A line goes on below the text behind its
+    first gap of two blanks, as in a table, or indented by two more."""
+    text = _but_colours(text)
     if letters is None:
         return text
     lines = []
@@ -110,7 +124,7 @@ def show(label: str, share: float | None = None, parts: Sequence[str] = (), turn
     letters = columns(sys.stderr) - 1
     number = "" if share is None else f"  {100 * share:3.0f} % "
     least = len(number) + (0 if share is None else _LEAST_BAR)
-    label = shortened(label, max(LEAST, letters - least - len(turn) - sum(len(part) + 2 for part in parts[:2]))) + turn
+    label = shortened(printable(label), max(LEAST, letters - least - len(turn) - sum(len(part) + 2 for part in parts[:2]))) + turn
     told = ""
     for part in parts:
         if len(label) + least + len(told) + len(part) + 2 > letters:

@@ -21,6 +21,7 @@ from mpi_compress.figures.curves import draw_on, lines_of
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below
 from mpi_compress.figures.panels import by_cost_model, draw_panels
 from mpi_compress.figures.style import COLUMN, HEIGHT, MOST, Style, inches, style_of
+from mpi_compress.figures.words import draw_dollars
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
@@ -75,7 +76,9 @@ def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width:
     if not figure.panel:
         return figure_of(_plot(runs, figure, None, look, room or COLUMN))
     with mpl.rc_context(look.settings):
-        return draw_panels(runs, figure, look.titled, room)
+        drawn = draw_panels(runs, figure, look.titled, room)
+        draw_dollars(drawn)
+        return drawn
 
 
 def _refuse_no_runs(runs: Sequence[Run]) -> None:
@@ -107,6 +110,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
             _settle(on, seeds, width)
         else:
             on.legend(title=seeds)
+        draw_dollars(figure_of(on))
     return on
 
 
@@ -130,14 +134,13 @@ def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -
     viewer never sees half of it; UserError if it cannot be written."""
     refuse_format(file, option)
     part = file.with_name(f".{file.name}")
+    draw_dollars(figure_of(drawn))
     try:
         with writing(file, option), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
                 figure_of(drawn).savefig(part, dpi=dpi)
             part.replace(file)
-    except ValueError as error:  # Matplotlib's, of mathematics between dollar signs
-        raise UserError(f"{option} {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None
     finally:
         part.unlink(missing_ok=True)
     _report_warnings(caught, file)

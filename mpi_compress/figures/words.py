@@ -7,7 +7,10 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 
 import matplotlib as mpl
+from matplotlib.cbook import is_math_text
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 _LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure it
@@ -19,9 +22,20 @@ _OUTSIDE_MATHEMATICS = r"(?=(?:[^$]*\$[^$]*\$)*[^$]*$)"  # an even number of dol
 @contextmanager
 def measuring() -> Iterator[None]:
     """Passes over letters that the font lacks and mathematics that cannot be read: `plotting.save` reports them."""
-    with warnings.catch_warnings(), suppress(ValueError):
+    with warnings.catch_warnings(), suppress(ValueError, RecursionError):
         warnings.simplefilter("ignore")
         yield
+
+
+def draw_dollars(figure: Figure) -> None:
+    """Let a text be drawn as it is written where what stands between its dollar signs is no mathematics that can be drawn."""
+    for text in figure.findobj(Text):
+        for line in text.get_text().splitlines():
+            if is_math_text(line):
+                done = False
+                with measuring():
+                    done = bool(text_to_path.get_text_width_height_descent(line, text.get_fontproperties(), ismath=True))
+                text.set_parse_math(text.get_parse_math() and done)
 
 
 @lru_cache(maxsize=4096)

@@ -1,13 +1,15 @@
 """A figure, or many, as one file: jobs, the modules of their plugins, and results in a zip."""
 
 import json
+import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.plugins import sources
-from mpi_compress.core.tables import markdown
+from mpi_compress.core.tables import in_markdown, markdown
+from mpi_compress.core.terminal import printable
 from mpi_compress.job.loading import Job
 from mpi_compress.report.citation import About
 from mpi_compress.results.files import result_file
@@ -51,7 +53,10 @@ def _readme(job: Job, runs: Sequence[Run], file: str, target: Path) -> str:
     rows = [[run.label, run.status, str(run.rows), f"{run.trace['loss'][-1]:.10g}", str(run.attrs["run_id"])] for run in runs]
     table = markdown(["run", "status", "records", "last loss", "run id"], rows)
     first, text = runs[0].attrs, Path(__file__).with_name("archive.md").read_text(encoding="utf-8")
-    return text.format(
-        title=job.title, zip=target.name, file=file, table=table, versions=", ".join(versions), library=first["mpi_library"],
-        host=first["host"], sets="; ".join(sorted(sets)), seeds=", ".join(seeds), runs=len(runs), hours=hours,
-    )  # fmt: skip
+    words = {
+        "title": job.title, "job": file, "versions": ", ".join(versions), "library": first["mpi_library"], "host": first["host"],
+        "sets": "; ".join(sorted(sets)), "seeds": ", ".join(seeds),
+    }  # fmt: skip
+    escaped = {key: in_markdown(str(word)) for key, word in words.items()}
+    in_shell = {"zip": printable(shlex.quote(target.name)), "file": printable(shlex.quote(file))}
+    return text.format(table=table, runs=len(runs), hours=hours, **in_shell, **escaped)

@@ -10,7 +10,7 @@ from textwrap import shorten
 import matplotlib.pyplot as plt
 
 from mpi_compress.core.errors import UserError, writing
-from mpi_compress.core.tables import comma_separated, markdown, plain
+from mpi_compress.core.tables import Markup, comma_separated, in_markdown, link, markdown, plain
 from mpi_compress.evidence import problems
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.sentences import Sentence, by_group, scorecard
@@ -42,7 +42,8 @@ def write_table(found: Sequence[Outcome], target: Path, title: str | None = None
     groups = {group: [case for sentence in those for case in sentence.cases] for group, those in by_group(found).items()}
     each = [[GROUPS[group], *_case(o, v)] for group, those in groups.items() for o, v in those]
     with writing(target, "--table"):
-        target.write_text(f"# {title or 'Figures and claims'}\n\n{table(found, target.parent, cases.name)}", encoding="utf-8")
+        head = f"# {in_markdown(title or 'Figures and claims')}\n\n"
+        target.write_text(head + table(found, target.parent, cases.name), encoding="utf-8")
         cases.write_text(comma_separated(_CASE, each), encoding="utf-8")
 
 
@@ -50,7 +51,7 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
     """The scorecard, jobs with data and status, and sentences, as Markdown; links are relative to the page's folder."""
     groups = by_group(found)
     files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
-    jobs = [[_place(o), f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
+    jobs = [[_place(o), link(o.key, files[o]), o.data, o.kind, o.status, o.counted] for o in found]
     scores = [
         [GROUPS[group], counted(s.outcome for s in those), counted(v.outcome for s in those for _, v in s.cases)]
         for group, those in scorecard(found).items()
@@ -60,7 +61,7 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
     for by, those in problems.by_column(problems.fewest(found)).items():
         parts[f"Least {by}, by problem"] = markdown(problems.HEADS, [each.cells for each in those])
     for group, sentences in groups.items():
-        where = [", ".join(dict.fromkeys(f"[{o.key}]({files[o]})" for o, _ in s.cases)) for s in sentences]
+        where = [Markup(", ".join(dict.fromkeys(link(o.key, files[o]) for o, _ in s.cases))) for s in sentences]
         rows = [[s.ids, _short(s), jobs_of, s.verdict] for s, jobs_of in zip(sentences, where, strict=True)]
         parts[GROUPS[group]] = markdown(("id", "sentence", "jobs", "verdict"), rows)
     papers = "\n".join(f"- {key}: {words}" for key, words in PAPERS.items() if any(group_of(o) == key for o in found))
@@ -79,7 +80,7 @@ def _short(sentence: Sentence) -> str:
 def _place(o: Outcome) -> str:
     """What a job shows of which paper, with a link to it where it is one of `PAPERS` on arXiv."""
     found = _ARXIV.search(PAPERS.get(group_of(o), ""))
-    return f"[{o.paper}](https://arxiv.org/abs/{found[1]})" if found else o.paper or o.title
+    return link(o.paper, f"https://arxiv.org/abs/{found[1]}") if found else o.paper or o.title
 
 
 _CASE = ("setting", "claim", "job", "case", "words", "note", "paper", "ours", "required", "verdict", "reason")
@@ -99,21 +100,22 @@ def group_of(o: Outcome) -> str:
 
 def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
     """Write a page, and the pictures of jobs with results into a folder beside it; UserError if they cannot be written."""
-    lines = [f"# {title or 'Gallery'}\n", _GALLERY]
+    lines = [f"# {in_markdown(title or 'Gallery')}\n", _GALLERY]
     for group in (*PAPERS, ""):
         members = [o for o in found if o.runs and group_of(o) == group]
         lines += [f"\n## {group or 'Further'}\n"] if members else []
         for o in members:
             assert o.job is not None
-            about = f"### {o.key}\n{o.title}: {o.paper or 'ours'}; {o.data}."
+            key, name, paper, data = map(in_markdown, (o.key, o.title, o.paper or "ours", o.data))
+            about = f"### {key}\n{name}: {paper}; {data}."
             picture = Path(target.stem) / f"{o.key}.png"
             try:
                 drawn = figures.draw(o.runs, o.job.titled_figure)
             except UserError as error:
-                lines.append(f"{about} {error}")
+                lines.append(f"{about} {in_markdown(str(error))}")
                 continue
             figures.save(drawn, target.parent / picture, dpi=200)
             plt.close("all")
-            lines.append(f"{about}<br>![{o.title}]({picture.as_posix()})")
+            lines.append(f"{about}<br>!{link(o.title, picture.as_posix())}")
     with writing(target, "--gallery"):
         target.write_text("\n".join([*lines, ""]), encoding="utf-8")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, nearest, system_text
 from mpi_compress.core.tables import comma_separated
+from mpi_compress.core.terminal import printable
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, hdf5, summary
 from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, column_of, named
@@ -216,9 +217,9 @@ def read_here(path: Path) -> Run:
     """`read` without asking another process first."""
     try:
         with h5py.File(path, "r", locking=False) as h5:
-            found = h5.attrs.get("format")
-            if found != FORMAT:
-                raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
+            given = h5.attrs.get("format")
+            if given != FORMAT:
+                raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {given}" if given else ""))
             most = TIGHTEST * path.stat().st_size
             trace, workers, timing, theory = (hdf5.arrays(hdf5.within(h5, g), most) for g in TABLES)
             final = hdf5.arrays(hdf5.within(h5, "final"), most)
@@ -226,7 +227,9 @@ def read_here(path: Path) -> Run:
             attrs = dict(h5.attrs)
             sums = [attrs.pop(name) for name in checksums.SLOTS if name in attrs]
             run = Run(path, attrs, trace, workers, timing, final.get("x"), theory, split, final.get("x_star"), bool(sums))
-            return _up_to_a_flush(run, sums) if path.suffix == ".part" else _as_written(_whole(run), sums[0] if sums else None)
+            found = _up_to_a_flush(run, sums) if path.suffix == ".part" else _as_written(_whole(run), sums[0] if sums else None)
+            texts = {key: printable(text) for key, text in attrs.items() if isinstance(text, str) and key != "job"}
+            return replace(found, attrs=attrs | texts)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except PermissionError as error:

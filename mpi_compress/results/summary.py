@@ -5,6 +5,7 @@ from typing import Any
 
 from mpi_compress.core import tables
 from mpi_compress.core.expressions import seconds
+from mpi_compress.core.terminal import printable
 from mpi_compress.results.columns import Result
 from mpi_compress.results.targets import Target
 
@@ -15,7 +16,7 @@ _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other wor
 def line(run: Result) -> str:
     """Its label, status, last record and file, in one line."""
     numbers = ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss")) or "no records"
-    return f"Run({run.label!r}, {run.attrs['status']}, {numbers}, {run.file})"
+    return printable(f"Run({run.label!r}, {run.attrs['status']}, {numbers}, {run.file})")
 
 
 def why_ended(run: Result) -> str:

@@ -28,7 +28,7 @@ def test_a_cell_cannot_break_the_table_that_it_stands_in():
 
 def test_a_cell_of_csv_is_no_formula_and_numbers_stay_numbers():
     cells = ["=1+2", "+cmd", "-x", "@SUM(A1)", "\t=1", "-1.5", "+2e-3", "-inf", "a-b", "−1", ""]
-    assert next(csv.reader([comma_separated(cells, [])])) == ["'=1+2", "'+cmd", "'-x", "'@SUM(A1)", "'\t=1", *cells[5:]]
+    assert next(csv.reader([comma_separated(cells, [])])) == ["'=1+2", "'+cmd", "'-x", "'@SUM(A1)", r"'\t=1", *cells[5:]]
 
 
 def test_without_heads_the_first_cell_of_a_row_of_html_is_its_head():
