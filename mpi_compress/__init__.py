@@ -33,6 +33,8 @@ import_module("mpi_compress.problem").__class__ = _Problem
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         module = import_module(_MODULES[name])
+        if not (module.__name__.endswith(f".{name}") or hasattr(module, name)):
+            import_module(f"{module.__name__}.{name}")
         value: Any = module if module.__name__.endswith(f".{name}") else getattr(module, name)
     elif name == "__version__":
         from importlib.metadata import version

@@ -2,16 +2,18 @@
 
 A part (an algorithm, a compressor, a codec, a cost model, a loss, a data generator) is a frozen dataclass. Its fields are its
 parameters, the keys of its table in a job, and what a result stores. It registers itself where it is defined, which makes it a
-frozen dataclass if it is none, and its package imports every module that it holds: a new part is a new file and nothing else.
+frozen dataclass if it is none. Its package knows by the text of its modules which of them defines a name, and imports it when the
+name is first asked for: a new part is a new file and nothing else.
 """
 
 import importlib
-import pkgutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import isabstract
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
@@ -28,6 +30,7 @@ T = TypeVar("T")
 P = TypeVar("P", bound="Part")
 C = TypeVar("C", bound=type)
 registries: "list[Registry]" = []
+_REGISTERED = re.compile(r'^@(\w+)\.register\("([^"]+)"\)', re.MULTILINE)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -72,7 +75,26 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     def __init__(self, kind: str, base: Any, own: str = ""):
         self.kind, self.base, self.own = kind, base, own or base.__name__
         self._parts: dict[str, type[P]] = {}
+        self._modules: dict[str, str] = {}  # that define the names of parts which nobody has asked for
         registries.append(self)
+
+    def found_in(self, package: str) -> None:
+        """Find the parts in the modules of a package and of those within it; a module is imported when a part of it is asked for.
+        The package is a `PartsModule` from now on."""
+        module = cast(PartsModule, importlib.import_module(package))
+        own = next(name for name, held in vars(module).items() if held is self)
+        root = Path(module.__path__[0])
+        for file in sorted(root.rglob("*.py")):
+            path = ".".join([package, *file.relative_to(root).with_suffix("").parts]).removesuffix(".__init__")
+            registered = _REGISTERED.findall(file.read_text(encoding="utf-8"))
+            self._modules |= {name: path for registry, name in registered if registry == own}
+        module.__class__ = PartsModule
+        module.registry, module.register = self, self.register
+
+    def _import(self, name: Any) -> None:
+        """Import the module of a part that nobody has asked for."""
+        if name not in self._parts and name in self._modules:
+            importlib.import_module(self._modules[name])
 
     def register(self, name: str) -> Callable[[C], C]:
         """Class decorator: jobs find the part under `name`. A class becomes a frozen dataclass. TypeError if
@@ -97,6 +119,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     def _refuse_taken(self, name: str, cls: Any) -> None:
         """UserError if another class has the name: not the same one, imported again after it was changed, or defined again in a
         session."""
+        self._import(name)
         other = self._parts.get(name)
         if other is not None and standing(other) != standing(cls):
             both = " and ".join(f"{each.__name__}{place_of_class(each)}" for each in (other, cls))
@@ -108,6 +131,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     def knows(self, name: str) -> bool:
         """True if a part has this name, of an installed package, too, which is imported then; UserError if two packages have it."""
+        self._import(name)
         if name not in self._parts:
             for entry in [entry for entry in declared() if entry.name == name] or declared():
                 imports(entry)
@@ -124,13 +148,13 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return self._parts[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._parts
+        return name in self._parts or name in self._modules
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._parts))
+        return iter(sorted({*self._parts, *self._modules}))
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len({*self._parts, *self._modules})
 
     def build(self, spec: Any, where: str) -> P:
         """Build the part that a job's table names, with checked parameters.
@@ -214,15 +238,3 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
     if not is_ours(cls) and isinstance(built, Part):
         refuse_wrong_facts(built, where)
     return built
-
-
-def import_all(package: str, registry: Registry[Any] | None = None, but: Collection[str] = ()) -> None:
-    """Import every module of a package, so that the parts in them register themselves; with their registry, the package is then a
-    `PartsModule`. What is named in `but` has no parts, and takes long to import."""
-    module = cast(PartsModule, importlib.import_module(package))
-    if registry is not None:
-        module.__class__ = PartsModule
-        module.registry, module.register = registry, registry.register
-    for info in pkgutil.iter_modules(module.__path__, module.__name__ + "."):
-        if info.name.rpartition(".")[2] not in but:
-            importlib.import_module(info.name)

@@ -1,8 +1,7 @@
 """Servers: how x moves along a direction."""
 
 from mpi_compress.algorithms.parts import Server, servers
-from mpi_compress.core.registry import import_all
 
-import_all(__name__, servers)
+servers.found_in(__name__)
 
 __all__ = ["Server", "servers"]

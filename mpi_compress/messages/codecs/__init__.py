@@ -1,8 +1,7 @@
 """Codecs: compressed vectors → bytes and back, exactly."""
 
-from mpi_compress.core.registry import import_all
 from mpi_compress.messages.codecs.base import Codec, codecs
 
-import_all(__name__, codecs)
+codecs.found_in(__name__)
 
 __all__ = ["Codec", "codecs"]

@@ -1,8 +1,7 @@
 """Compressors: a vector → fewer numbers, the mathematics without the bits."""
 
-from mpi_compress.core.registry import import_all
 from mpi_compress.messages.compressors.base import Compressor, compressors
 
-import_all(__name__, compressors)
+compressors.found_in(__name__)
 
 __all__ = ["Compressor", "compressors"]

@@ -1,8 +1,7 @@
 """Metrics: numbers of a point that a job adds to its trace."""
 
-from mpi_compress.core.registry import import_all
 from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
 
-import_all(__name__, metrics)
+metrics.found_in(__name__)
 
 __all__ = ["Metric", "ProblemView", "metrics"]

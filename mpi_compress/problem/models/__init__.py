@@ -1,9 +1,8 @@
 """Models: whatever has a flat x and a loss of a row, beside losses of a margin."""
 
-from mpi_compress.core.registry import import_all
 from mpi_compress.problem.mean_loss import Outline
 from mpi_compress.problem.models.base import Model, models
 
-import_all(__name__, models)
+models.found_in(__name__)
 
 __all__ = ["Model", "Outline", "models"]

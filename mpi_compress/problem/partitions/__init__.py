@@ -1,9 +1,8 @@
 """Partitions: which rows each worker has."""
 
-from mpi_compress.core.registry import import_all
 from mpi_compress.problem.partitions.base import Partition, SizedPartition, partitions, sizes_of
 from mpi_compress.problem.partitions.split import Split, refuse_idle_workers
 
-import_all(__name__, partitions)
+partitions.found_in(__name__)
 
 __all__ = ["Partition", "SizedPartition", "Split", "partitions", "refuse_idle_workers", "sizes_of"]

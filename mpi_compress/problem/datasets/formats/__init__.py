@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.registry import import_all
 from mpi_compress.problem.datasets.formats.base import HELD_OUT, Format, Reading, formats
 
-import_all(__name__, formats)
+formats.found_in(__name__)
 
 
 def format_of(path: Path) -> Format:
