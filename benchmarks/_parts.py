@@ -142,12 +142,12 @@ class _Stopwatch(Observer):
         self._begun = time.perf_counter()
 
     def look(self, k: int, algorithm: Any, node: Any, workers: Any, finite: bool, master: Any = None) -> Ending:
-        fs, c = self.objectives.values(), self.counters
-        gradient = sum(f.seconds for f in fs)
-        nonzeros = sum(f.samples * f.rows.nonzeros / max(1, len(f.rows)) for f in fs)
+        fs, c = self.objectives, self.counters
+        gradient = float(fs.seconds.sum())
+        nonzeros = sum(n * f.rows.nonzeros / max(1, len(f.rows)) for n, f in zip(fs.samples, fs, strict=True))
         times = [gradient, max(0.0, c.clock.sends - gradient), c.clock.update]
         counts = [c.trace[name] for name in ("wire_bits_up", "wire_bits_down")]
-        self.readings.append([*times, sum(f.samples for f in fs), nonzeros, *counts])
+        self.readings.append([*times, float(fs.samples.sum()), nonzeros, *counts])
         over = k >= _LEAST and time.perf_counter() - self._begun > _SECONDS
         return Ending.DIVERGED if not finite else Ending.COMPLETE if over or k >= _MOST else Ending.GO_ON
 

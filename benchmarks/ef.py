@@ -17,7 +17,6 @@ from mpi_compress.algorithms import Setting, algorithms
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.fast.ways import GradientsTogether
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending, Stop
@@ -26,8 +25,9 @@ from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.constants import largest_eigenvalue
+from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.optimum import minimize
 from mpi_compress.problem.rows import Rows
 
@@ -93,7 +93,7 @@ def ours(
     numbers = {"L": L, "mu": mu, "n": float(n), "d": float(dim), "N": float(N), "kappa": 1e4}
     setting = Setting(n=n, dim=dim, up=link, down=back, cost=costs.build(cost, "cost"), numbers=numbers, mu_apart=mu if apart else 0.0, x_star=x_star)
     method = algorithms.build(algorithm, "algorithm").bind(setting)
-    fs = {i: Objective(p, losses["logistic"](), n / N, 0.0 if apart else mu) for i, p in enumerate(parts)}
+    fs = Shards([data_term(p, losses["logistic"](), n / N, 0.0 if apart else mu) for p in parts])
 
     def play(rounds: int) -> float:
         stop = Stop(rounds=warm + rounds)
@@ -134,14 +134,13 @@ def plain_ef(parts: list[Rows], k: int) -> Callable:
 def gradients_alone(parts: list[Rows], x: Any, mu: float, together: bool = False) -> Callable:
     """The full gradients of a round, at x, and nothing else: one by one, or by one call, as in a run."""
     N = sum(len(p) for p in parts)
-    fs = [Objective(p, losses["logistic"](), len(parts) / N, mu) for p in parts]
-    all_at_once = GradientsTogether.of(fs) if together else None
+    fs = Shards([data_term(p, losses["logistic"](), len(parts) / N, mu) for p in parts])
 
     def play(rounds: int) -> float:
         start = time.process_time()
         for _ in range(rounds):
-            if all_at_once is not None:
-                all_at_once.gradients(x)
+            if together:
+                fs.gradients(x)
             else:
                 for f in fs:
                     f.gradient(x)

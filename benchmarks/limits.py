@@ -56,11 +56,7 @@ def of_pass(name: str, dtype: str) -> tuple[Callable[[], object], int]:
     f = Objective(whole, losses["logistic"](), 1.0 / len(whole), 0.0)
     x = np.random.default_rng(0).normal(size=whole.dim) * 1e-3
 
-    def work() -> None:
-        f.value_and_gradient(x)
-        f.drop()
-
-    return work, sum(part.nbytes for part in whole.matrix) + 8 * (len(whole) + 2 * x.size)
+    return lambda: f.gradient(x), sum(part.nbytes for part in whole.matrix) + 8 * (len(whole) + 2 * x.size)
 
 
 def _turns(make: Callable[..., Any], arguments: tuple[str, ...], together: Any, found: Any) -> None:

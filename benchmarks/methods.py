@@ -29,8 +29,9 @@ from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
+from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Shards
 
 N, D, WORKERS, SOME = 2000, 400, 10, 3  # rows, coordinates, workers, and how many of them take part where not all do
 L = 1e2
@@ -91,13 +92,13 @@ class Played:
 
     def __call__(self, rounds: int) -> float:
         parts = dense_rows(N, D, np.float64, WORKERS)
-        fs = {i: Objective(part, losses["logistic"](), WORKERS / N, 1e-2 * L) for i, part in enumerate(parts)}
+        fs = Shards([data_term(part, losses["logistic"](), WORKERS / N, 1e-2 * L) for part in parts])
         warm = 5
         observer = Stopwatch(Evaluator(Exchange(WORKERS), fs, 0.0), self.cost, Stop(rounds=warm + rounds), N, every=10**9)
         observer.warm, observer.logs = warm, False
         engine.run(self.method, Streams(0), np.full(D, 1e-3), observer)
         took = time.process_time() - observer.begun
-        self.gradients = sum(f.samples for f in fs.values()) / N / (warm + rounds)
+        self.gradients = fs.samples.sum() / N / (warm + rounds)
         self.bits = observer.counters.wire_bits_up / WORKERS / (warm + rounds)
         return took
 

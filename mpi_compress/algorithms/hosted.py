@@ -8,8 +8,7 @@ from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.sampling import participants
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.link import SILENT, Message, attempt
-from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.points import Standing
+from mpi_compress.problem.objective import Shards
 
 
 @dataclass
@@ -17,22 +16,19 @@ class HostedWorkers:
     """The workers hosted here, in worker order. A fast path runs them together, equal to `messages` to the last bit."""
 
     algorithm: Algorithm
-    objectives: Mapping[int, Objective]  # f_i of each
+    objectives: Shards  # f_i of each
     workers: Mapping[int, Any]  # their own memories
     streams: Streams  # of their random draws
     states: Mapping[int, Any] = field(default_factory=dict)  # of their compressors
     second: float = 0.0  # of the model's clock as the round begins
-    standing: Standing = field(default_factory=Standing)
 
     def __post_init__(self) -> None:
-        for f in self.objectives.values():
-            if not f.careful:  # the method leaves the node alone
-                f.standing = self.standing
+        self.fs = dict(self.objectives.items())
 
     def round(self, i: int, k: int) -> Round:
         """Round k as worker i sees it, and as its objective draws by it."""
         t = Round(k, self.streams, Role.WORKER, i, state=self.states.get(i), second=self.second)
-        self.objectives[i].round = t
+        self.fs[i].shard.rounds[0] = t
         return t
 
     def awake(self, node: Any, k: int) -> Collection[int]:
@@ -45,9 +41,9 @@ class HostedWorkers:
     def messages(self, node: Any, k: int) -> list[Message]:
         """Their messages of round k; one that cannot be encoded is empty and says why. Every worker that takes part runs the
         algorithm's own lines, and the others are silent."""
-        sends, fs, awake = self.algorithm.worker_sends, self.objectives, self.awake(node, k)
-        with self.standing.at(getattr(node, "x", None)):
+        sends, awake = self.algorithm.worker_sends, self.awake(node, k)
+        with self.objectives.iterate.fixed(getattr(node, "x", None)):
             return [
-                attempt(sends, node, worker, fs[i], self.round(i, k)) if i in awake else SILENT
+                attempt(sends, node, worker, self.fs[i], self.round(i, k)) if i in awake else SILENT
                 for i, worker in self.workers.items()
             ]

@@ -4,11 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.core import arrays
 from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results.columns import TAKEN
+
+_NUMBERS = "numbers, one for each column,"
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,17 @@ class Log:
         if taken := sorted(TAKEN.intersection(self.columns)):
             raise ValueError(f"log: '{taken[0]}' is a column that every run has; give it another name")
 
-    def numbers(self, worker: Any) -> Vector:
-        """The numbers of a worker, one for each column."""
+    def numbers(self, workers: Sequence[Any]) -> Vector:
+        """The numbers of workers (m, L), one of each for each column, from their memories."""
+        given: Any = [self.of_worker(worker) for worker in workers]
+        shape = len(given), len(self.columns)
         try:
-            return arrays.floats(self.of_worker(worker), (len(self.columns),), "numbers, one for each column,")
+            if np.shape(given) != shape:
+                given = [arrays.floats(of_one, shape[1:], _NUMBERS) for of_one in given]
+            return arrays.floats(given, shape, _NUMBERS)
         except ValueError as error:
             raise UserError(f"log, of_worker: {error}{place_of(self.of_worker)}") from None
+
+    def vectors(self, workers: Sequence[Any]) -> Vector:
+        """The vectors of workers (m, d); (m, 0) if they have none."""
+        return np.array([np.empty(0) if v is None else v for v in map(self.vector, workers)])

@@ -53,8 +53,8 @@ def run(
     exchange, objectives, stop = observer.exchange, observer.objectives, observer.stop
     n = exchange.n
     shared = Shared.within(exchange.memory(2 * x0.size + 3 * n), n)
-    workers: dict[int, Any] = {i: (shared, i) for i in objectives}
-    pools = {i: _pool(algorithm.pool, streams, i) for i in objectives}
+    workers: dict[int, Any] = {i: (shared, i) for i in objectives.who}
+    pools = {i: _pool(algorithm.pool, streams, i) for i in objectives.who}
     k = _begin(shared, pools, exchange, x0, keeper)
     while True:
         finite = bool(exchange.agree(bool(np.isfinite(shared.x).all())))
@@ -89,13 +89,13 @@ def _update_until(
     updates: int, algorithm: Any, shared: Shared, observer: Observer, address: Callable[[int], tuple[Any, ...]]
 ) -> None:
     """Let the workers hosted here update in turn until all have made so many updates; `address` gives a worker's draws."""
-    objectives = observer.objectives
+    fs = [*observer.objectives.items()]
     while shared.updates.sum() < updates:
-        for i, f in objectives.items():
+        for i, f in fs:
             before = now()
             try:
-                f.round = Round(int(shared.updates[i]), *address(i))
-                algorithm.update(shared, i, f, f.round)
+                f.shard.rounds[0] = t = Round(int(shared.updates[i]), *address(i))
+                algorithm.update(shared, i, f, t)
             except OverflowError as error:  # it has diverged, and every rank will see that
                 if np.isfinite(shared.x[0]):  # later errors follow from the first one
                     observer.refusals = {**observer.refusals, f"worker {i}": error}
@@ -104,7 +104,7 @@ def _update_until(
             observer.clock.sends += now() - before
             if shared.updates.sum() >= updates:
                 break
-        if not objectives:
+        if not fs:
             time.sleep(_GLANCE)
 
 

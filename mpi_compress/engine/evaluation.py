@@ -1,79 +1,77 @@
 """f and ∇f at a point, over all workers: off the clock, and off the bit count.
 
-A worker's report is a list of arrays: how many coordinates of the gradient are listed, or −1; numbers; the gradient (d,), or those
-coordinates and their values; the algorithm's vector, which may be empty. From another rank it arrives as one array, joined.
+A rank reports some of its workers at a time, those of a block of rows.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.engine.counting import Clock
 from mpi_compress.engine.meter import Meter
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
-from mpi_compress.kernels.vectors import norm, scatter_add, squared_norm
+from mpi_compress.kernels.vectors import add_rows, norm, scatter_add, squared_norm
 from mpi_compress.messages.kinds import Indices, Vector
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Shards
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.points import Point
 
-_WHOLE = np.array([-1.0])
 
-
-def report(numbers: Vector, gradient: Vector, listed: Indices | None, vector: Vector | None) -> list[Vector]:
-    """A worker's report.
+def report(
+    largest: Sequence[float], numbers: Vector, vectors: Vector, gradients: Vector, listed: Sequence[Indices] | None = None
+) -> list[NDArray]:
+    """The report of m workers.
 
     Args:
-        listed: increasing coordinates beyond which the gradient (d,) is 0; None: it is reported as a whole.
-        vector: the algorithm's, if it has one.
+        largest: numbers of which the largest over all workers is wanted.
+        numbers: (m, K).
+        vectors: those that the algorithm logs, (m, 0) if it has none.
+        gradients: (m, d).
+        listed: increasing coordinates beyond which each gradient is 0; None: gradients are reported as a whole.
     """
-    head, of_gradient = (_WHOLE, [gradient]) if listed is None else (np.array([float(listed.size)]), [listed, gradient[listed]])
-    return [head, numbers, *of_gradient, np.empty(0) if vector is None else vector]
+    of_gradients = [gradients]
+    if listed is not None:
+        values = [gradient[some] for gradient, some in zip(gradients, listed, strict=True)]
+        of_gradients = [np.concatenate(listed), np.concatenate(values)]
+    return [np.array(largest), numbers, vectors, *of_gradients]
 
 
 class Tally:
-    """Folds reports, in worker order: the largest of their first numbers, the sums of the others.
+    """Folds reports, in worker order: the largest of some numbers, and the sums of vectors and of gradients (dim,)."""
 
-    Args:
-        dim: d.
-        numbers: how many there are.
-        largest: the first numbers, of which the largest over workers is wanted.
-        kept: numbers behind them that are kept for each worker, too.
-    """
-
-    def __init__(self, dim: int, numbers: int, largest: int, kept: int):
-        self._n, self._largest, self._place = numbers, largest, slice(largest, largest + kept)
-        self.numbers: Vector = np.empty(0)
-        self.gradient: Vector = np.zeros(dim)
+    def __init__(self, dim: int):
+        self.largest: Vector = np.empty(0)
+        self.numbers: list[Vector] = []  # of all workers (n, K), in parts
         self.vector: Vector = np.empty(0)
-        self.kept: list[Vector] = []
+        self.gradient: Vector = np.zeros(dim)
 
-    def add(self, report: Sequence[Vector] | Vector) -> None:
-        """Take the next worker's report."""
-        _, numbers, *gradient, vector = self._parted(report) if isinstance(report, np.ndarray) else report
-        if len(gradient) == 1:
-            self.gradient += gradient[0]
+    def add(self, report: list[NDArray]) -> int:
+        """Take the report of the next workers; returns how many they are."""
+        largest, numbers, vectors, *gradients = report
+        if len(gradients) == 1:
+            add_rows(gradients[0], self.gradient)
         else:
-            scatter_add(gradient[0].astype(np.uint32, copy=False), gradient[1], 1.0, self.gradient)
-        n = self._largest
-        if not self.kept:
-            self.numbers, self.vector = numbers.copy(), vector.copy()
+            scatter_add(gradients[0].astype(np.uint32, copy=False), gradients[1], 1.0, self.gradient)
+        if self.numbers:
+            np.maximum(self.largest, largest, out=self.largest)
+            add_rows(vectors, self.vector)
         else:
-            np.maximum(self.numbers[:n], numbers[:n], out=self.numbers[:n])
-            self.numbers[n:] += numbers[n:]
-            self.vector += vector
-        self.kept.append(numbers[self._place].copy())
+            self.largest, self.vector = largest.copy(), in_order(vectors)
+        self.numbers.append(numbers.copy())
+        return len(numbers)
 
-    def _parted(self, joined: Vector) -> list[Vector]:
-        listed, start = int(joined[0]), 1 + self._n
-        cuts = [1, start, start + self.gradient.size] if listed < 0 else [1, start, start + listed, start + 2 * listed]
-        return np.split(joined, cuts)
+
+def in_order(rows: Vector) -> Vector:
+    """The sum (K,) of rows (n, K), one after another."""
+    total = rows[0].copy()
+    add_rows(rows[1:], total)
+    return total
 
 
 _LARGEST = ("compute", "pack", "borrowed", "wall")  # seconds that a worker's rank reports
@@ -112,48 +110,50 @@ class Evaluator:
     """
 
     exchange: Exchange
-    objectives: Mapping[int, Objective]
+    objectives: Shards
     regularizer: float = 0.0
     further: Callable[[Vector], Mapping[str, float]] | None = None
     theory: Theory | None = None
     penalty: Penalty | None = None
     mapping_step: float = 1.0
-    samples: Mapping[int, Objective] | None = None
+    samples: Shards | None = None
     meter: Meter | None = None
 
     def evaluate(
         self, algorithm: Method, node: Any, workers: Mapping[int, Any], clock: Clock, master: Any = None
     ) -> Evaluation | None:
         """The evaluation of the iterate, at rank 0; `clock` is this rank's own."""
-        x, n_peaks, n_logs = algorithm.iterate(node), self.theory.T.size + 1 if self.theory else 0, len(algorithm.log.columns)
-        lengths = [len(_LARGEST), n_peaks, n_logs, len(_ADDED)]
-        tally = Tally(x.size, sum(lengths), len(_LARGEST) + n_peaks, n_logs)
+        x = algorithm.iterate(node)
+        tally = Tally(x.size)
         self.exchange.collect(self._reports(x, algorithm, workers, clock), tally)
         terms = self.meter.means(node, workers, x) if self.meter else []
         if not self.exchange.is_root:
             return None
-        cuts = itertools.pairwise(itertools.accumulate(lengths, initial=0))
-        point, gradient = self._evaluation([tally.numbers[a:b] for a, b in cuts], tally, x, algorithm, node)
+        point, gradient = self._evaluation(tally, x, algorithm, node)
         return replace(point, lyapunov=self.meter.value(node, terms, master, x, point.loss, gradient)) if self.meter else point
 
-    def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[list[Vector]]:
-        """The report of every worker hosted here: `_LARGEST`, peaks, logs, `_ADDED`, the gradient, and its vector if it has one."""
-        compute = sum(f.seconds for f in self.objectives.values())
-        borrowed = sum(f.borrowed for f in self.objectives.values())
-        point, log, largest = Point.at(x), algorithm.log, (compute, clock.sends - (compute - borrowed), borrowed, clock.wall)
-        for i, f in self.objectives.items():
-            evaluated = f if self.samples is None else self.samples[i]
-            value, gradient = evaluated.at(point)
-            peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
-            numbers = np.array([*largest, *peaks, *log.numbers(workers[i]), value, f.samples, moment])
-            yield report(numbers, gradient, evaluated.last.listed, log.vector(workers[i]))
+    def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[list[NDArray]]:
+        """The reports of the workers hosted here: `_LARGEST` and peaks, columns and `_ADDED`, their vectors and gradients."""
+        fs, log, memories, point = self.objectives, algorithm.log, [*workers.values()], Point.at(x)
+        compute, borrowed, peaks = float(fs.seconds.sum()), float(fs.borrowed.sum()), ()
+        columns = len(log.columns)
+        for places, block in (fs if self.samples is None else self.samples).blocks():
+            values, gradients = block.at(point)
+            numbers = np.zeros((len(block), columns + len(_ADDED)))
+            numbers[:, :columns] = log.numbers(memories[places])
+            numbers[:, columns], numbers[:, columns + 1] = values, fs.samples[places]
+            if self.theory:
+                gradients = gradients.copy()  # where the next lines evaluate one function, they may use the same memory
+                each = [self.theory.of_worker(algorithm, f, x, g) for f, g in zip(fs[places], gradients, strict=True)]
+                peaks, numbers[:, columns + 2] = np.max([of[0] for of in each], axis=0), [of[1] for of in each]
+            largest = (compute, clock.sends - (compute - borrowed), borrowed, clock.wall, *peaks)
+            yield report(largest, numbers, log.vectors(memories[places]), gradients, block.listed)
 
-    def _evaluation(
-        self, numbers_of: list[Vector], tally: Tally, x: Vector, algorithm: Method, node: Any
-    ) -> tuple[Evaluation, Vector]:
+    def _evaluation(self, tally: Tally, x: Vector, algorithm: Method, node: Any) -> tuple[Evaluation, Vector]:
         """The evaluation without V, and ∇f(x) (d,)."""
-        n, log, (largest, peaks, logs, sums) = self.exchange.n, algorithm.log, numbers_of
-        numbers = dict(zip((*_LARGEST, *_ADDED), [*largest.tolist(), *sums.tolist()], strict=True))
+        n, log, of_each = self.exchange.n, algorithm.log, np.concatenate(tally.numbers)
+        sums, columns, peaks = in_order(of_each), len(log.columns), tally.largest[len(_LARGEST) :]
+        numbers = dict(zip((*_LARGEST, *_ADDED), [*tally.largest.tolist()[: len(_LARGEST)], *sums.tolist()[columns:]], strict=True))
         loss, moment, gradient = numbers.pop("value") / n, numbers.pop("moment") / n, tally.gradient / n
         mean_square = squared_norm(gradient)
         if self.regularizer:
@@ -162,11 +162,11 @@ class Evaluator:
         if (r := self.penalty) is not None:
             loss, γ = loss + r.value(x), self.mapping_step
             gradient = gradient + r.gradient(x) if r.smooth else (x - r.prox(x - γ * gradient, γ)) / γ
-        means = dict(zip(log.columns, (logs / n).tolist(), strict=True))
-        columns = {**log.of_means(means, node), **(self.further(x) if self.further else {})}
+        means = dict(zip(log.columns, (sums[:columns] / n).tolist(), strict=True))
+        found = {**log.of_means(means, node), **(self.further(x) if self.further else {})}
         if tally.vector.size:
-            columns |= log.of_mean(tally.vector / n, node)
+            found |= log.of_mean(tally.vector / n, node)
         theory = self.theory.row(gradient, peaks, moment, mean_square) if self.theory else {}
-        of_workers = {name: [float(of[j]) for of in tally.kept] for j, name in enumerate(log.columns)}
-        point = Evaluation(loss, norm(gradient), **numbers, columns=columns, of_workers=of_workers, theory=theory)
+        of_workers = dict(zip(log.columns, of_each.T.tolist(), strict=False))
+        point = Evaluation(loss, norm(gradient), **numbers, columns=found, of_workers=of_workers, theory=theory)
         return point, gradient

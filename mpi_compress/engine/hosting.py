@@ -1,7 +1,7 @@
-"""What a rank hosts: the rows of its workers, kept from one run to the next, and their objectives."""
+"""What a rank hosts: the rows of its workers, kept from one run to the next, and their functions."""
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.preparing.runs import Prepared
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.data_terms import data_term
+from mpi_compress.problem.objective import Shards
 from mpi_compress.problem.rows import Rows
 
 
@@ -45,24 +46,20 @@ def evaluator_of(p: Prepared, exchange: Exchange, rows: Mapping[int, Rows]) -> E
     return Evaluator(exchange, fs, setting.mu_apart, further, theory, setting.penalty_apart, γ, samples, meter)
 
 
-def objectives_of(p: Prepared, rows: Mapping[int, Rows], m: int | None = None) -> dict[int, Objective]:
-    """f_i of the workers whose rows these are, or on m of the rows, evenly spread; without the regulariser where every node applies
-    it on its own. Those whose rows hold few coordinates lay out their gradients in one vector."""
-    found: dict[int, Objective] = {}
-    for i, shard in rows.items():
-        weight = p.spec.workers.count / p.problem.data.n_samples
-        if m is not None:
-            size = min(m, len(shard))
-            weight = weight * len(shard) / size
-            shard = shard.take(np.arange(size, dtype=np.uint64) * len(shard) // size)
-        found[i] = objective_of(p, shard, weight)
-        found[i].last.room = next(iter(found.values())).last.room
-    return found
+def objectives_of(p: Prepared, rows: Mapping[int, Rows], m: int | None = None) -> Shards:
+    """f_i of the workers whose rows these are, or on m of the rows, evenly spread."""
+    weights, held = [p.spec.workers.count / p.problem.data.n_samples] * len(rows), [*rows.values()]
+    if m is not None:
+        sizes = [min(m, len(shard)) for shard in held]
+        weights = [weight * len(shard) / size for weight, shard, size in zip(weights, held, sizes, strict=True)]
+        held = [shard.take(np.arange(n, dtype=np.uint64) * len(shard) // n) for shard, n in zip(held, sizes, strict=True)]
+    return shards_of(p, dict(zip(rows, held, strict=True)), weights)
 
 
-def objective_of(p: Prepared, rows: Rows, weight: float) -> Objective:
-    """f_i on these rows, without what of the regulariser every node applies on its own; it checks what users' algorithms ask."""
-    setting, penalty = p.algorithm.setting, p.problem.penalty
-    of_workers = penalty if penalty is not None and setting.penalty_apart is None else None
-    mu = 0.0 if setting.mu_apart else p.problem.mu
-    return Objective(rows, p.problem.loss, weight, mu, of_workers, careful=p.spec.owns(p.spec.algorithm))
+def shards_of(p: Prepared, rows: Mapping[int, Rows], weights: Sequence[float]) -> Shards:
+    """f_i on these rows, without what of the regulariser every node applies on its own; they check what users' algorithms ask."""
+    setting, problem = p.algorithm.setting, p.problem
+    penalty = problem.penalty if setting.penalty_apart is None else None
+    mu = 0.0 if setting.mu_apart else problem.mu
+    terms = [data_term(shard, problem.loss, weight, mu) for shard, weight in zip(rows.values(), weights, strict=True)]
+    return Shards(terms, penalty, p.spec.owns(p.spec.algorithm), [*rows])

@@ -46,12 +46,11 @@ class Keeper:
         each: dict[int, OfWorker] = {i: read(frame, OfWorker(worker, first.up.get(i))) for (i, worker), frame in dealt}
         if stored:
             stored.close()
-        of_master = OfMaster(first.master, first.down)
+        of_master, fs = OfMaster(first.master, first.down), self.objectives
         if exchange.has_master:
             of_master = read(master, of_master)
-        for i, saved in each.items():
-            f = self.objectives[i]
-            f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed
+        for row, saved in enumerate(each.values()):
+            fs.samples[row], fs.seconds[row], fs.borrowed[row] = saved.samples, saved.seconds, saved.borrowed
             observer.clock.sends += saved.sends
         workers, up = ({i: getattr(saved, what) for i, saved in each.items()} for what in ("worker", "compressor"))
         return States(header.k, common.node, of_master.master, workers, up, of_master.compressor)
@@ -92,6 +91,7 @@ class Keeper:
 
     def _worker_frames(self, states: States) -> Iterator[Frame]:
         sends = self.observer.clock.sends / max(1, len(states.workers))
-        for i, worker in states.workers.items():
-            f = self.objectives[i]
-            yield dump(OfWorker(worker, states.up.get(i), f.samples, f.seconds, f.borrowed, sends))
+        fs = self.objectives
+        counts = zip(fs.samples.tolist(), fs.seconds.tolist(), fs.borrowed.tolist(), strict=True)
+        for (i, worker), of_worker in zip(states.workers.items(), counts, strict=True):
+            yield dump(OfWorker(worker, states.up.get(i), *of_worker, sends))

@@ -11,21 +11,26 @@ from mpi_compress.algorithms.theorem import Shard, factor, in_mean, unproved, va
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.engine.counting import Counters
 from mpi_compress.exchange import Exchange
+from mpi_compress.kernels.vectors import add_rows
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Shards
 
 _NUMBER = -1.0  # in place of the length of a term that is no vector
 
 
 class Means:
-    """Adds up workers' terms, in worker order: a report says how many terms there are, the length of each, and what they are."""
+    """Adds up workers' terms, in worker order. A report has the length of each term, and the terms of m workers in rows."""
 
     def __init__(self) -> None:
         self.n, self.lengths, self.total = 0, np.zeros(0), np.zeros(0)
 
-    def add(self, report: Vector) -> None:
-        m = 1 + int(report[0])
-        self.n, self.lengths, self.total = self.n + 1, report[1:m].copy(), report[m:] + (self.total if self.n else 0.0)
+    def add(self, report: list[Vector]) -> int:
+        lengths, rows = report
+        if self.n == 0:
+            self.lengths, self.total = lengths.copy(), np.zeros(rows.shape[1])
+        add_rows(rows, self.total)
+        self.n += len(rows)
+        return len(rows)
 
     def terms(self) -> list[Any]:
         """The mean of each term."""
@@ -43,7 +48,7 @@ class Meter:
     shards: Mapping[int, Shard]
 
     @classmethod
-    def of(cls, method: Method, exchange: Exchange, fs: Mapping[int, Objective], seed: int) -> "Meter | None":
+    def of(cls, method: Method, exchange: Exchange, fs: Shards, seed: int) -> "Meter | None":
         """That of a bound method; None if V is not evaluated in its setting."""
         shards = {i: Shard(f, method.setting.x_star) for i, f in fs.items()}
         return None if unproved(method) else cls(method, exchange, Streams(seed), shards)
@@ -54,12 +59,15 @@ class Meter:
         self.exchange.collect(self._reports(node, workers, x), means if self.exchange.is_root else None)
         return means.terms()
 
-    def _reports(self, node: Any, workers: Mapping[int, Any], x: Vector) -> Iterator[Vector]:
+    def _reports(self, node: Any, workers: Mapping[int, Any], x: Vector) -> Iterator[list[Vector]]:
+        rows, lengths = list[Vector](), list[float]()
         for i, shard in self.shards.items():
             shard.x = x
             terms = self.method.theorem.terms(self.method, node, workers[i], shard)
             lengths = [term.size if isinstance(term, np.ndarray) else _NUMBER for term in terms]
-            yield np.concatenate([[float(len(terms))], lengths, *map(np.ravel, terms)])
+            rows.append(np.concatenate([np.empty(0), *map(np.ravel, terms)]))
+        if rows:
+            yield [np.array(lengths), np.array(rows)]
 
     def value(self, node: Any, means: list[Any], master: Any, x: Vector, f: float, gradient: Vector) -> float:
         """V, at rank 0."""

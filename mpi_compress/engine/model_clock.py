@@ -1,6 +1,6 @@
 """The clock of changing links: what a run's rounds would take on them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from mpi_compress.engine.counting import Counters
 from mpi_compress.exchange import Exchange
 from mpi_compress.messages.costs.links import Links
 from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Shards
 
 
 class ModelClock:
@@ -24,14 +24,14 @@ class ModelClock:
             nonzeros of its worker's rows.
     """
 
-    def __init__(self, links: Links, exchange: Exchange, objectives: Mapping[int, Objective]):
+    def __init__(self, links: Links, exchange: Exchange, objectives: Shards):
         self._links, self._exchange, self._objectives = links, exchange, objectives
-        self._nonzeros = {i: f.rows.nonzeros / max(1, len(f.rows)) for i, f in objectives.items()}
-        self._before: dict[int, int] = {}
+        self._nonzeros = [term.rows.nonzeros / max(1, len(term.rows)) for term in objectives.terms]
+        self._before = objectives.samples
 
     def begin(self) -> None:
         """A round begins: what workers compute from now on is its gradients."""
-        self._before = {i: f.samples for i, f in self._objectives.items()}
+        self._before = self._objectives.samples.copy()
 
     def end(self, c: Counters, ups: Sequence[int], downs: Sequence[Message]) -> None:
         """The round is over; at rank 0 ups are the wire bits of every worker's message, downs one message to each or to all."""
@@ -42,9 +42,10 @@ class ModelClock:
             self._add(c, computed or [0.0] * len(ups), ups, downs)
         c.model_seconds = self._exchange.agree(c.model_seconds)
 
-    def _reports(self) -> Iterator[NDArray[np.float64]]:
-        for i, f in self._objectives.items():
-            yield np.array([self._links.computing((f.samples - self._before[i]) * self._nonzeros[i])])
+    def _reports(self) -> Iterator[list[NDArray[np.float64]]]:
+        if self._nonzeros:
+            nonzeros = (self._objectives.samples - self._before) * self._nonzeros
+            yield [np.array([self._links.computing(each) for each in nonzeros.tolist()])]
 
     def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Sequence[Message]) -> None:
         """Add a round to the clock, and what the messages that were waited for say of it."""
@@ -64,5 +65,6 @@ class ModelClock:
 
 
 class _Numbers(list[float]):
-    def add(self, report: NDArray) -> None:
-        self.append(float(report[0]))
+    def add(self, report: list[NDArray]) -> int:
+        self += report[0].tolist()
+        return len(report[0])

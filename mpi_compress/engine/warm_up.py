@@ -13,13 +13,13 @@ from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.hosting import objective_of
+from mpi_compress.engine.hosting import shards_of
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.runs import Prepared
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Shards
 from mpi_compress.problem.rows import Rows
 from mpi_compress.saving.checkpoint import States
 from mpi_compress.saving.frames import dump
@@ -47,8 +47,7 @@ def bound_alone(p: Prepared) -> Method:
 
 def run_two_rounds(p: Prepared, algorithm: Any, sample: Rows, n: int = 1, rows: int = _ROWS) -> None:
     """Two rounds of n workers, each on so many samples like the given one."""
-    functions = {i: _trial_objective(p, sample, rows) for i in range(n)}
-    evaluator = Evaluator(Exchange(n), functions, p.algorithm.setting.mu_apart)
+    evaluator = Evaluator(Exchange(n), _trial_shards(p, sample, rows, n), p.algorithm.setting.mu_apart)
     observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), rows * n)
     loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
 
@@ -68,7 +67,7 @@ def first_states(p: Prepared, sample: Rows) -> States:
     up, down = {0: algorithm.up.start()}, algorithm.down.start()
     try:
         node = algorithm.start(_start(p))
-        worker = algorithm.start_worker(node, _trial_objective(p, sample, _ROWS))
+        worker = algorithm.start_worker(node, _trial_shards(p, sample, _ROWS)[0])
         first = States(0, node, algorithm.start_master(node), {0: worker}, up, down)
     except Exception:
         if not p.spec.owns(p.spec.algorithm):
@@ -86,13 +85,16 @@ def _start(p: Prepared) -> Vector:
     return np.full(p.problem.dim, 1e-3)
 
 
-def _trial_objective(p: Prepared, sample: Rows, m: int) -> Objective:
-    """An objective of m samples: a model's are like the run's; others are sparse or dense, and have the run's type of floats."""
-    if not p.problem.loss.of_margin:
-        return objective_of(p, sample.take(np.zeros(m, dtype=np.uint64)), 1.0 / m)
-    dim, dtype, sizes = p.problem.data.dim, sample.matrix[-1].dtype, 1.0 + np.arange(m) / m  # alike, their gradients would cancel
-    if len(sample.matrix) == 3:
-        matrix: tuple[Any, ...] = (np.arange(m + 1, dtype=np.uint64), np.zeros(m, dtype=np.uint32), sizes.astype(dtype))
+def _trial_shards(p: Prepared, sample: Rows, m: int, n: int = 1) -> Shards:
+    """Functions of n workers on m samples. A model's are like the run's; others are sparse or dense as they are, of its floats."""
+    if p.problem.loss.of_margin:
+        dim, dtype = p.problem.data.dim, sample.matrix[-1].dtype
+        sizes = 1.0 + np.arange(m) / m  # alike, their gradients would cancel
+        if len(sample.matrix) == 3:
+            matrix: tuple[Any, ...] = (np.arange(m + 1, dtype=np.uint64), np.zeros(m, dtype=np.uint32), sizes.astype(dtype))
+        else:
+            matrix = (np.outer(sizes, np.full(dim, 1.0 / dim)).astype(dtype),)
+        rows = Rows(matrix, np.where(np.arange(m) % 2, -1.0, 1.0), dim)
     else:
-        matrix = (np.outer(sizes, np.full(dim, 1.0 / dim)).astype(dtype),)
-    return objective_of(p, Rows(matrix, np.where(np.arange(m) % 2, -1.0, 1.0), dim), 1.0 / m)
+        rows = sample.take(np.zeros(m, dtype=np.uint64))
+    return shards_of(p, dict.fromkeys(range(n), rows), [1.0 / m] * n)

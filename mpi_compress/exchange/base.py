@@ -49,7 +49,7 @@ def cut(data: Bytes, lengths: Sequence[int]) -> list[Message]:
 
 T = TypeVar("T")
 W = TypeVar("W")
-Report = NDArray | list[NDArray]  # an array, or arrays that are joined where they are sent
+Report = NDArray | list[NDArray]  # bytes, or arrays of numbers, which go together
 
 
 def block(n: int, parts: int, part: int) -> range:
@@ -58,9 +58,9 @@ def block(n: int, parts: int, part: int) -> range:
 
 
 class Taker(Protocol):
-    """Takes the reports of workers."""
+    """Takes reports of workers, and says of how many each is."""
 
-    def add(self, report: Any, /) -> None: ...
+    def add(self, report: Any, /) -> int: ...
 
 
 class Exchange:
@@ -94,8 +94,8 @@ class Exchange:
         return [downs[i] for i in self.mine]
 
     def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
-        """Give every worker's report to `into` on rank 0, one by one in worker order; a list from another rank arrives joined. A
-        report is valid until the next one is asked for."""
+        """Give all ranks' reports, each about one or more workers, to `into` on rank 0 in worker order. Numbers from another rank
+        arrive as floats. A report is valid until the next one is asked for."""
         assert into is not None
         for report in reports:
             into.add(report)

@@ -19,7 +19,6 @@ from mpi_compress.exchange.host import Room
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
 UP, DOWN, DOWN_TO_EACH, REPORT, STATE = range(1, 6)  # tags
-_TOGETHER = 2**15  # numbers: so many of several workers' reports are one message
 
 
 class _OverMPI(Exchange):
@@ -64,20 +63,18 @@ class _OverMPI(Exchange):
 
     def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
         if not self.is_root:
-            for message in _packed(reports, self._control.room) if dtype is np.float64 else reports:
-                self._control.send(message, [0], REPORT)
+            for report in reports:
+                self._control.send(_joined(report, self._control.room) if isinstance(report, list) else report, [0], REPORT)
             return
         assert into is not None
         for rank, workers in self._blocks.items():
-            for report in reports if rank == 0 else self._reports(rank, len(workers), dtype):
-                into.add(report)
-
-    def _reports(self, rank: int, number: int, dtype: type) -> Iterator[NDArray]:
-        while number:
-            message = self._control.receive(rank, REPORT, dtype)
-            each = list(_unpacked(message)) if dtype is np.float64 else [message]
-            number -= len(each)
-            yield from each
+            if rank == 0:
+                super().collect(reports, into)
+                continue
+            left = len(workers)
+            while left:
+                message = self._control.receive(rank, REPORT, dtype)
+                left -= into.add(_parted(message) if dtype is np.float64 else message)
 
     def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
         if not self.is_root:
@@ -100,34 +97,20 @@ class _OverMPI(Exchange):
         return self._control.share(decision)
 
 
-def _packed(reports: Iterable[Report], room: Room) -> Iterator[NDArray]:
-    """Reports, each behind its length, as many in a message as are short together."""
-
-    def one() -> NDArray:
-        return np.concatenate(held, out=room.take(8 * sum(map(len, held))).view(np.float64))
-
-    held: list[Any] = []
-    size = 0
-    for report in reports:
-        arrays = report if isinstance(report, list) else [report]
-        length = sum(array.size for array in arrays)
-        size += length
-        if size < _TOGETHER:
-            held.append(np.concatenate([[length], *arrays]))  # a copy: the next report may use the memory of this one
-            continue
-        held += [[length], *arrays]
-        yield one()
-        held, size = [], 0
-    if held:
-        yield one()
+def _joined(arrays: list[NDArray], room: Room) -> NDArray[np.float64]:
+    """Arrays of numbers in one, each behind its shape."""
+    parts = [part for array in arrays for part in ([array.ndim, *array.shape], array.ravel())]
+    return np.concatenate(parts, out=room.take(8 * sum(map(len, parts))).view(np.float64))
 
 
-def _unpacked(message: NDArray) -> Iterator[NDArray]:
-    start = 0
-    while start < message.size:
-        stop = start + 1 + int(message[start])
-        yield message[start + 1 : stop]
-        start = stop
+def _parted(joined: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    arrays, at = [], 0
+    while at < joined.size:
+        start = at + 1 + int(joined[at])
+        shape = joined[at + 1 : start].astype(int)
+        at = start + int(np.prod(shape))
+        arrays.append(joined[start:at].reshape(shape))
+    return arrays
 
 
 class PointToPoint(_OverMPI):

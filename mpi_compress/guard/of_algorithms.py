@@ -14,7 +14,7 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard.findings import SEED, Finding, tried
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Shards
 from mpi_compress.saving.frames import dump
 from mpi_compress.saving.saved_states import Expected, load
 
@@ -28,7 +28,7 @@ FAILED = (10**9, [*STAGES].index("error"), 0)
 
 Key = tuple[int, int, int]  # round, stage and whose it is
 Notes = Mapping[Key, Any]  # messages and states, or their hashes
-Problem = tuple[Method, Mapping[int, Objective], Vector]  # a method that is bound to its setting, f_i of all workers, and x0
+Problem = tuple[Method, Shards, Vector]  # a method that is bound to its setting, f_i of all workers, and x0
 
 
 def rounds(_: Any, problems: Sequence[Problem]) -> Iterator[Finding]:
@@ -62,14 +62,14 @@ def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Ca
     return Finding("ways", False, text + (makers([*STAGES][key[1]]) if makers else ""))
 
 
-def _of_rounds(method: Method, fs: Mapping[int, Objective], x0: Vector, what: str) -> Iterator[Finding]:
+def _of_rounds(method: Method, fs: Shards, x0: Vector, what: str) -> Iterator[Finding]:
     with np.errstate(all="ignore"):
         together, apart = _played(method, fs, x0, False), _played(method, fs, x0, True)
     way = "where each worker is by itself, and saved and read after each"
     yield replace(in_other_ways(f"{_ROUNDS} rounds", together, {way: apart}), what=what)
 
 
-def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool) -> Notes:
+def _played(method: Method, fs: Shards, x0: Vector, apart: bool) -> Notes:
     stages = [*STAGES]
     play, notes = Rounds(method, fs, x0, apart), dict[Key, Any]()
     for k in range(_ROUNDS):
@@ -86,12 +86,12 @@ def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool
 class Rounds:
     """Rounds of a method. Workers share one node; or, `apart`, each and the master has its own, and the last worker comes first."""
 
-    def __init__(self, method: Any, fs: Mapping[int, Objective], x0: Vector, apart: bool, seed: int = SEED):
+    def __init__(self, method: Any, fs: Shards, x0: Vector, apart: bool, seed: int = SEED):
         self.method, self.fs, self.streams = method, fs, Streams(seed)
-        self.homes: list[list[int]] = [[], *([i] for i in sorted(fs, reverse=True))] if apart else [[*fs]]
+        self.homes: list[list[int]] = [[], *([i] for i in sorted(fs.who, reverse=True))] if apart else [[*fs.who]]
         self.nodes = [method.start(x0.copy()) for _ in self.homes]
         self.workers = {i: method.start_worker(node, fs[i]) for node, home in self._hosts() for i in home}
-        self.up = {i: method.up.start() for i in fs}
+        self.up = {i: method.up.start() for i in fs.who}
         self.master, self.down = method.start_master(self.nodes[0]), method.down.start()
         self.firsts = copy.deepcopy((self.nodes[0], self.workers, self.master))
         self.expected = Expected(False, x0.size, type(method))
@@ -103,7 +103,7 @@ class Rounds:
         """Run a round: the messages of workers, and the master's."""
         method, sent = self.method, {i: message for node, home in self._hosts() for i, message in self._sent(node, home, k)}
         uplink, downlink = method.uplink(self.nodes[0], k), method.downlink(self.nodes[0], k)
-        ups = [uplink.unpack(Message(sent[i].data)) for i in self.fs]
+        ups = [uplink.unpack(Message(sent[i].data)) for i in self.fs.who]
         asked = self.nodes[0], self.master, ups, Round(k, self.streams, Role.MASTER, state=self.down)
         answers = [*method.answers(*asked)] if hasattr(method, "answers") else [method.master_answers(*asked)]
         heard = [downlink.unpack(Message(message.data)) for message in answers]
@@ -118,16 +118,16 @@ class Rounds:
         """Run a round: its messages, and the states after it."""
         sent, answers = self.play(k)
         return {
-            **{("message", i): sent[i].data for i in self.fs},
+            **{("message", i): sent[i].data for i in self.fs.who},
             **{("answer", i): message.data for i, message in enumerate(answers)},
-            **{("worker", i): dump(self.workers[i]).data for i in self.fs},
+            **{("worker", i): dump(self.workers[i]).data for i in self.fs.who},
             ("master", 0): dump(self.master).data,
             ("node", 0): b"".join({bytes(dump(node).data) for node in self.nodes}),
         }
 
     def _sent(self, node: Any, home: list[int], k: int) -> Iterator[tuple[int, Message]]:
         for i in home:
-            t = self.fs[i].round = Round(k, self.streams, Role.WORKER, i, state=self.up[i])
+            t = self.fs.rounds[i] = Round(k, self.streams, Role.WORKER, i, state=self.up[i])
             yield i, self.method.worker_sends(node, self.workers[i], self.fs[i], t)
 
     def save_and_read(self) -> None:

@@ -22,8 +22,9 @@ from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
+from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.optimum.base import Optimum
 from mpi_compress.problem.optimum.newton import minimize
 from mpi_compress.problem.rows import Rows
@@ -39,7 +40,7 @@ class RandomProblem:
     """A small random problem, and a method that is bound to it."""
 
     method: Any
-    fs: Mapping[int, Objective]
+    fs: Shards
     x0: Vector
     text: str
 
@@ -79,11 +80,11 @@ class Regression:
     mu: float
     x0: Vector
 
-    def objectives(self, apart: float = 0.0, careful: bool = False) -> dict[int, Objective]:
+    def objectives(self, apart: float = 0.0, careful: bool = False) -> Shards:
         """f_i, without a part of µ that is `apart`."""
         d, n = self.x0.size, self.n
         shards = [Rows((self.a[i::n],), self.labels[i::n], d) for i in range(n)]
-        return {i: Objective(f, self.loss, n / len(self.a), self.mu - apart, careful=careful) for i, f in enumerate(shards)}
+        return Shards([data_term(rows, self.loss, n / len(self.a), self.mu - apart) for rows in shards], careful=careful)
 
     def setting(self, up: Link, down: Link, apart: float = 0.0) -> Setting:
         """What a method is bound to."""

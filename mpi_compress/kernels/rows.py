@@ -159,27 +159,33 @@ def squared_norms(matrix, out):
 
 
 @kernel
-def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out):
-    """out (d,) += weight · Σ_{i ∈ rows} ∂ℓ(y_i, a_i·x) a_i + µ x, x = scale · z (d,)."""
-    c = mu * scale
-    for r in range(rows.size):
-        i = rows[r]
-        _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
-        if slope == 0.0:
-            continue
-        if c == 0.0:
-            row_add(matrix, i, weight * slope, out)
-        else:
-            row_add_with(matrix, i, weight * slope, c, z, out)
-            c = 0.0
-    if c != 0.0:
-        for j in range(out.size):
-            out[j] += c * z[j]
+def add_gradients(matrix, labels, cuts, rows, ends, loss, weights, mu, zs, scale, out):
+    """out (m, d) += weights_i · Σ ∂ℓ(y_j, a_j·x) a_j + µ x over minibatches of m shards: the i-th begins in row cuts_i uint64, and
+    its minibatch are the `rows` uint64, counted from there, from ends_{i−1} up to ends_i. x = scale · z, z the i-th of zs
+    (m, d), or the one of (1, d)."""
+    r = 0
+    for shard in range(ends.size):
+        z, gradient = zs[min(shard, len(zs) - 1)], out[shard]
+        c = mu * scale
+        while r < ends[shard]:
+            i = cuts[shard] + rows[r]
+            r += 1
+            _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
+            if slope == 0.0:
+                continue
+            if c == 0.0:
+                row_add(matrix, i, weights[shard] * slope, gradient)
+            else:
+                row_add_with(matrix, i, weights[shard] * slope, c, z, gradient)
+                c = 0.0
+        if c != 0.0:
+            for j in range(gradient.size):
+                gradient[j] += c * z[j]
 
 
 @kernel
 def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out):
-    """`add_gradient` of sparse rows, µ = 0.  Returns the coordinates, those of each row increasing, and what ‖out‖² grew by."""
+    """`add_gradients` of sparse rows of a shard, µ = 0. Returns the coordinates, each row's increasing, and what ‖out‖² grew by."""
     n = np.uint64(0)
     for r in range(rows.size):
         n += indptr[rows[r] + _ONE] - indptr[rows[r]]

@@ -179,12 +179,14 @@ def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient):
 
 
 @kernel
-def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
+def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, xs, values, gradients):
     """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d). The
-    i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once."""
-    squares = sum_of_squares(x) if mu != 0.0 else 0.0
+    i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}, read once; x is the i-th of xs (m, d), or the one of (1, d)."""
+    squares = 0.0
     for shard in range(values.size):
-        gradient = gradients[shard]
+        x, gradient = xs[min(shard, len(xs) - 1)], gradients[shard]
+        if mu != 0.0 and shard < len(xs):
+            squares = sum_of_squares(x)
         gradient[:] = 0.0
         total = _add_rows(matrix, labels, cuts[shard], cuts[shard + 1], loss, weight, x, gradient)
         if mu != 0.0:

@@ -110,6 +110,15 @@ def dense_add(values, scale, out):
 
 
 @kernel
+def add_rows(rows, out):
+    """out (d,) += each of rows (m, d), one after another."""
+    refuse_unequal(rows.shape[1], out.size)
+    for i in range(len(rows)):
+        for j in range(out.size):
+            out[j] += rows[i, j]
+
+
+@kernel
 def signs_add(indices, negative, magnitude, out):
     """out[indices] += ±magnitude, − where `negative`; indices (T,) uint32, negative (T,) bool."""
     refuse_unequal(indices.size, negative.size)

@@ -1,6 +1,9 @@
 """The part of f_i that the rows of a shard give: fused passes of a loss with a kernel, a loss in NumPy, or a model."""
 
+import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +19,8 @@ from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.points import Point, are_few
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
+
+Minibatches = Sequence[NDArray[np.uint64]] | NDArray[np.uint64]  # rows of each shard; (m, B) where all have as many
 
 
 class DataTerm(ABC):
@@ -79,13 +84,12 @@ class FusedMargins(DataTerm):
         return held, FusedMargins(own, self.loss, self.weight, 0.0)
 
     @cached_property
-    def _shard(self) -> tuple[tuple[NDArray, ...], Vector, NDArray[np.uint64]]:
-        return self.rows.compact(), self.rows.labels, np.array([0, len(self.rows)], dtype=np.uint64)
+    def _alone(self) -> "Neighbours":
+        return Neighbours(self, self.rows, self.rows.compact(), np.array([0, len(self.rows)], dtype=np.uint64))
 
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
         value = np.zeros(1)
-        out = value, gradient.reshape(1, -1)
-        shards.losses_and_gradients(*self._shard, self.loss.kernel, self.weight, self.mu, x, *out)
+        self._alone.evaluate(x[None], value, gradient[None])
         return float(value[0])
 
     def evaluate_few(self, point: Point, values: Vector) -> float:
@@ -94,15 +98,56 @@ class FusedMargins(DataTerm):
         return value + 0.5 * self.mu * point.squared_norm if self.mu else value
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
-        weight = self.whole / rows.size
-        shard = self.rows.matrix, self.rows.labels
-        kernels.add_gradient(*shard, rows, self.loss.kernel, weight, self.mu, *_parts(x), out)
+        self._alone.add_gradients(out[None], x, [rows])
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         weight = self.whole / rows.size
         shard = *self.rows.matrix, self.rows.labels
         held, growth = kernels.add_touching(*shard, rows, self.loss.kernel, weight, *_parts(x), out)
         return (held if rows.size == 1 else np.unique(held)), growth
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Fused margins of m shards that lie one after another: all of them by one call, to the last bit as one by one.
+
+    Args:
+        first: the term of one of them.
+        rows: those of all, with what `compact` makes of their matrix.
+        cuts: where each begins among them, and where the last one ends.
+    """
+
+    first: FusedMargins
+    rows: Rows
+    matrix: tuple[NDArray, ...]
+    cuts: NDArray[np.uint64]  # (m + 1,)
+
+    @classmethod
+    def of(cls, terms: Sequence[DataTerm]) -> "Neighbours | None":
+        """None where the shards do not lie one after another."""
+        shards = [term.rows for term in terms]
+        whole, follow = shards[0].whole, (b.whole is a.whole and b.start == a.start + len(a) for a, b in itertools.pairwise(shards))
+        first, *others = terms
+        if whole is None or not isinstance(first, FusedMargins) or not all(follow) or any(f.weight != first.weight for f in others):
+            return None
+        return cls(first, whole, whole.compact(), np.cumsum([shards[0].start, *map(len, shards)], dtype=np.uint64))
+
+    def some(self, which: slice) -> "Neighbours":
+        return replace(self, cuts=self.cuts[which.start : which.stop + 1])
+
+    def evaluate(self, xs: Vector, values: Vector, gradients: Vector) -> None:
+        """values (m,) and gradients (m, d) at points (m, d), or at one for all (1, d)."""
+        f, labels = self.first, self.rows.labels
+        shards.losses_and_gradients(self.matrix, labels, self.cuts, f.loss.kernel, f.weight, f.mu, xs, values, gradients)
+
+    def add_gradients(self, out: Vector, x: Vector | ScaledVector, rows: Minibatches) -> None:
+        """out (m, d) += the gradients of minibatches, each of rows of one shard, at x (d,), or (m, d) for a point each."""
+        f, (z, scale), sizes = self.first, _parts(x), np.array([each.size for each in rows])
+        weights = f.weight * np.diff(self.cuts).astype(np.float64) / sizes
+        kernels.add_gradients(
+            self.rows.matrix, self.rows.labels, self.cuts, np.concatenate(rows), np.cumsum(sizes), f.loss.kernel, weights, f.mu,
+            np.atleast_2d(z), scale, out,
+        )  # fmt: skip
 
 
 class Margins(DataTerm):

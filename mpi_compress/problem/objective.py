@@ -1,7 +1,11 @@
-"""f_i on one shard: value and gradient; the mean over shards is f exactly, also where their sizes differ."""
+"""f_i of all workers that a process hosts: values and gradients as rows. The mean over shards is f exactly, also where their sizes
+differ.
+"""
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -10,85 +14,214 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import UserError, checked_at
-from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
-from mpi_compress.problem.data_terms import data_term
-from mpi_compress.problem.gradient_room import LastGradient
+from mpi_compress.problem.data_terms import DataTerm, Minibatches, Neighbours, data_term
+from mpi_compress.problem.few_coordinates import FewValues, LaidOutRows
 from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.penalties import Penalty
-from mpi_compress.problem.points import Point, Standing
+from mpi_compress.problem.points import Iterate, Point
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 
-
-@dataclass(slots=True)
-class Evaluated:
-    """The value of f_i at a point, kept with its gradient."""
-
-    point: Point
-    value: float
-    seconds: float  # that it took
-    charged: bool  # True if the algorithm's clock ran meanwhile
-    taken: bool = False  # True once the algorithm has asked for it
+_CACHED = 2**20  # bytes
+_SHORT = 4096  # coordinates of a vector that costs less to read again than a call
 
 
-class Neighbours(Protocol):
-    """A way to evaluate the functions of all workers hosted here together."""
-
-    def evaluate(self, point: Point, charged: bool) -> bool:
-        """Evaluate all of them at a point and let each `keep` its value; False if that was not done."""
+def pays(m: int, dim: int) -> bool:
+    """True if one call for m vectors (dim,) is faster than m calls: they stay cached until they are read, or are short."""
+    return 8 * m * dim <= _CACHED or dim <= _SHORT
 
 
-class Objective:
-    """f_i(x) = weight · Σ_{j ∈ D_i} ℓ_j(x) + (µ/2)‖x‖² + r(x), with weight = n/N and a smooth penalty r, if there is one.
+class Shards:
+    """f_i(x) = weight · Σ_{j ∈ D_i} ℓ_j(x) + (µ/2)‖x‖² + r(x) of m workers, weight = n/N, with a smooth penalty r, if there is one.
 
-    ℓ_j(x) is a loss ℓ(y_j, a_j·x) of a margin, or a model's loss of row j.
+    ℓ_j(x) is a loss ℓ(y_j, a_j·x) of a margin, or a model's loss of row j. `fs[i]` is the i-th function alone, `fs[a:b]` are some
+    of them, with the same memory.
 
-    A returned gradient is valid until the next call, of this function or of another one with its room. The last evaluation
+    Returned gradients are valid until the next call, of these functions or of others that share their memory. The last evaluation
     is kept with a copy of its point, and is found again by any equal point: a round that is logged needs f and ∇f at x, and does
-    not pay twice. What the algorithm asks for again, where x stands still, is computed again. `samples` and `seconds` count what
-    the algorithm asked for, kept gradients included; `borrowed` is the part of `seconds` that an evaluation spent.
+    not pay twice. What the algorithm asks for again, where x stands still, is computed again. `samples` and `seconds` (m,) count
+    what the algorithm asked for, kept gradients included; `borrowed` (m,) is the part of `seconds` that an evaluation spent.
 
     Args:
-        careful: gradients are new arrays, and rows are looked at, as a method of a user's needs.
+        terms: what the rows of each shard give.
+        who: the numbers of the workers, 0, 1, … if they are left out.
+        careful: gradients are new arrays, and points are looked at, as a method of a user's needs.
     """
 
     def __init__(
-        self, rows: Rows, loss: MeanLoss, weight: float, mu: float, penalty: Penalty | None = None, careful: bool = False
+        self, terms: Sequence[DataTerm], penalty: Penalty | None = None, careful: bool = False, who: Sequence[int] | None = None
     ):
-        self.rows, self.weight, self.mu = rows, float(weight), float(mu)
+        m = len(terms)
+        self.terms, self.penalty, self.careful = terms, penalty, careful
+        self.who = range(m) if who is None else who
+        self.dim = terms[0].dim if m else 0
+        self.sizes = np.array([len(term.rows) for term in terms], dtype=np.int64)
+        self.samples = np.zeros_like(self.sizes)
+        self.seconds, self.borrowed, self.took, self._values = np.zeros((4, m))
+        self.rounds: Any = np.empty(m, dtype=object)  # of each worker, whose draws a random model uses
+        self.iterate = Iterate()  # what does not change while workers send
+        self._points: Any = np.empty(m, dtype=object)  # where what is kept was evaluated; None: nothing is
+        self._unused = np.zeros(m, dtype=bool)  # the algorithm has not asked for it
+        few = penalty is None and not pays(m, self.dim) and sum(term.holds_few for term in terms) > m / 2
+        self._few = [FewValues(term) for term in terms] if few else []
+        self._laid_out = LaidOutRows(self.dim)  # in which gradients of few values are laid out
+        self._dense = np.zeros((0 if few else m, self.dim))  # those of all others
+        self._neighbours = Neighbours.of(terms) if m > 1 and not few else None
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __iter__(self) -> Iterator["Objective"]:
+        return map(self.__getitem__, range(len(self)))
+
+    def items(self) -> Iterable[tuple[int, "Objective"]]:
+        """The number and the function of each worker."""
+        return zip(self.who, self, strict=True)
+
+    def __getitem__(self, which: int | slice) -> Any:
+        if not isinstance(which, slice):
+            term = self.terms[which]
+            return Objective(term.rows, term.loss, term.weight, term.mu, self.penalty, self.careful, self[which : which + 1])
+        which = slice(*which.indices(len(self))[:2])
+        if which == slice(0, len(self)):
+            return self
+        some = copy.copy(self)
+        for name in _OF_EACH:
+            setattr(some, name, getattr(self, name)[which])
+        some._neighbours = self._neighbours and self._neighbours.some(which)
+        return some
+
+    def blocks(self) -> Iterator[tuple[slice, "Shards"]]:
+        """All of them in parts whose gradients stay cached until they are read, each with its places."""
+        size = max(1, _CACHED // (8 * max(1, self.dim)))
+        return ((slice(a, a + size), self[a : a + size]) for a in range(0, len(self), size))
+
+    def at(self, point: Point) -> tuple[Vector, Vector]:
+        """f_i (m,) and ∇f_i (m, d) at a point, off the algorithm's count."""
+        if not self._keeps(point):
+            self.took[:], self._unused[:] = self._compute(point, repeat(None)), True
+            self._points.fill(point)
+        return self._values, self._gradients
+
+    def values(self, x: Vector) -> Vector:
+        """f_i(x) (m,), off the algorithm's count."""
+        return self.at(Point.at(x))[0]
+
+    def gradients(self, x: Vector | ScaledVector, rows: Minibatches | None = None) -> Vector:
+        """∇f_i(x) (m, d), or the means over minibatches in place of those over shards; x is (d,), or (m, d) for a point each."""
+        if self.careful and not isinstance(x, ScaledVector):
+            x = _checked(x, (len(self), self.dim)[np.ndim(x) != 2 :])
+        if rows is None:
+            self._ask(x.dense() if isinstance(x, ScaledVector) else x)
+            found = self._gradients
+        else:
+            self._points.fill(None)
+            found = np.empty((len(self), self.dim)) if self._few else self._dense
+            found[:] = 0.0
+            self.add_gradients(found, x, rows)
+        return found.copy() if self.careful else found
+
+    def add_gradients(self, out: Vector, x: Vector | ScaledVector, rows: Minibatches | None = None) -> None:
+        """out (m, d) += `gradients(x, rows)`; out must not be the array that `gradients` returns."""
+        if rows is None:
+            out += self.gradients(x)
+            return
+        _refuse_other_lengths(self.dim, out, x)
+        rows = [_minibatch(some, n) for some, n in zip(rows, self.sizes, strict=True)] if self.careful else rows
+        start = now()
+        if self._neighbours is not None:
+            self._neighbours.add_gradients(out, x, rows)
+        else:
+            for term, *arguments in zip(self.terms, out, _each(x), rows, self._draws(), strict=False):
+                term.add_gradient(*arguments)
+        if self.penalty is not None:
+            out += _of_each(self.penalty.gradient, x.dense() if isinstance(x, ScaledVector) else x)
+        self.charge((now() - start) / len(self), [some.size for some in rows])
+
+    def charge(self, seconds: Any, samples: Any) -> None:
+        """Count a gradient of each: its seconds and its samples."""
+        self.seconds += seconds
+        self.samples += samples
+
+    @property
+    def gradients_are_sparse(self) -> bool:
+        """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
+        return self.terms[0].is_sparse and self.penalty is None
+
+    @property
+    def listed(self) -> Sequence[Indices] | None:
+        """The increasing coordinates beyond which each gradient of the last evaluation is 0, where these are few."""
+        found = [each.listed for each in self._few]
+        return [some for some in found if some is not None] or None
+
+    @property
+    def _gradients(self) -> Vector:
+        return self._laid_out.gradients(self._few) if self._few else self._dense
+
+    def _ask(self, x: Vector) -> None:
+        """Let the algorithm have the gradients at x (d,), or at (m, d)."""
+        point = Point(x) if self.careful else self.iterate.point(x)
+        if x.ndim == 1 and not self.terms[0].loss.random and self._unused.all() and self._keeps(point):
+            self.borrowed += self.took
+            self._unused[:] = False
+            self.charge(self.took, self.sizes)
+        else:
+            self.charge(self._compute(point, self._draws()), self.sizes)
+
+    def _keeps(self, point: Point) -> bool:
+        """True if the last evaluation of all of them was at this point."""
+        kept = self._points[0]
+        return kept is not None and kept.equals(point) and bool((self._points == kept).all())
+
+    def _draws(self) -> Iterable[Generator | None]:
+        """The random numbers of models that draw, the same in all gradients of a round; None for any other function."""
+        return (t.model_draw() if t else None for t in self.rounds) if self.terms[0].loss.random else repeat(None)
+
+    def _compute(self, point: Point, draws: Iterable[Generator | None]) -> float:
+        """Values and gradients at a point, or at points (m, d); nothing is kept. Returns the seconds that each took."""
+        _refuse_other_lengths(self.dim, point.x)
+        self._points.fill(None)
+        start, x, gradients = now(), point.x, self._dense
+        if self._few:
+            points = repeat(point) if x.ndim == 1 else map(Point, x)
+            self._values[:] = [each.evaluate(p) for each, p in zip(self._few, points, strict=False)]
+        elif self._neighbours is not None:
+            self._neighbours.evaluate(np.atleast_2d(x), self._values, gradients)
+        else:
+            each = zip(self.terms, _each(x), gradients, draws, strict=False)
+            self._values[:] = [term.evaluate(*arguments) for term, *arguments in each]
+        if self.penalty is not None:
+            self._values += _of_each(self.penalty.value, x)
+            gradients += _of_each(self.penalty.gradient, x)
+        return (now() - start) / len(self)
+
+
+_COUNTS = ("samples", "seconds", "borrowed", "took")
+_OF_EACH = ("terms", "who", "sizes", "rounds", *_COUNTS, "_points", "_unused", "_values", "_few", "_dense")
+
+
+class Objective:
+    """f_i of one worker.
+
+    Args:
+        shard: the `Shards` of this function alone, where it is among others.
+    """
+
+    def __init__(
+        self, rows: Rows, loss: MeanLoss, weight: float, mu: float, penalty: Penalty | None = None, careful: bool = False,
+        shard: Shards | None = None,
+    ):  # fmt: skip
+        self.rows, self.weight, self.mu, self.penalty, self.careful = rows, float(weight), float(mu), penalty, careful
         self.loss: Any = loss
-        self.careful = careful
-        self.penalty = penalty
-        self.term = data_term(rows, loss, self.weight, self.mu)
-        self.neighbours: Neighbours | None = None
-        self.standing = Standing()  # what does not change while a worker sends; one object for all workers of a process
-        self.round: Round | None = None  # the worker's, whose draws a random model uses
-        self.samples = 0
-        self.seconds = 0.0
-        self.borrowed = 0.0
-        self.dim = self.term.dim
-        self.last = LastGradient(self.term)
-        self._holds_few = self.term.holds_few and self.penalty is None
-        self._n = len(rows)
+        self.shard = Shards([data_term(rows, loss, self.weight, self.mu)], penalty, careful) if shard is None else shard
+        self.term, self.dim = self.shard.terms[0], self.shard.dim
         self._work = np.empty(0)  # (d,) zeros, once it is needed
-        self._kept: Evaluated | None = None
-        self._wasted = False  # True if something computed ahead was dropped
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
-        value, gradient = self.at(Point.at(_point(x, self.dim) if self.careful else x))
-        return value, gradient.copy() if self.careful else gradient
-
-    def at(self, point: Point) -> tuple[float, Vector]:
-        """f_i and ∇f_i (d,) at a point, off the algorithm's count."""
-        kept = self._found(point) or self._evaluated_by_neighbours(point, charged=False)
-        if kept is None:
-            start = now()
-            value, last = self._compute(point), self.last.vector
-            self.keep(Evaluated(point, value, now() - start, charged=False))
-            return value, last
-        return kept.value, self.last.vector
+        values, (gradient,) = self.shard.at(Point.at(_checked(x, (self.dim,)) if self.careful else x))
+        return float(values[0]), gradient.copy() if self.careful else gradient
 
     def elsewhere(self, x: Vector) -> tuple[float, Vector]:
         """f_i and ∇f_i (d,), a new array, at another point, off every count and clock; what is kept stays."""
@@ -100,59 +233,24 @@ class Objective:
 
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
         """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard."""
-        x = _point(x, self.dim) if self.careful else x
-        if rows is None:
-            g = self._full_gradient(self.standing.point(x.dense() if isinstance(x, ScaledVector) else x))
-        else:
-            self.drop()
-            g = self.last.buffer
-            g[:] = 0.0
-            self.add_gradient(g, x, rows)
-        return g.copy() if self.careful else g
-
-    def _full_gradient(self, point: Point) -> Vector:
-        draw, kept = self._draw(), None
-        if draw is None:
-            kept = self._found(point)
-            if kept is None or kept.taken:
-                kept = self._evaluated_by_neighbours(Point.at(point.x), charged=True) if self.neighbours is not None else None
-        if kept is None:
-            start = now()
-            self._compute(point, draw)
-            last = self.last.vector
-            self.charge(now() - start)
-            return last
-        if not kept.charged:
-            self.borrowed += kept.seconds
-        self._kept = Evaluated(kept.point, kept.value, kept.seconds, charged=False, taken=True)
-        self.charge(kept.seconds)
-        return self.last.vector
+        return self.shard.gradients(x, None if rows is None else [rows])[0]
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
         """out += `gradient(x, rows)`; out (d,) must not be the array that `gradient` returns."""
-        if rows is None:
-            out += self.gradient(x)
-            return
-        _refuse_other_lengths(self.dim, out, x)
-        rows = _minibatch(rows, self._n) if self.careful else rows
-        start = now()
-        self.term.add_gradient(out, x, rows, self._draw())
-        if self.penalty is not None:
-            out += self.penalty.gradient(x.dense() if isinstance(x, ScaledVector) else x)
-        self.charge(now() - start, rows.size)
+        self.shard.add_gradients(out[None], x, None if rows is None else [rows])
 
     @property
     def gradients_are_sparse(self) -> bool:
         """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
-        return self.term.is_sparse and self.penalty is None
+        return self.shard.gradients_are_sparse
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
         _refuse_other_lengths(self.dim, out, x)
-        rows = _minibatch(rows, self._n) if self.careful else rows
+        rows = _minibatch(rows, len(self.rows)) if self.careful else rows
         start = now()
         held, growth = self.term.add_sparse_gradient(out, x, rows)
-        self.charge(now() - start, rows.size)
+        self.shard.charge(now() - start, rows.size)
         return held, growth
 
     def sparse_gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> Sparse:
@@ -164,68 +262,27 @@ class Objective:
         self._work[held] = 0.0
         return Sparse(self.dim, held, values)
 
-    def charge(self, seconds: float, samples: int | None = None) -> None:
-        """Count a gradient's seconds and its samples; None: all samples."""
-        self.seconds += seconds
-        self.samples += self._n if samples is None else samples
 
-    def keep(self, evaluated: Evaluated) -> Evaluated:
-        """Keep an evaluation; the gradient's buffer holds ∇f_i at its point."""
-        self._kept = evaluated
-        return evaluated
+def _each(x: Vector | ScaledVector) -> Iterable[Any]:
+    """The point of each worker."""
+    return repeat(x) if isinstance(x, ScaledVector) or x.ndim == 1 else x
 
-    def has(self, x: Vector) -> bool:
-        return self._found(Point(x)) is not None
 
-    @property
-    def has_unused(self) -> bool:
-        """True if what was computed ahead on the algorithm's clock was not asked for."""
-        return self._wasted or (self._kept is not None and self._kept.charged)
-
-    def drop(self) -> None:
-        """Keep nothing: the gradient's buffer is about to be written to, or is another one."""
-        self._kept, self.last.is_few = None, False
-
-    def _found(self, point: Point) -> Evaluated | None:
-        """What is kept, if it is at this point."""
-        if self._kept is not None and not self._kept.point.equals(point):
-            self._wasted |= self._kept.charged
-            self._kept = None
-        return self._kept
-
-    def _evaluated_by_neighbours(self, point: Point, charged: bool) -> Evaluated | None:
-        done = self.neighbours is not None and self.neighbours.evaluate(point, charged)
-        return self._kept if done else None
-
-    def _draw(self) -> Generator | None:
-        """The random numbers of a model that draws, the same in all gradients of a round; None for any other function."""
-        return self.round.model_draw() if self.loss.random and self.round is not None else None
-
-    def _compute(self, point: Point, draw: Generator | None = None) -> float:
-        """f_i at a point; ∇f_i goes to the gradient's buffer."""
-        self._kept, x, g = None, point.x, self.last.buffer
-        _refuse_other_lengths(self.dim, x)
-        self.last.is_few = self._holds_few
-        if self.last.is_few:
-            self.last.few.point = point
-            return self.term.evaluate_few(point, self.last.few.values)
-        value = self.term.evaluate(x, g, draw)
-        if self.penalty is not None:
-            value += self.penalty.value(x)
-            g += self.penalty.gradient(x)
-        return value
+def _of_each(function: Callable[[Vector], Any], x: Vector) -> Vector:
+    """A function of x (d,), or of each of (m, d)."""
+    return np.apply_along_axis(function, -1, x)
 
 
 def _refuse_other_lengths(dim: int, *vectors: Vector | ScaledVector) -> None:
     """UserError unless all have `dim` coordinates: kernels do not look."""
     for v in vectors:
-        if v.size != dim:
-            raise UserError(f"a vector of {v.size} coordinates was given to a function of {dim}")
+        if v.shape[-1] != dim:
+            raise UserError(f"a vector of {v.shape[-1]} coordinates was given to a function of {dim}")
 
 
-def _point(x: Any, dim: int) -> Any:
-    """The point (dim,) that a user's method asks at, as kernels take it; UserError for another one."""
-    return x if isinstance(x, ScaledVector) else checked_at("gradient", lambda: arrays.floats(x, (dim,), "coordinates of x"))
+def _checked(x: Any, shape: tuple[int, ...]) -> Vector:
+    """The points that a user's method asks at, as kernels take them; UserError for others."""
+    return checked_at("gradient", lambda: arrays.floats(x, shape, "coordinates of x"))
 
 
 def _minibatch(rows: Any, n: int) -> NDArray[np.uint64]:

@@ -47,15 +47,15 @@ class Point:
         return sum_of_squares(self.x)
 
 
-class Standing:
-    """The iterate that all workers of a process look at in one round, while it stands still."""
+class Iterate:
+    """The iterate that all workers of a process look at in one round, while it does not change."""
 
     def __init__(self) -> None:
         self._x: Vector | None = None
         self._point: Point | None = None
 
     @contextmanager
-    def at(self, x: Vector | None) -> Iterator[None]:
+    def fixed(self, x: Vector | None) -> Iterator[None]:
         """`x` (d,), if there is one, is not changed meanwhile."""
         self._x, self._point = x, None
         try:

@@ -16,8 +16,8 @@ class ScaledVector:
     scale: float = 1.0
 
     @property
-    def size(self) -> int:
-        return self.v.size
+    def shape(self) -> tuple[int, ...]:
+        return self.v.shape
 
     def shrink(self, factor: float, at_once: bool = False) -> None:
         """x ← factor · x; `at_once`: in v itself, so that the scale stays 1."""

@@ -206,8 +206,8 @@ def test_the_weak_growth_condition_holds_with_the_default_rho():
     method = play(p, {"name": "iade-sgd", "convexity": "1/3"}, SENT, 0, down=SENT).method
     assert method.η == pytest.approx(1 / p.numbers["L_row"])
     for x in np.random.default_rng(3).normal(size=(20, p.dim)):
-        squares = [np.sum(f.gradient(x, np.array([j], dtype=np.uint64)) ** 2) for f in p.fs.values() for j in range(len(f.rows))]
-        f_x = np.mean([f.value_and_gradient(x)[0] for f in p.fs.values()])
+        squares = [np.sum(f.gradient(x, np.array([j], dtype=np.uint64)) ** 2) for f in p.fs for j in range(len(f.rows))]
+        f_x = np.mean([f.value_and_gradient(x)[0] for f in p.fs])
         assert np.mean(squares) <= 2 * method.rho * method.L * f_x  # f* = 0
 
 
@@ -218,7 +218,7 @@ def test_svrg_is_written_as_its_paper_and_counts_its_full_gradients():
 
     def look(k, node, workers):
         points.append(node.x.copy())
-        full.append(np.mean([f.value_and_gradient(node.x)[1] for f in p.fs.values()], axis=0))
+        full.append(np.mean([f.value_and_gradient(node.x)[1] for f in p.fs], axis=0))
 
     run = play(p, {"name": "svrg", "step": step, "epoch": epoch, "batch": batch}, {"name": "identity"}, 60, look)
     rounds = range(60)
@@ -267,7 +267,7 @@ def test_an_epoch_of_svrg_sees_every_row_once_whatever_its_full_rounds():
 def mirrored(count=2, mu=0.5):
     """∇f is exactly 0 at 0: every sample is there with its opposite, under one label."""
     p = problem(count, samples=8, dim=3, mu=mu)
-    for f in p.fs.values():
+    for f in p.fs:
         a = f.rows.matrix[0]
         a[1::2] = -a[::2]
         f.rows.labels[1::2] = f.rows.labels[::2]

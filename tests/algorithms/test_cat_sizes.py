@@ -107,7 +107,7 @@ def test_unbiased_compressors_have_the_size_of_the_least_variance_per_cost(name,
 
 def values(p, x):
     """f(x) and ∇f(x)."""
-    each = [f.value_and_gradient(x) for f in p.fs.values()]
+    each = [f.value_and_gradient(x) for f in p.fs]
     return sum(v for v, _ in each) / p.count, sum(g.copy() for _, g in each) / p.count
 
 
@@ -166,7 +166,7 @@ def test_ef21_tunes_the_budget_to_the_difference_that_it_compresses():
     p, seen = problem(count=2), []
     play(p, EF21(budget="cat", step="0.5/L"), {"name": "top-k"}, 8, lambda k, node, _: seen.append(node.x.copy()), cost="udp-ethernet")
     search = BudgetSearch(Sparsification(), lambda T: UDPEthernet().cost(T * (index_bits(p.dim) + 64)), p.dim)
-    estimates, sizes = {i: np.zeros(p.dim) for i in p.fs}, set()
+    estimates, sizes = {i: np.zeros(p.dim) for i in p.fs.who}, set()
     for x, after in itertools.pairwise(seen):
         for i, f in p.fs.items():
             difference = f.gradient(x) - estimates[i]

@@ -17,10 +17,11 @@ from mpi_compress.job.tables import Ending
 from mpi_compress.messages.compressors.largest import Accordion
 from mpi_compress.messages.kinds import Dense
 from mpi_compress.problem.constants import gradient_noise
+from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
@@ -182,12 +183,13 @@ def sparse_problem(count, apart=True):
 
     both = []
     for held in ("sparse", "dense"):
-        p = problem(count=count, dim=50, apart=apart)
+        p, terms = problem(count=count, dim=50, apart=apart), []
         for i in range(count):
             a, y = A[i * 60 // count : (i + 1) * 60 // count], labels[i * 60 // count : (i + 1) * 60 // count]
             s = sp.csr_matrix(a)
             matrix = (s.indptr.astype(np.uint64), s.indices.astype(np.uint32), s.data) if held == "sparse" else (a,)
-            p.fs[i] = Objective(Rows(matrix, y, 50), losses["logistic"](), count / 60, 0.0 if apart else p.mu)
+            terms.append(data_term(Rows(matrix, y, 50), losses["logistic"](), count / 60, 0.0 if apart else p.mu))
+        p.fs = Shards(terms)
         both.append(p)
     return both
 
@@ -240,7 +242,7 @@ def test_the_step_of_momentum_takes_the_regulariser_where_x_was(form):
     x, m = np.full(p.dim, 0.1), np.zeros(p.dim)
     for found in points:
         np.testing.assert_allclose(found, x, rtol=1e-12, atol=1e-15)
-        g = np.mean([f.value_and_gradient(x)[1] for f in p.fs.values()], axis=0)
+        g = np.mean([f.value_and_gradient(x)[1] for f in p.fs], axis=0)
         m = λ * m + g
         x = x - γ * (g + m + p.mu * x)
 

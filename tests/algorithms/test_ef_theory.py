@@ -35,7 +35,7 @@ def test_what_was_sent_and_what_is_kept_add_up_to_the_gradients(up, step):
             virtual.append(node.x.dense().copy())
         x_tilde = node.x.dense() - np.mean([w.step * w.e for w in workers.values()], axis=0)
         assert np.allclose(x_tilde, virtual[0], rtol=0, atol=1e-13)
-        g = np.mean([f.value_and_gradient(node.x.dense())[1] for f in p.fs.values()], axis=0)
+        g = np.mean([f.value_and_gradient(node.x.dense())[1] for f in p.fs], axis=0)
         virtual[0] = virtual[0] - gamma(k) * g
 
     bound = bind(STEPS[step], p.numbers)
@@ -108,7 +108,7 @@ def test_with_the_identity_both_forms_of_momentum_are_heavy_ball_with_nesterovs_
     ]
     x, m, γ = np.full(p.dim, 0.1), np.zeros(p.dim), 0.05 / p.numbers["L"]
     for _ in range(80):
-        g = np.mean([f.value_and_gradient(x)[1] for f in p.fs.values()], axis=0)
+        g = np.mean([f.value_and_gradient(x)[1] for f in p.fs], axis=0)
         m = 0.9 * m + g
         x = x - γ * (g + m)
     for run in runs:
@@ -143,7 +143,7 @@ def test_diana_falls_by_its_theorems_rate_in_the_mean(name, share):
     """
     p = problem(mu=0.1)
     x_star, _ = optimum(p)
-    h_star = [f.value_and_gradient(x_star)[1].copy() for f in p.fs.values()]
+    h_star = [f.value_and_gradient(x_star)[1].copy() for f in p.fs]
     runs = []
     for seed in range(10):
         values = []

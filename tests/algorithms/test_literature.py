@@ -212,7 +212,7 @@ def test_econtrol_keeps_in_its_errors_what_it_has_not_sent():
     expected = start(p)
     for x, e in seen:
         np.testing.assert_allclose(x - γ * e, expected, rtol=0, atol=1e-14)
-        expected = expected - γ * np.mean([f.value_and_gradient(x)[1] for f in p.fs.values()], axis=0)
+        expected = expected - γ * np.mean([f.value_and_gradient(x)[1] for f in p.fs], axis=0)
 
 
 def test_double_squeeze_keeps_in_both_memories_what_was_not_sent_and_its_floor_falls_with_the_square_of_the_step():

@@ -220,6 +220,6 @@ def test_a_round_that_needs_all_workers_has_them():
 
     method = bound(p, Often(), TOP, participants=2)
     node = method.start(start(p))
-    workers = HostedWorkers(method, p.fs, dict.fromkeys(p.fs), Streams(3))
+    workers = HostedWorkers(method, p.fs, dict.fromkeys(p.fs.who), Streams(3))
     silent = [sum(m is mc.SILENT for m in workers.messages(node, k)) for k in range(4)]
     assert silent == [0, 4, 0, 4]

@@ -25,7 +25,7 @@ def test_rounds_are_added_up_as_by_hand():
     up, down = np.diff(trace["wire_bits_up"]) // 3, np.diff(trace["wire_bits_down"]) // 3  # equal messages
     now, fixed, bits = 0.0, 0.0, 0
     for k in range(25):
-        computed = [2e-6 * len(f.rows) * 30 for f in p.fs.values()]  # all 30 coordinates of each row
+        computed = [2e-6 * len(f.rows) * 30 for f in p.fs]  # all 30 coordinates of each row
         ends = [cost.clock.arrival(up[k], now + computed[i], i) for i in range(3)]
         slowest = max(range(3), key=lambda i: ends[i][0])
         heard = [cost.clock.arrival(down[k], ends[slowest][0], i) for i in range(3)]

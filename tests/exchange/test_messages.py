@@ -39,10 +39,11 @@ for exchange in (PointToPoint(comm, 3, False, 60.0), PointToPoint(comm, 5, True)
     for arrived, k, of in held:
         assert [seen(m) for m in arrived] in ([], [wanted(k, i, of(i)) for i in range(exchange.n)])
     assert exchange.bytes_received_up == received
-    for length in (1, 12_000, 40_000):  # reports: several together, or each in a message of its own
-        into = SimpleNamespace(seen=[], add=lambda report: into.seen.append((report.size, report[0])))
-        exchange.collect((np.full(length, float(i)) for i in exchange.mine), into if exchange.is_root else None)
-        assert into.seen == [(length, i) for i in range(exchange.n if exchange.is_root else 0)]
+    for length in (1, 12_000, 40_000):  # reports
+        of_each = [[np.full((2, length), float(i)), np.arange(i, dtype=np.uint32)] for i in exchange.mine]
+        into = SimpleNamespace(seen=[], add=lambda report: into.seen.append((report[0].shape, report[0][1, -1], len(report[1]))) or 1)
+        exchange.collect(iter(of_each), into if exchange.is_root else None)
+        assert into.seen == [((2, length), i, i) for i in range(exchange.n if exchange.is_root else 0)]
     exchange.close()
 if comm.rank == 0:
     print("done")

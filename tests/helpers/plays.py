@@ -18,8 +18,9 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
+from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.optimum import minimize
 from mpi_compress.problem.rows import Rows
 
@@ -51,7 +52,7 @@ def problem(
     numbers = {
         "L": L, "L_max": each.max(), "L_rms": np.sqrt(np.mean(each**2)), "L_row": row, "mu": mu, "n": count, "d": dim, "N": samples,
     }  # fmt: skip
-    fs = {i: Objective(r, losses[loss](), count / samples, 0.0 if apart else mu) for i, r in enumerate(rows)}
+    fs = Shards([data_term(r, losses[loss](), count / samples, 0.0 if apart else mu) for r in rows])
     return SimpleNamespace(
         A=A, labels=labels, loss=loss, mu=mu, apart=mu if apart else 0.0, count=count, dim=dim, N=samples, fs=fs,
         numbers={**numbers, "kappa": L / mu if mu else np.inf},
@@ -73,7 +74,7 @@ def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, partici
         back = Link(compressors.build(down, "down"), codecs.build(codec or compressors.build(down, "down").codec, "down"), p.dim)
     method = algorithms.build(algorithm, "algorithm") if isinstance(algorithm, dict) else algorithm
     x0 = start(p, x0)
-    g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs.values()], axis=0))
+    g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs], axis=0))
     numbers = {**p.numbers, "g0": g0}
     whole = lambda rows: Objective(rows, losses[p.loss](), 1 / p.N, p.mu)  # noqa: E731
     setting = Setting(n=p.count, dim=p.dim, up=link, down=back, cost=costs.build(cost, "cost"), numbers=numbers, mu_apart=p.apart, x_star=x_star,

@@ -47,7 +47,7 @@ def shard(rng, n, dim, dtype=np.float64, equal=False) -> tuple[tuple, np.ndarray
 def computed(matrix, labels, mu, x, cuts=None) -> tuple[np.ndarray, np.ndarray]:
     cuts = np.array([0, labels.size] if cuts is None else cuts, dtype=np.uint64)
     values, gradients = np.full(cuts.size - 1, np.nan), np.full((cuts.size - 1, x.size), np.nan)
-    losses_and_gradients(matrix, labels, cuts, LOGISTIC, 1 / labels.size, mu, x, values, gradients)
+    losses_and_gradients(matrix, labels, cuts, LOGISTIC, 1 / labels.size, mu, x[None], values, gradients)
     return values, gradients
 
 
@@ -77,7 +77,7 @@ def test_shards_together_have_the_bits_of_each_alone(equal):
         alone = whole.cut(start, stop)
         value, gradient = np.zeros(1), np.zeros((1, 20))
         ends = np.array([0, len(alone)], dtype=np.uint64)
-        losses_and_gradients(alone.compact(), alone.labels, ends, LOGISTIC, 1 / labels.size, 0.0, x, value, gradient)
+        losses_and_gradients(alone.compact(), alone.labels, ends, LOGISTIC, 1 / labels.size, 0.0, x[None], value, gradient)
         assert value[0] == values[i]
         assert gradient.tobytes() == gradients[i].tobytes()
 

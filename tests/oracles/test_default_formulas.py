@@ -39,7 +39,7 @@ def settled(algorithm, up=EXACT, n=4, d=12, N=24, mu=MU, L=L, **setting):
     gradient = np.eye(1, d)[0] * G0
     f = SimpleNamespace(value_and_gradient=lambda x: (0.0, gradient))
     numbers = {"rounds": 99, "L": L, "L_max": L_MAX, "L_mean": L_MEAN, "L_rms": L_RMS, "L_pm": L_RMS, "L_row": L_ROW, "mu": mu, "n": n, "d": d, "N": N, "kappa": L / mu if mu else np.inf}
-    p = SimpleNamespace(count=n, dim=d, apart=0.0, numbers={key: float(value) for key, value in numbers.items()}, fs={0: f})
+    p = SimpleNamespace(count=n, dim=d, apart=0.0, numbers={key: float(value) for key, value in numbers.items()}, fs=[f])
     return bound(p, algorithm, up, **setting)
 
 

@@ -87,7 +87,7 @@ def test_the_gap_of_double_encoding_is_what_the_direction_is_off_over_what_it_ma
     p, seen = problem(mu=0.1), []
     run = play(p, {"name": "iade", "level": 5.0, "rate": 0.9}, {"name": "lattice"}, 6, lambda k, node, workers: seen.append((node.x.copy(), node.v.copy())), codec="lattice", down={"name": "lattice"})  # fmt: skip
     for k in range(1, 7):
-        true = np.mean([f.value_and_gradient(seen[k - 1][0])[1] for f in p.fs.values()], axis=0)
+        true = np.mean([f.value_and_gradient(seen[k - 1][0])[1] for f in p.fs], axis=0)
         assert run.trace["gap"][k] == pytest.approx(np.linalg.norm(seen[k][1] - true) / run.method.budget(k - 1), rel=1e-6)
 
 

@@ -9,8 +9,7 @@ from helpers.objectives import problem
 from mpi_compress.kernels.losses import loss_and_slope
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.metrics.base import HeldOut
-from mpi_compress.problem.objective import Evaluated, Objective
-from mpi_compress.problem.points import Point
+from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_product
@@ -135,26 +134,27 @@ def test_an_evaluation_is_found_again_at_an_equal_point_and_at_no_other():
     f, _ = problem("logistic", True)
     x = np.arange(7.0)
     value, _ = f.value_and_gradient(x)
-    assert f.has(x.copy())
     g = f.gradient(x.copy()).copy()
-    assert f.borrowed > 0  # what the evaluation computed
+    borrowed = f.shard.borrowed[0]
+    assert borrowed > 0  # what the evaluation computed
+    f.value_and_gradient(x)
     x[3] += 1.0  # the same array, another point
-    assert not f.has(x)
-    assert f.value_and_gradient(x)[0] != value
     assert f.gradient(x).tobytes() != g.tobytes()
+    assert f.shard.borrowed[0] == borrowed
+    assert f.value_and_gradient(x)[0] != value
 
 
 def test_an_evaluation_is_charged_once_where_x_stands_still():
     """At a fixed point, rounds take what their gradients take, however long the evaluation took that found one of them first."""
     f, _ = problem("logistic", True)
     x = np.arange(7.0)
-    value, g = f.value_and_gradient(x)
-    f.keep(Evaluated(Point.at(x), value, seconds=1000.0, charged=False))
+    g = f.value_and_gradient(x)[1].copy()
+    f.shard.took[:] = 1000.0
     again = [f.gradient(x).tobytes() for _ in range(3)]
     assert again == [g.tobytes()] * 3
-    assert f.borrowed == 1000.0
-    assert 1000.0 < f.seconds < 1001.0
-    assert f.samples == 3 * 40
+    assert f.shard.borrowed[0] == 1000.0
+    assert 1000.0 < f.shard.seconds[0] < 1001.0
+    assert f.shard.samples[0] == 3 * 40
 
 
 @SMOOTH

@@ -5,7 +5,7 @@ program.
 """
 
 from mpi_compress.algorithms.hosted import HostedWorkers
-from mpi_compress.engine.fast.ways import ErrorsTogether, GradientsTogether, OnlyTouched, Way
+from mpi_compress.engine.fast.ways import ErrorsTogether, OnlyTouched, Way
 from mpi_compress.messages.compressors.base import has_state
 
 WAYS: tuple[type[Way], ...] = (ErrorsTogether, OnlyTouched)
@@ -16,7 +16,6 @@ def faster(hosted: HostedWorkers) -> HostedWorkers:
     method = hosted.algorithm
     if method.setting.r < method.setting.n or hasattr(method, "answers"):
         return hosted
-    GradientsTogether.of(hosted.objectives.values())
     for way in WAYS:
         if type(method) in way.plays and not has_state(method.up.compressor) and hosted.workers and way.holds(hosted):
             return way(method, hosted.objectives, hosted.workers, hosted.streams)

@@ -1,12 +1,11 @@
-"""Full gradients of all workers of a process by one kernel call, and error feedback by few.
+"""Error feedback of all workers of a process by few kernel calls.
 
-On small shards a call takes a good part of the time. All errors grow, and are looked at for something to send, by one call; so is
+On short vectors a call takes a good part of the time. All errors grow, and are looked at for something to send, by one call; so is
 what is sent. With sparse minibatches and a constant threshold only coordinates of the minibatch can come to be sent.
 """
 
-import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,86 +19,12 @@ from mpi_compress.algorithms.estimators.ef import EF, ErrorFeedback
 from mpi_compress.algorithms.estimators.ef_gdstar import EFGDStar
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.parts import dense
-from mpi_compress.core.clock import now
 from mpi_compress.kernels import feedback as kernels
-from mpi_compress.kernels.shards import losses_and_gradients
 from mpi_compress.kernels.threshold import reaching_among
 from mpi_compress.messages.kinds import Sparse, Vector
 from mpi_compress.messages.link import Link, Message, attempt
-from mpi_compress.problem.data_terms import FusedMargins
-from mpi_compress.problem.objective import Evaluated, Objective
-from mpi_compress.problem.points import Point
-from mpi_compress.problem.rows import Rows
+from mpi_compress.problem.objective import pays
 from mpi_compress.problem.scaled_vector import ScaledVector
-
-_CACHED = 2**20  # bytes
-_SHORT = 4096  # coordinates of a vector that costs less to read again than a call
-
-
-def pays(m: int, dim: int) -> bool:
-    """True if one call for m vectors (dim,) is faster than m calls: they stay cached until they are read, or are short."""
-    return 8 * m * dim <= _CACHED or dim <= _SHORT
-
-
-class GradientsTogether:
-    """Evaluates neighbouring shards by one call: to the last bit as one by one, and counted as if it had been one by one. `whole`
-    are the rows that those of the `objectives`, of all workers hosted here, were cut from, one shard after the other."""
-
-    def __init__(self, objectives: Sequence[Objective], whole: Rows):
-        first = objectives[0]
-        self.objectives, self._whole, self._matrix = objectives, whole, whole.compact()
-        self._cuts = np.cumsum([first.rows.start, *(len(f.rows) for f in objectives)], dtype=np.uint64)
-        self._values, self._gradients = np.zeros(len(objectives)), np.zeros((len(objectives), first.dim))
-        for f, gradient in zip(objectives, self._gradients, strict=True):
-            f.last.buffer, f.neighbours = gradient, self
-            f.drop()
-
-    @classmethod
-    def of(cls, objectives: Iterable[Objective]) -> "GradientsTogether | None":
-        """None where their shards do not lie one after the other, or where one call would not pay."""
-        fs = list(objectives)
-        whole = fs[0].rows.whole if len(fs) > 1 and isinstance(fs[0].term, FusedMargins) else None
-        if whole is None or not pays(len(fs), whole.dim):
-            return None
-        together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
-        return cls(fs, whole) if together else None
-
-    def evaluate(self, point: Point, charged: bool) -> bool:
-        """Let all objectives keep their values and gradients at a point. Where one of them was not asked for what it was given at
-        the last point, workers do not look at the same points, and each evaluates alone from now on."""
-        if any(f.has_unused for f in self.objectives):
-            for f in self.objectives:
-                f.neighbours = None
-            return False
-        seconds = self._compute(point.x)
-        for f, value in zip(self.objectives, self._values.tolist(), strict=True):
-            f.keep(Evaluated(point, value, seconds, charged))
-        return True
-
-    def gradients(self, x: Vector) -> NDArray[np.float64]:
-        """What `gradient(x)` of each returns, as rows (m, d)."""
-        if self.objectives[0].has(x):
-            for f in self.objectives:
-                f.gradient(x)
-        else:
-            seconds = self._compute(x)
-            for f in self.objectives:
-                f.charge(seconds)
-        return self._gradients
-
-    def _compute(self, x: Vector) -> float:
-        """Values and gradients at x. Returns the seconds that each took."""
-        f, whole, start = self.objectives[0], self._whole, now()
-        for each in self.objectives:
-            each.drop()
-        losses_and_gradients(
-            self._matrix, whole.labels, self._cuts, f.loss.kernel, f.weight, f.mu, x, self._values, self._gradients
-        )
-        if f.penalty is not None:
-            self._values += f.penalty.value(x)
-            self._gradients += f.penalty.gradient(x)
-        return (now() - start) / len(self.objectives)
-
 
 _FEW = 4  # messages, which are sooner packed one by one
 _NONE = np.empty(0)
@@ -145,18 +70,18 @@ class ErrorsTogether(Way):
 
     def _grow(self, node: Any, k: int) -> list[bool]:
         """p/γ ← e_i/γ + g_i of all workers. Returns which of them have nothing to send."""
-        γ, fs, e_stays = self.algorithm.gamma(k), self.objectives, self.algorithm.is_in_units_of_x
+        γ, fs, method = self.algorithm.gamma(k), self.objectives, self.algorithm
         for worker in self.workers.values():
             if γ != worker.step:
-                worker.at_step(γ, e_stays)
-        if self._gradients is None:
+                worker.at_step(γ, method.is_in_units_of_x)
+        if method.batch is not None or method.by_update or not pays(len(fs), fs.dim):
             return [self._grow_one(node, worker, i, k) for i, worker in self.workers.items()]
-        g, silent = self._gradients.gradients(dense(node.x)), np.empty(len(fs), dtype=np.bool_)
+        g, silent = fs.gradients(dense(node.x)), np.empty(len(fs), dtype=np.bool_)
         kernels.grow_all(self._e, g, self._h, self._threshold, γ, self._sizes, silent)
         return silent.tolist()
 
     def _grow_one(self, node: Any, worker: Any, i: int, k: int) -> bool:
-        f, method = self.objectives[i], self.algorithm
+        f, method = self.fs[i], self.algorithm
         rows = method.rows(f, self.round(i, k))
         if self.algorithm.by_update:
             method.grow(worker, node.x, f, self.round(i, k))
@@ -195,13 +120,6 @@ class ErrorsTogether(Way):
                     method.mask(worker, method.up.unpack(message))  # type: ignore[attr-defined]
 
     @cached_property
-    def _gradients(self) -> GradientsTogether | None:
-        """Full gradients of all by one call, where the errors grow by nothing else."""
-        together = next(iter(self.objectives.values())).neighbours
-        adds = self.algorithm.batch is None and not self.algorithm.by_update
-        return together if adds and isinstance(together, GradientsTogether) else None
-
-    @cached_property
     def _threshold(self) -> float:
         return level_of(self.algorithm.up.compressor)
 
@@ -236,7 +154,7 @@ class OnlyTouched(Way):
         return [attempt(self._send, i, worker, k, *shared) for i, worker in self.workers.items()]
 
     def _send(self, i: int, worker: ErrorMemory, k: int, link: Link, γ: float, x: Vector | ScaledVector) -> Message:
-        f = self.objectives[i]
+        f = self.fs[i]
         rows = self.algorithm.rows(f, self.round(i, k))
         assert rows is not None
         assert worker.followed is not None

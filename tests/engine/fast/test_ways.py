@@ -15,11 +15,13 @@ from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.engine.fast import WAYS as REGISTERED
 from mpi_compress.engine.fast import faster
+from mpi_compress.engine.fast.ways import Way
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import SparseRows
 from mpi_compress.messages.link import REFUSED, Link, Message, attempt
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.data_terms import data_term
+from mpi_compress.problem.objective import Shards
 from mpi_compress.problem.rows import Rows
 
 ROUND = Round(0, Streams(0), Role.WORKER, 0)
@@ -108,7 +110,7 @@ WAYS = {
 def hosted(p, algorithm, up, **settings):
     """The workers of a run that begins, its method and its node."""
     method = bound(p, algorithm, up, x_star=np.linspace(-1, 1, p.dim), **settings)
-    fs = {i: Objective(f.rows, f.loss, f.weight, f.mu) for i, f in p.fs.items()}
+    fs = Shards([data_term(f.rows, f.loss, f.weight, f.mu) for f in p.fs])
     node = method.start(np.full(p.dim, 0.1))
     return method, node, HostedWorkers(method, fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))
 
@@ -142,9 +144,10 @@ def test_hosted_workers_send_and_remember_what_they_would_one_by_one(way, togeth
         assert [m.data.tobytes() for m in sent] == [m.data.tobytes() for m in wanted]
         speaking.add(sum(method.up.unpack(m).elements > 0 for m in sent))
         assert remembered(fast.workers) == remembered(slow.workers)
-        assert [f.samples for f in fast.objectives.values()] == [f.samples for f in slow.objectives.values()]
-        shares = {f.seconds for f in fast.objectives.values()}
-        assert (len(shares) == 1) == (together and "batch" not in algorithm)  # of the one call that computed all gradients
+        assert fast.objectives.samples.tolist() == slow.objectives.samples.tolist()
+        shares = {*fast.objectives.seconds.tolist()}
+        by_one_call = not {"batch", "form"}.intersection(algorithm) and isinstance(fast, Way)
+        assert (len(shares) == 1) == by_one_call
         for each, knows in ((method, node), (alone, its_node)):
             down = each.master_answers(knows, None, [each.up.unpack(m) for m in sent], Round(k, Streams(3), Role.MASTER))
             each.all_hear(knows, each.down.unpack(down), Round(k, Streams(3), Role.MASTER))
@@ -153,7 +156,7 @@ def test_hosted_workers_send_and_remember_what_they_would_one_by_one(way, togeth
 
 def neighbours(p):
     """The same objectives on shards that lie one after the other in memory."""
-    parts = [f.rows for f in p.fs.values()]
+    parts = [f.rows for f in p.fs]
     labels, ends = np.concatenate([r.labels for r in parts]), np.cumsum([0, *map(len, parts)]).tolist()
     if len(parts[0].matrix) == 1:
         whole = Rows((np.concatenate([r.matrix[0] for r in parts]),), labels, p.dim)
@@ -161,7 +164,7 @@ def neighbours(p):
         starts = np.cumsum([0, *(int(r.matrix[0][-1]) for r in parts)])
         indptr = np.concatenate([[0], *(r.matrix[0][1:] + s for r, s in zip(parts, starts[:-1].astype(np.uint64), strict=True))])
         whole = Rows((indptr.astype(np.uint64), *(np.concatenate([r.matrix[j] for r in parts]) for j in (1, 2))), labels, p.dim)
-    return {i: Objective(whole.cut(*ends[i : i + 2]), f.loss, f.weight, f.mu) for i, f in p.fs.items()}
+    return Shards([data_term(whole.cut(*ends[i : i + 2]), f.loss, f.weight, f.mu) for i, f in p.fs.items()])
 
 
 def test_every_way_is_played_here():

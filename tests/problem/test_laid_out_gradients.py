@@ -1,4 +1,4 @@
-"""Gradients of functions whose rows hold few of d coordinates: kept by these, laid out in one vector, to the bits of dense additions."""
+"""Gradients of functions whose rows hold few of d coordinates: kept by these, laid out where they are asked for, to the bits of dense additions."""
 
 import numpy as np
 import pytest
@@ -7,25 +7,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpi_compress.kernels.vectors import sum_of_squares, united
-from mpi_compress.problem.gradient_room import GradientRoom
+from mpi_compress.problem import objective
+from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.losses.usual import Logistic
-from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.points import Point, Standing, are_few
+from mpi_compress.problem.objective import Objective, Shards
+from mpi_compress.problem.points import Iterate, Point, are_few
 from mpi_compress.problem.rows import Rows
 
 DIM = 200
 
 
-def functions(rng: np.random.Generator, n: int, mu: float, weight: float = 0.1) -> list[Objective]:
-    """f_i of rows with few nonzeros, some with none, in one room."""
-    room, found = GradientRoom(DIM), []
+@pytest.fixture(autouse=True)
+def _as_if_vectors_were_long(monkeypatch):
+    monkeypatch.setattr(objective, "pays", lambda m, dim: False)
+
+
+def functions(rng: np.random.Generator, n: int, mu: float, weight: float = 0.1) -> Shards:
+    """f_i of rows with few nonzeros, some with none."""
+    found = []
     for i in range(n):
         a = sp.random_array((3, DIM), density=0.02 * (i % 3), format="csr", rng=rng)
         values = np.full(a.nnz, 0.5) if i % 2 else rng.standard_normal(a.nnz)
         matrix = (a.indptr.astype(np.uint64), a.indices.astype(np.uint32), values)
-        found.append(Objective(Rows(matrix, rng.choice([-1.0, 1.0], 3), DIM), Logistic(), weight, mu))
-        found[-1].last.room = room
-    return found
+        found.append(data_term(Rows(matrix, rng.choice([-1.0, 1.0], 3), DIM), Logistic(), weight, mu))
+    return Shards(found)
 
 
 def dense(f: Objective, x: np.ndarray) -> tuple[float, bytes]:
@@ -51,16 +56,18 @@ def test_any_order_of_sparse_and_dense_points_gives_the_bits_of_dense_additions(
         for f in fs:
             assert f.gradient(x).tobytes() == dense(f, x)[1]
         point = Point.at(x)  # one object for all, as in an evaluation
-        for f in fs:
-            value, gradient = f.at(point)
-            assert (value, gradient.tobytes()) == dense(f, x)
-            beyond = np.ones(DIM, dtype=bool)
-            if f.last.listed is not None:
-                beyond[f.last.listed] = False
-                assert not gradient[beyond].any()
+        for some in (fs, fs[:2], fs[3:]):
+            values, gradients = some.at(point)
+            assert [(value, gradient.tobytes()) for value, gradient in zip(values, gradients, strict=True)] == [dense(f, x) for f in some]
+            if (listed := some.listed) is not None:
+                for gradient, held in zip(gradients, listed, strict=True):
+                    beyond = np.ones(DIM, dtype=bool)
+                    beyond[held] = False
+                    assert not gradient[beyond].any()
             else:
                 assert mu
                 assert np.count_nonzero(x) > DIM // 8
+        assert fs.gradients(x).tobytes() == b"".join(dense(f, x)[1] for f in fs)
         assert fs[0].gradient(x).tobytes() == dense(fs[0], x)[1], "what was kept is laid out again"
 
 
@@ -95,28 +102,29 @@ def test_points_are_compared_once_and_an_iterate_that_stands_still_is_copied_onc
 
     calls = []
     monkeypatch.setattr(points, "are_equal", lambda a, b: calls.append(1) or bool(np.array_equal(a, b)))
-    x, standing = np.arange(3.0), Standing()
+    x, iterate = np.arange(3.0), Iterate()
     kept = Point.at(x)
-    with standing.at(x):
-        there = standing.point(x)
-        assert standing.point(x) is there
-        assert standing.point(x.copy()) is not there
+    with iterate.fixed(x):
+        there = iterate.point(x)
+        assert iterate.point(x) is there
+        assert iterate.point(x.copy()) is not there
         assert kept.equals(there)
         assert kept.equals(there)
         assert len(calls) == 1
         assert there.x is not x
-    assert standing.point(x).x is x, "nothing says that it stands still any longer"
+    assert iterate.point(x).x is x, "nothing says that it stands still any longer"
     x[0] = 5.0
-    assert not kept.equals(standing.point(x))
+    assert not kept.equals(iterate.point(x))
     assert there.x[0] == kept.x[0] == 0.0
     assert not Point(np.array([np.nan])).equals(Point(np.array([np.nan])))
 
 
 def test_an_iterate_that_moved_between_rounds_is_looked_at_again():
-    (f,), x = functions(np.random.default_rng(4), 1, 0.25), np.zeros(DIM)
+    fs, x = functions(np.random.default_rng(4), 1, 0.25), np.zeros(DIM)
+    f = fs[0]
     for k in range(3):
         x[k] = 1.0
-        with f.standing.at(x):
+        with fs.iterate.fixed(x):
             assert f.gradient(x).tobytes() == f.gradient(x).tobytes() == dense(f, x)[1]
 
 
