@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mpi_compress.cli.parsing import load_one
 from mpi_compress.cli.results_of import ask_for_results_alone, axes_of
+from mpi_compress.cluster.submission import Statuses
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import bits_text, print_line
@@ -24,7 +25,7 @@ from mpi_compress.core.terminal import wrapped
 from mpi_compress.evidence.lines import name_in_paper, with_seeds
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.planning.estimates import trial_files
-from mpi_compress.results.files import ASIDE, part_of, result_file, result_of, results_below
+from mpi_compress.results.files import ASIDE, part_of, result_of, results_below
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import Status, status_of
 
@@ -47,7 +48,7 @@ class Seen:
         """Its row under `HEADS`."""
         last = self.status.last
         if self.run is None or last is None:
-            return [self.label, str(self.status.state), "", "", "", ""]
+            return [self.label, self.status.said or str(self.status.state), "", "", "", ""]
         rate = bits_a_second(self.run)
         rounds = self.run.written.get("stop", {}).get("rounds")
         of = f" of {rounds:,}" if isinstance(rounds, int) else ""
@@ -67,10 +68,10 @@ def bits_a_second(run: Run) -> float:
 
 class Live:
     """Runs that may be under way at this moment. `find` gives the files of their results by now, with their labels, "" where the
-    file says it; `part_of` them may exist instead."""
+    file says it; `part_of` them may exist instead; `judge` gives the status of a file's run."""
 
-    def __init__(self, find: Callable[[], Mapping[Path, str]]):
-        self._find = find
+    def __init__(self, find: Callable[[], Mapping[Path, str]], judge: Callable[[Path, Callable[[Path], Run]], Status] = status_of):
+        self._find, self._judge = find, judge
         self._read: dict[Path, tuple[tuple[float, int], Run]] = {}
 
     def look(self) -> list[Seen]:
@@ -80,7 +81,7 @@ class Live:
         return [replace(each, label=name) for each, name in zip(seen, names, strict=True)]
 
     def _seen(self, result: Path, label: str) -> Seen:
-        status = status_of(result, self._run)
+        status = self._judge(result, self._run)
         _, run = self._read.get(result if result.exists() else part_of(result), (None, None))
         return Seen(label or (result.stem if run is None else name_in_paper(run)), status, run)
 
@@ -107,9 +108,8 @@ def results_in(names: Sequence[str]) -> Mapping[Path, str]:
 def act(options: Namespace) -> int:
     from mpi_compress.figures.plotting import redraw, refuse_format
 
-    find, figure = _what(options)
+    live, figure = _what(options)
     pause = time_of(options.every, "--every") if options.every else 2.0 if sys.stdout.isatty() else 60.0
-    live = Live(find)
     if target := options.figure and Path(options.figure):
         refuse_format(target)
     before: list[list[str]] | None = None
@@ -135,8 +135,8 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _what(options: Namespace) -> tuple[Callable[[], Mapping[Path, str]], FigureTable]:
-    """What finds the result files by now, with their labels, those of trials under way; and how to draw them."""
+def _what(options: Namespace) -> tuple[Live, FigureTable]:
+    """The runs, with the trials under way; and how to draw them."""
     asked = axes_of(options)
     if any(name.endswith(".toml") for name in options.what):
         if len(options.what) > 1:
@@ -144,14 +144,15 @@ def _what(options: Namespace) -> tuple[Callable[[], Mapping[Path, str]], FigureT
         job, out = load_one(options.what[0], options), Path(options.out)
         runs = [spec for spec in job.runs if not spec.missing]
         names = with_seeds([spec.label for spec in runs], [spec.seed for spec in runs])
-        files = {result_file(job.name, spec.label, spec.run_id, out): name for spec, name in zip(runs, names, strict=True)}
+        statuses = Statuses(job, out)
+        files = {statuses.files[spec.index]: name for spec, name in zip(runs, names, strict=True)}
         trials = trial_files(job, out)
-        return lambda: {**_trials_now(trials), **files}, job.titled_figure.changed(**asked)
+        return Live(lambda: {**_trials_now(trials), **files}, statuses.of), job.titled_figure.changed(**asked)
     ask_for_results_alone(options)
     for name in options.what:
         if not os.path.exists(name) and not os.path.exists(f"{name}.part"):
             raise UserError(f"{name}: there is no such job, result or folder")
-    return lambda: results_in(options.what), FigureTable().changed(**asked)
+    return Live(lambda: results_in(options.what)), FigureTable().changed(**asked)
 
 
 def _trials_now(first: Sequence[Path]) -> Mapping[Path, str]:

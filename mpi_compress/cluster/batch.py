@@ -1,12 +1,15 @@
 """Batch scripts for SLURM: an array with one task a run."""
 
+import math
+import os
 import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
@@ -14,7 +17,17 @@ from mpi_compress.core.signals import EXIT_STOPPED
 
 OUTPUT = "slurm-%A_%a.out"
 _LONGEST_NAME = 100  # letters of a name in SLURM's queue
+_KEPT = ("MPI_COMPRESS_DATA", "MPI_COMPRESS_CACHE")  # of the environment, which a site may not pass on
+_SPARE, _LEAST_MEMORY = 1.5, 1024  # of the estimate for a rank, and MiB, for kernels are compiled, too
 _RESTARTS = 200  # after so many a task is not queued again
+
+
+_NAME = r"[\w.,:@+=/-]+", "a name"
+_WORDS = {
+    "partition": _NAME, "account": _NAME, "modules": _NAME, "mpi": (r"\w+", "one of `srun --mpi=list`, such as pmi2"),
+    "sbatch": (r"--constraint=[\w.,&|*()\[\]-]+|--?[A-Za-z][\w-]*([= ][\w .,:?@%+=/\[\]-]*)?", "an option of sbatch"),
+}  # fmt: skip
+"""The texts that become words of a batch script: their patterns, and what they should be."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +40,12 @@ class Options:
     partition: str | None = None
     account: str | None = None
     max_running: int | None = None  # tasks at once
-    launcher: str | None = None  # "srun" or "mpiexec"; None: srun, unless Open MPI is from PyPI, which does not know srun
+    launcher: Literal["srun", "mpiexec"] | None = None  # None: srun, unless Open MPI is from PyPI, which does not know srun
     mpi: str | None = None  # srun's --mpi; None: pmi2 for MPICH from PyPI, the site's default for its own MPI
     warn: str = "2 min"  # before the time limit, to save
-    modules: Sequence[str] = ()
+    modules: list[str] = field(default_factory=list)
     venv: str | None = None  # None: this one
-    sbatch: Sequence[str] = ()  # further options of sbatch
+    sbatch: list[str] = field(default_factory=list)  # further options of sbatch
     pack: int = 1  # runs of a task, each in a process of its own on a core of its own
 
     def __post_init__(self) -> None:
@@ -42,6 +55,13 @@ class Options:
             value = getattr(self, option)
             if value is not None and value < 1:
                 raise UserError(f"--{option.replace('_', '-')} {value}: must be at least 1")
+        for option, (pattern, what) in _WORDS.items():
+            value = getattr(self, option)
+            for word in [value] if isinstance(value, str) else value or ():
+                if not re.fullmatch(pattern, word, re.ASCII):
+                    raise UserError(f"--{option.removesuffix('s')} {word!r}: should be {what}, without signs that a shell reads")
+        if self.venv is not None and not self.venv.isprintable():
+            raise UserError(f"--venv {self.venv!r}: should be the path of a folder, without unprintable characters")
         if self.ntasks is not None and self.nodes is not None and self.nodes > self.ntasks:
             raise UserError(f"--nodes {self.nodes}: is more than the {self.ntasks} ranks of --ntasks")
 
@@ -74,7 +94,9 @@ def arrays(indices: Iterable[int], most: int, pack: int = 1) -> list[Array]:
     return [Array(first, tasks, pack) for first, tasks in found.items()]
 
 
-def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], ranks: int, options: Options) -> str:
+def script(
+    name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], ranks: int, options: Options, memory: float = 0.0
+) -> str:
     """The batch script of all tasks, for the job of this `name`; its argument is the number of the run of task 0.
 
     Args:
@@ -82,16 +104,18 @@ def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], 
         run: arguments of `mpi-compress run`, without --index.
         parts: the arrays. The script names its array if there is one; of several, comments say how each is submitted.
         ranks: of a task, unless the options name them.
+        memory: bytes that a rank needs, about; 0: not known.
 
     Raises:
         UserError: --time or --warn is no time, --time is shorter than twice --warn, or SLURM cannot write into the folder.
     """
     venv = options.venv or (sys.prefix if sys.prefix != sys.base_prefix else None)
-    begin = [f"module load {shlex.quote(module)}" for module in options.modules]
+    begin = [f"export {name}={shlex.quote(os.environ[name])}" for name in _KEPT if os.environ.get(name)]
+    begin += [f"module load {shlex.quote(module)}" for module in options.modules]
     if venv:
         begin.append(f"source {shlex.quote(str(Path(venv).absolute() / 'bin' / 'activate'))}")
     begin.append(f"cd {shlex.quote(str(Path.cwd()))}")
-    head, play = _head(name, folder, parts, ranks, options), _play(shlex.join(run), parts, options.ntasks or ranks, options)
+    head, play = _head(name, folder, parts, ranks, options, memory), _play(shlex.join(run), parts, options.ntasks or ranks, options)
     values = {
         "head": head, "begin": "\n".join(begin), "play": play, "first": parts[0].first, "pack": options.pack,
         "begins": BEGINS, "ends": ENDS, "stopped": EXIT_STOPPED, "restarts": _RESTARTS,
@@ -100,7 +124,7 @@ def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], 
     return re.sub(r"@(\w+)@", lambda name: str(values[name[1]]), script)
 
 
-def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: Options) -> str:
+def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: Options, memory: float) -> str:
     warn, limit = time_of(options.warn, "--warn"), None if options.time is None else time_of(options.time, "--time", 60.0)
     if limit is not None and limit < 2 * warn:
         raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
@@ -110,7 +134,8 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
         "job-name": ("mpi-compress-" + re.sub(r"[^\w.+=-]+", "-", name))[:_LONGEST_NAME],
         "array": parts[0].text(options.max_running) if len(parts) == 1 else None,
         "ntasks": 1 if options.pack > 1 else options.ntasks or ranks,
-        "cpus-per-task": options.pack if options.pack > 1 else None,
+        "cpus-per-task": None if _given(options, "cpus-per-task") else options.pack,
+        "mem-per-cpu": _memory(memory, options),
         "nodes": options.nodes,
         "time": None if limit is None else _clock(limit),
         "partition": options.partition,
@@ -120,19 +145,20 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
         "signal": f"B:USR1@{round(warn)}",
     }
     lines = [f"#SBATCH --{key}={shlex.quote(str(value))}" for key, value in asked.items() if value is not None]
-    each = [f"# sbatch {shlex.join(of_array(part, parts, '<the job before>', options))} submit.sh {part.first}" for part in parts]
+    before = [[], *[["<the job before>"]] * (len(parts) - 1)]
+    waits = [shlex.join(of_array(part, parts, those, options)) for part, those in zip(parts, before, strict=True)]
+    each = [f"# sbatch {options_of_it} submit.sh {part.first}" for part, options_of_it in zip(parts, waits, strict=True)]
     further = [f"#SBATCH {option}" for option in options.sbatch]
     return "\n".join([*lines, "#SBATCH --requeue", *further, *(each if len(parts) > 1 else [])])
 
 
-def of_array(part: Array, parts: Sequence[Array], before: str, options: Options) -> list[str]:
-    """The options of sbatch for one of several arrays; where only so many tasks may run, it waits for the job `before` it."""
-    if len(parts) == 1:
-        return []
-    waits = [_given(options, "dependency")] if _given(options, "dependency") else []
-    if options.max_running and part is not parts[0]:
-        waits.append(f"afterany:{before}")
-    return [f"--array={part.text(options.max_running)}", *([f"--dependency={','.join(waits)}"] if waits else [])]
+def of_array(part: Array, parts: Sequence[Array], before: Sequence[str], options: Options) -> list[str]:
+    """The options of sbatch for an array; where only so many tasks may run, it waits for the jobs `before` it."""
+    waits = [f"afterany:{job}" for job in before if options.max_running]
+    if (given := _given(options, "dependency")) and (waits or len(parts) > 1):
+        waits.insert(0, given)
+    array = [f"--array={part.text(options.max_running)}"] if len(parts) > 1 else []
+    return [*array, *([f"--dependency={','.join(waits)}"] if waits else [])]
 
 
 def comment(mark: str, options: Options) -> str:
@@ -140,9 +166,15 @@ def comment(mark: str, options: Options) -> str:
     return f"--comment={mark} {_given(options, 'comment')}".rstrip()
 
 
+def _memory(of_rank: float, options: Options) -> str | None:
+    """The memory to ask for each core; None where the estimate is not known, or an option says it."""
+    said = any(_given(options, name) for name in ("mem", "mem-per-cpu", "mem-per-gpu"))
+    return None if said or not of_rank else f"{max(_LEAST_MEMORY, math.ceil(_SPARE * of_rank / 2**20))}M"
+
+
 def _given(options: Options, name: str) -> str:
     """The value of a further option of sbatch, "" if it was not given."""
-    given = [option.removeprefix(f"--{name}=") for option in options.sbatch if option.startswith(f"--{name}=")]
+    given = [match[1] for option in options.sbatch if (match := re.fullmatch(f"--{name}[= ](.*)", option))]
     return given[-1] if given else ""
 
 

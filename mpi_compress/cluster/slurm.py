@@ -142,6 +142,12 @@ def tasks(name: str, out: Path) -> dict[str, Task]:
     return found
 
 
+def queued(name: str, out: Path) -> list[str]:
+    """The jobs of a job of this `name` that have tasks in SLURM's queue."""
+    found = [task.id.partition("_")[0] for task in tasks(name, out).values() if task.state not in ("", SILENT)]
+    return list(dict.fromkeys(found))
+
+
 def _complete(note: Note, queue: Queue) -> None:
     """Find the number of an array that was queued and whose number was not noted: a disk was full, or `submit` was killed."""
     numbers = {array.mark: queue.jobs[array.mark] for array in note.arrays if array.job is None and array.mark in queue.jobs}
@@ -163,9 +169,20 @@ def _task(job: str | None, number: int, queue: Queue, folder: Path) -> Task:
 
 def most_tasks() -> int:
     """The site's MaxArraySize: numbers of tasks are below it."""
+    most = _configured("MaxArraySize")
+    return int(most) if most.isdecimal() and int(most) else _MOST
+
+
+def counts_memory() -> bool:
+    """True unless the site says that it gives tasks cores alone: it refuses who asks for memory."""
+    given = _configured("SelectTypeParameters")
+    return not given or "MEMORY" in given.upper()
+
+
+def _configured(key: str) -> str:
+    """A value of the site's configuration; "" if SLURM does not say it."""
     with suppress(OSError, subprocess.TimeoutExpired):
         line = ["scontrol", "show", "config"]
         said = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, timeout=60).stdout
-        if match := re.search(r"^MaxArraySize\s*=\s*([1-9]\d*)", said, re.MULTILINE):
-            return int(match[1])
-    return _MOST
+        return dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", said, re.MULTILINE)).get(key, "")
+    return ""

@@ -1,9 +1,11 @@
 """The status of each run of a job, its files' joined with what SLURM knows of its task; and a submission to SLURM."""
 
+import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from mpi_compress.cluster import notes, slurm
@@ -12,27 +14,43 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED
 from mpi_compress.job.loading import Job, freeze
+from mpi_compress.preparing.memory import needed
 from mpi_compress.preparing.needs import refusal
+from mpi_compress.preparing.shapes import shape_of
 from mpi_compress.results.files import part_of, result_file, set_aside
-from mpi_compress.results.reader import result_of_run
+from mpi_compress.results.reader import Run, result_of_run
 from mpi_compress.results.status import State, Status, status_of
 
+_ASK_SECONDS = 10.0  # between two questions to SLURM
 _NODE = "a node failed: "
 _WHAT = {"TIMEOUT": "time limit: ", "NODE_FAIL": _NODE, "BOOT_FAIL": _NODE, "OUT_OF_MEMORY": "out of memory: "}
 
 
+class Statuses:
+    """The statuses of a job's runs, by the names of their results; SLURM is asked anew once some seconds have passed."""
+
+    def __init__(self, job: Job, out: Path):
+        self._job, self._out = job, out
+        self.files = {s.index: result_file(job.name, s.label, s.run_id, out) for s in job.runs if not s.missing}
+        self._specs = {self.files[s.index]: s for s in job.runs if not s.missing}
+        self._asked, self._tasks = -math.inf, dict[str, slurm.Task]()
+        self._refusal = cache(lambda file: refusal(self._specs[file]))
+
+    def of(self, file: Path, read: Callable[[Path], Run] = result_of_run) -> Status:
+        """The status of the run with this result, or of a trial."""
+        if (spec := self._specs.get(file)) is None:
+            return status_of(file, read)
+        if time.monotonic() > self._asked + _ASK_SECONDS:
+            self._asked, self._tasks = time.monotonic(), slurm.tasks(self._job.name, self._out)
+        status = _status(file, self._tasks.get(notes.key_of(spec.run_id, spec.label)), read)
+        why = self._refusal(file) if status.state is State.TO_DO else ""
+        return Status(State.REFUSED, why) if why else status
+
+
 def statuses(job: Job, out: Path) -> Iterator[Status]:
     """The status of every run of a job."""
-    tasks = slurm.tasks(job.name, out)
-    for spec in job.runs:
-        if spec.missing:
-            yield Status(State.LACKING, spec.missing)
-            continue
-        run_id = spec.run_id  # a hash, which takes a while
-        status = _status(result_file(job.name, spec.label, run_id, out), tasks.get(notes.key_of(run_id, spec.label)))
-        if status.state is State.TO_DO and (why := refusal(spec)):
-            status = Status(State.REFUSED, why)
-        yield status
+    found = Statuses(job, out)
+    return (Status(State.LACKING, spec.missing) if spec.missing else found.of(found.files[spec.index]) for spec in job.runs)
 
 
 def to_submit(job: Job, out: Path, dry_run: bool, fresh: bool = False) -> dict[int, Status]:
@@ -46,8 +64,8 @@ def to_submit(job: Job, out: Path, dry_run: bool, fresh: bool = False) -> dict[i
     return {index: status for index, status in found.items() if status.state not in left_alone}
 
 
-def _status(file: Path, task: slurm.Task | None) -> Status:
-    own, part = status_of(file, result_of_run), part_of(file)
+def _status(file: Path, task: slurm.Task | None, read: Callable[[Path], Run]) -> Status:
+    own, part = status_of(file, read), part_of(file)
     if task is None or file.exists():
         return own
     if own.state is State.RUNNING:
@@ -69,6 +87,8 @@ def _in_queue(task: slurm.Task, own: Status) -> Status:
 def _ended(task: slurm.Task, own: Status) -> Status:
     """The status of a run whose task has left the queue; `own` is what its files tell, which an earlier task may have written."""
     last, words = task.last_try(), task.last_words()
+    if not last.begun and task.ended.startswith("CANCELLED"):
+        return replace(own, said=f"cancelled in the queue, {task.id}")
     if last.status == EXIT_STOPPED:
         return replace(own, state=State.STOPPED, reason=own.reason if own.state is State.STOPPED else words)
     is_settled = own.state not in (State.TO_DO, State.BROKEN_OFF)
@@ -113,7 +133,15 @@ class Submission:
         """The script, whose tasks run the job as it is frozen there, or as it is when they start."""
         ranks = max(spec.workers.count for spec in self.job.runs) + 1
         run = [*self.run, "--submitted", str(frozen.absolute())] if frozen else self.run
-        return script(self.job.name, self.folder, run, self.parts, ranks, self.options)
+        memory = self._memory(ranks) if slurm.counts_memory() else 0.0
+        return script(self.job.name, self.folder, run, self.parts, ranks, self.options, memory)
+
+    def _memory(self, ranks: int) -> float:
+        """The bytes that a rank of the largest run needs; 0 where that is not known before data are parsed."""
+        specs = [spec for spec in self.job.runs if spec.index in self.todo and not spec.missing]
+        of = 1 if self.options.pack > 1 else self.options.ntasks or ranks
+        sizes = [(spec, shape_of(spec)) for spec in specs]
+        return max((needed(spec, shape, 1, of) for spec, shape in sizes if shape), default=0.0)
 
     def submit(self) -> list[str]:
         """Submit the runs; the numbers of the jobs. UserError: SLURM is missing or refuses, or nothing can be written."""
@@ -156,7 +184,8 @@ class Submission:
 
     def _hand_over(self, note: notes.Note, k: int) -> None:
         array, file = note.arrays[k], note.file.parent / "submit.sh"
-        waits = of_array(self.parts[k], self.parts, str(note.arrays[k - 1].job), self.options)
+        before = [str(note.arrays[k - 1].job)] if k else slurm.queued(self.job.name, self.out) if self.options.max_running else []
+        waits = of_array(self.parts[k], self.parts, before, self.options)
         try:
             slurm.submit(file, array, [comment(array.mark, self.options), *waits])
         except slurm.NotKnown:

@@ -3,6 +3,8 @@
 
 index=$((SLURM_ARRAY_TASK_ID * @pack@ + ${1:-@first@}))    # of the run in the job
 echo "@begins@ run $index, $(date '+%Y-%m-%d %H:%M:%S')"
+unset SLURM_EXPORT_ENV    # a site's --export=NONE is for this script, and not for the ranks that it starts
+export OMP_NUM_THREADS=1
 @begin@
 
 # USR1, SLURM's warning before the time limit, and TERM make a run save what it has and end with status @stopped@.

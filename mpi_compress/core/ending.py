@@ -14,7 +14,7 @@ from mpi_compress.core.blame import text_of
 from mpi_compress.core.errors import NotAnswering, NotAsAnnounced, UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
-from mpi_compress.core.terminal import RED
+from mpi_compress.core.terminal import RED, printable
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 EXIT_USER_ERROR, EXIT_FAILED, EXIT_KEYBOARD = 2, 3, 130
@@ -44,7 +44,7 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         return status
     except (SharedUserError, Stopped) as error:  # known to all ranks
         if rank() == 0:
-            _report(str(error))
+            _report(printable(str(error)))
         return EXIT_STOPPED if isinstance(error, Stopped) else EXIT_USER_ERROR
     except BrokenPipeError:
         _print_no_more()
@@ -58,7 +58,7 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
         error = error.__cause__
     match error:
         case UserError():
-            return EXIT_USER_ERROR, str(error)
+            return EXIT_USER_ERROR, printable(str(error))
         case Interrupted():
             return EXIT_STOPPED, f"stopped by {error} while it was being prepared; run the same command again to go on"
         case KeyboardInterrupt():

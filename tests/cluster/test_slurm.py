@@ -1,5 +1,6 @@
 """Scripts for SLURM, as far as they can be judged without one; and what `plan` tells of tasks: with stub commands in place of SLURM's."""
 
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ from helpers.slurm_stub import in_front, option, planned
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.cluster.batch import Array, arrays
+from mpi_compress.cluster.batch import Array, Options, arrays
 from mpi_compress.cluster.notes import key_of, new_note
 from mpi_compress.cluster.slurm import Task
 from mpi_compress.core.signals import Stopped
@@ -294,3 +295,79 @@ def test_a_plan_tells_since_when_a_running_task_has_written_no_row(stopped, slur
     os.utime(stopped, (time.time() - 7000, time.time() - 7000))
     assert re.search(naming("running SLURM 1001_0 117 min"), planned(capsys))
     recorder.abandon("stopped", "by the test")
+
+
+BAD_WORDS = [
+    ("mpi", "pmi2; touch X;"), ("partition", "a\n#SBATCH --uid=0"), ("partition", "a b"), ("account", "$(id)"), ("account", ""),
+    ("modules", ["gcc`id`"]), ("modules", "gcc/12"), ("sbatch", ["--comment=x\ntouch X"]), ("sbatch", ["touch X"]), ("sbatch", ["--x=a;b"]),
+    ("sbatch", ["--x='a"]), ("launcher", "x; touch X"), ("launcher", "mpirun"), ("venv", "/a\x1b[2J"), ("venv", "a\nb"), ("time", "1\n2"),
+    ("warn", "2 min; touch X"), ("ntasks", "4; touch X"), ("partition", "\u202ex"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), BAD_WORDS)
+def test_an_option_that_is_no_word_is_refused_in_a_table_and_on_the_command_line(key, value, small_job, capsys):
+    text = small_job.read_text()
+    small_job.write_text(f"{text}\n[slurm]\n{key} = {json.dumps(value)}\n")
+    line = refused(["submit", small_job, "--dry-run"], capsys)
+    assert re.search(rf"--{key.removesuffix('s')}|slurm", line)
+    small_job.write_text(text)
+    words = {"modules": "module"}.get(key, key)
+    if value != "gcc/12":  # one module is no list in a table alone
+        refused(["submit", small_job, "--dry-run", f"--{words}={value[0] if isinstance(value, list) else value}"], capsys)
+
+
+@pytest.mark.parametrize("option", [
+    "--mem=8G", "--mem 8G", "--exclude=n[1-4],m2", "--dependency=afterok:1:2?afternotok:3", "--mail-user=a@b.org", "-C fast",
+    "--constraint=[rack1|rack2]&(fast*2)", "--gres=gpu:2", "--exclusive", "--comment=two words", "--begin=2026-12-01T10:00:00",
+])  # fmt: skip
+def test_options_that_sbatch_knows_are_words(option):
+    assert option in Options(sbatch=[option]).sbatch
+
+
+def test_a_script_sets_what_a_site_may_not_pass_on_and_asks_for_what_the_plan_says(small_job, capsys, monkeypatch):
+    monkeypatch.setenv("MPI_COMPRESS_DATA", "/data of/all")
+    lines = printed(capsys, small_job).splitlines()
+    assert "#SBATCH --cpus-per-task=1" in lines
+    assert "#SBATCH --mem-per-cpu=1024M" in lines
+    assert {"export OMP_NUM_THREADS=1", "export MPI_COMPRESS_DATA='/data of/all'"} <= {*lines}
+    assert any(line.startswith("unset SLURM_EXPORT_ENV ") for line in lines)
+    for own in ("--mem=3G", "--mem-per-cpu=3G", "--mem 3G"):
+        text = printed(capsys, small_job, f"--sbatch={own}")
+        assert re.findall("#SBATCH --mem.*", text) == [f"#SBATCH {own}"]
+    assert printed(capsys, small_job, "--sbatch=--cpus-per-task=4").count("cpus-per-task") == 1
+    text = printed(capsys, small_job, "--set", 'data={ generator = "gspar", samples = 10, dim = 20000000 }')
+    assert int(re.search("--mem-per-cpu=(.*)M", text)[1]) > 10_000
+
+
+def test_a_site_that_gives_cores_alone_is_not_asked_for_memory(slurm, capsys):
+    Path("small.toml").write_text(SMALL_JOB)
+    slurm.command("scontrol", 'echo "SelectTypeParameters = CR_CPU"')
+    assert "--mem" not in printed(capsys, "small.toml")
+    slurm.command("scontrol", 'echo "SelectTypeParameters = CR_CORE_MEMORY"')
+    assert "--mem-per-cpu=1024M" in printed(capsys, "small.toml")
+
+
+def test_max_running_holds_for_all_arrays_of_a_job(slurm, capsys):
+    Path("small.toml").write_text(SMALL_JOB)
+    assert main(["submit", "small.toml", "--only", "GD", "--max-running", "1"]) == 0
+    assert main(["submit", "small.toml", "--only", "CAT", "--max-running", "1"]) == 0
+    assert [option(line, "dependency") for line in slurm.submitted.values()] == ["", "afterany:1001"]
+    slurm.queue()  # both have ended
+    assert main(["submit", "small.toml", "--only", "GD", "--max-running", "1", "--sbatch=--dependency=afterok:7"]) == 0
+    assert main(["submit", "small.toml", "--only", "CAT", "--max-running", "1", "--sbatch=--dependency=afterok:7"]) == 0
+    assert option(slurm.submitted["1004"], "dependency") == "afterok:7,afterany:1003"
+
+
+@pytest.mark.parametrize(("row", "state"), [
+    ("PENDING|Resources", "queued"), ("RUNNING|None", "running"), ("CANCELLED|None", "cancelled in the queue"),
+])  # fmt: skip
+def test_watch_and_plan_say_the_same_of_a_task(row, state, slurm, capsys):
+    Path("small.toml").write_text(SMALL_JOB)
+    assert main(["submit", "small.toml", "--only", "GD"]) == 0
+    slurm.queue(f"1001_0|{row}|")
+    assert planned(capsys).startswith(state if state != "running" else "starting")
+    assert main(["watch", "small.toml", "--only", "GD", "--once"]) == 0
+    assert re.search(rf"GD +{state if state != 'running' else 'starting'}", capsys.readouterr().out)
+    assert main(["submit", "small.toml", "--only", "GD", "--dry-run"]) == 0
+    assert ("nothing to submit" in capsys.readouterr().out) == (state != "cancelled in the queue")
