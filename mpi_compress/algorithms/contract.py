@@ -59,7 +59,8 @@ class Setting:
     numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_mean, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa
     mu_apart: float = 0.0  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
     x_star: Any = None  # (d,), where it is known
-    penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
+    penalty: Penalty | None = None  # r, beside µ
+    penalty_apart: Penalty | None = None  # r likewise where it is applied apart, as one that is not smooth always is
     participants: int | None = None  # r of the n workers that take part in each round; None: all
     whole: Callable[[Rows], Objective] | None = None  # f of all samples, where samples say all of it: a loss of a margin, no model
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none

@@ -60,6 +60,10 @@ LINEAR = Need(
     lambda m: m.setting.whole is not None,
     "{name} sends the samples of a linear model: name a loss of a margin, such as logistic, and no model",
 )
+LOSS_ALONE = Need(
+    lambda m: not m.setting.penalty,
+    "{name} uses second derivatives or a matrix L_i, which are those of the loss and of mu: leave objective.penalty out",
+)
 ONE_STEP_SIZE = Need(lambda m: not isinstance(m.step, Changing), "{name} takes one step size for all rounds")
 HEARS_MEAN = Need(
     lambda m: m.by.everyone_remembers, 'the workers of {name} use the mean that they hear: leave by out of [down], or say "mean"'

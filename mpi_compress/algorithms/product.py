@@ -62,6 +62,7 @@ class Estimator(Algorithm):
     adds_up: ClassVar[bool] = False  # True: workers send differences, so the sum of their means, (1/n) Σ g_i, is the direction
     looks_back: ClassVar[bool] = False  # True: workers take gradients at x⁻, too
     tosses: ClassVar[bool] = False  # True: the next round is full with probability `p`
+    estimates_gradient: ClassVar[bool] = True  # False: the direction has errors or local steps in it, and is no estimate of ∇f
     by: ClassVar[Any] = None  # what workers hear: the downlink that [down] names; left out: as the method's paper says
     server: Any = field(default=None, kw_only=True)  # how x moves along the direction; left out: as the method's paper says
 

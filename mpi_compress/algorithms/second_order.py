@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm
-from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
-from mpi_compress.core.errors import UserError
+from mpi_compress.algorithms.needs import LOSS_ALONE, WHOLE_GRADIENTS, Need
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
@@ -37,7 +36,7 @@ class SendsHessians(Algorithm):
     C(∇f_i − h_i), and h_i takes that in, as EF21 has it; by an exact one gradients themselves, and all h_i stay 0."""
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
-    needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
+    needs: ClassVar[Sequence[Need]] = (OF_MARGINS, LOSS_ALONE, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,9 +93,7 @@ class SendsHessians(Algorithm):
 
 
 def hessian(f: Objective, x: Vector) -> Vector:
-    """∇²f_i(x) as its triangle (d(d+1)/2,); UserError where f_i has a penalty beside (µ/2)‖x‖²."""
-    if f.penalty is not None:
-        raise UserError("objective.penalty: second derivatives are those of the loss and of mu; leave the penalty out")
+    """∇²f_i(x) as its triangle (d(d+1)/2,), of an f_i without a penalty beside (µ/2)‖x‖²."""
     return triangle(dense_hessian(f, curvature_at(f, x)))
 
 

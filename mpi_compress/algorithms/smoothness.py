@@ -9,9 +9,9 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, PartialMean, Setting
 from mpi_compress.algorithms.lemma import Lemma
-from mpi_compress.algorithms.needs import Need
+from mpi_compress.algorithms.needs import LOSS_ALONE, Need
 from mpi_compress.algorithms.steps import takes_theorem_step
-from mpi_compress.core.errors import NotMet, UserError
+from mpi_compress.core.errors import NotMet
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Dense, Sparse, Vector, square, triangle
 from mpi_compress.messages.link import Link, Message
@@ -23,6 +23,11 @@ from mpi_compress.problem.second_order import dense_hessian, smoothness_diagonal
 OF_ROWS = Need(
     lambda m: m.setting.whole is not None,
     "{name} needs a matrix L_i of each worker, from samples of a linear model: name a loss of a margin, such as logistic, no model",
+)
+HAS_SMOOTHNESS = Need(
+    lambda m: "L" in m.setting.numbers,
+    "{name} needs matrices L_i, which follow from the curvature that a smooth loss states",
+    of=("L",),
 )
 FITS = Need(
     lambda m: m.matrix == "diagonal" or m.setting.dim <= DENSE_HESSIAN_UP_TO,
@@ -57,7 +62,7 @@ class KnowsSmoothness(Algorithm):
     """
 
     matrix: Literal["full", "diagonal"] = "full"  # L_i: whole, or a diagonal above it
-    needs: ClassVar[Sequence[Need]] = (OF_ROWS, FITS)
+    needs: ClassVar[Sequence[Need]] = (OF_ROWS, LOSS_ALONE, HAS_SMOOTHNESS, FITS)
     partial_mean: ClassVar[PartialMean] = ""
     lemma = Lemma()
 
@@ -115,11 +120,7 @@ class KnowsSmoothness(Algorithm):
 
 
 def root_of(f: Objective, matrix: str) -> Vector:
-    """L_i^{1/2} as its triangle (d(d+1)/2,), or the root of the diagonal (d,); UserError where f_i does not give L_i."""
-    if f.penalty is not None:
-        raise UserError("objective.penalty: L_i is that of the loss and of mu; leave the penalty out")
-    if not f.loss.smooth:
-        raise UserError(f"objective.loss: L_i follows from the loss's curvature, and the {f.loss.name} loss states none")
+    """L_i^{1/2} as its triangle (d(d+1)/2,), or the root of the diagonal (d,)."""
     if matrix == "diagonal":
         return np.sqrt(smoothness_diagonal(f))
     values, vectors = np.linalg.eigh(dense_hessian(f, np.full(len(f.rows), f.weight * f.loss.curvature)))  # L_i ⪰ ∇²f_i everywhere

@@ -153,6 +153,8 @@ Step = Annotated[float | str | list[Any] | dict[str, Any], Checked(_checked)]
 """A step size: a number or formula, pairs [[round, value], …], { form = "1/t" | "1/sqrt(t)", a = …, b = … }, or
 { form = "warm-up", a = …, from = …, over = …, falls = […], by = … }."""
 
+_KINDS = {"omega": "an unbiased compressor", "delta": "a compressor that is a contraction"}
+_INSTEAD = {"omega": ", or ef21 with a contraction such as top-k"}
 THEORY, TIGHT = "theory", "tight"
 """In formulas: the step of the method's theorem, and that of a tight analysis."""
 
@@ -210,13 +212,16 @@ def takes_theorem_step(method: Any) -> bool:
     return any(str(formula) in theorems.values() or names_in(formula) & theorems.keys() for formula in formulas_in(method.step))
 
 
-def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theorems: Mapping[str, str]) -> Schedule:
+def settled(
+    key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theorems: Mapping[str, str], method: str = ""
+) -> Schedule:
     """The value of a parameter that is a number, a formula or a schedule.
 
     Args:
         key: the parameter, for errors.
         numbers: what formulas may name.
         theorems: the formulas of the step sizes that the method states, by THEORY and TIGHT.
+        method: the name of the method whose class states the value; "": a job does.
 
     Raises:
         NotMet: a compressor or a method that does not state what the formula names.
@@ -227,6 +232,9 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
         raise ValueError(nearest(name, known, "quantity"))
     for name in named & OF_COMPRESSORS.keys() - numbers.keys():
         way, (what, such) = OF_COMPRESSORS[name]
+        if method:
+            would_do = such.removeprefix("such as ") + " would do" + _INSTEAD.get(name, "")
+            raise NotMet(f"{method} needs {_KINDS[name[:5]]} {way}: {would_do}")
         raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none; one with it is required, {such}")
     if named & {THEORY, TIGHT}:
         tight = ", or no tight one: ef and ef21 do" if TIGHT in named else ""
@@ -238,11 +246,12 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
 def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, str] = MappingProxyType({})) -> dict[str, Schedule]:
     """The values of a part's formulas, as `settled` raises and takes them. A parameter may name others."""
     given = {f.name: (getattr(part, f.name), is_step) for f, is_step in _formulas(part.__class__).items()}
+    own = {f.name for f in _formulas(part.__class__) if getattr(part, f.name) == f.default}
     formulas = {key: (value, is_step) for key, (value, is_step) in given.items() if value is not None}
     values: dict[str, Schedule] = {}
     while formulas:
         ready = (key for key, (value, _) in formulas.items() if not names_of(value, theorems) & formulas.keys() - {key})
         key = next(ready, next(iter(formulas)))
         known = {**{name: value for name, value in values.items() if not isinstance(value, Changing)}, **numbers}
-        values[key] = if_known(partial(settled, key, *formulas.pop(key), known, theorems), UNKNOWN)
+        values[key] = if_known(partial(settled, key, *formulas.pop(key), known, theorems, part.name if key in own else ""), UNKNOWN)
     return values

@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import which
 
 from mpi_compress.cli.parsing import load_all
-from mpi_compress.cluster.submission import statuses
+from mpi_compress.cluster.submission import Statuses
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
@@ -19,7 +19,6 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.planning.estimates import suggestion, trial_files
 from mpi_compress.preparing import memory
-from mpi_compress.preparing.needs import refuse_runs
 from mpi_compress.preparing.shapes import said_of, shape_of
 from mpi_compress.results.status import State
 
@@ -31,19 +30,20 @@ def act(options: Namespace) -> int:
     for file, job in jobs.items():
         if len(jobs) > 1:
             say(f"{file}:")
-        refused.append((_tell(job, options), job.runs))
-    for those, of_job in refused:
-        refuse_runs(those, of_job)
+        refused.append(_tell(job, options))
+    for statuses, those in refused:
+        statuses.refuse(those)
     for spec in [] if options.force else [spec for job in jobs.values() for spec in job.runs if not spec.missing]:
         memory.refuse_what_fits_nowhere(spec)
     return 0
 
 
-def _tell(job: Job, options: Namespace) -> list[RunSpec]:
-    """Print the states of a job's runs; those that would be refused."""
+def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
+    """Print the states of a job's runs; those that would be refused, with what refuses them."""
     rows, left, refused = list[list[str]](), list[RunSpec](), list[RunSpec]()
     labels = with_seeds([spec.label for spec in job.runs], [spec.seed for spec in job.runs])
-    found = list(statuses(job, Path(options.out)))
+    statuses = Statuses(job, Path(options.out))
+    found = statuses.all()
     for spec, label, status in zip(job.runs, labels, found, strict=True):
         run_id, room = "–", "–"
         if not spec.missing:
@@ -53,7 +53,8 @@ def _tell(job: Job, options: Namespace) -> list[RunSpec]:
             status = replace(status, reason="")
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
         rows.append([str(spec.index), label, run_id, room, str(status)])
-    say(*said_of(job.runs), *shown(sys.stdout, _HEADS, rows, ("memory", "run id"), "rlcrl"))
+    unchecked = [f"data: {title}: what its labels, its values or L decide is not checked yet" for title in statuses.unchecked]
+    say(*said_of(job.runs), *unchecked, *shown(sys.stdout, _HEADS, rows, ("memory", "run id"), "rlcrl"))
     if any(row[3] == memory.UNKNOWN_SIZE for row in rows):
         say(f"{memory.UNKNOWN_SIZE}: not known before the data are parsed, which `mpi-compress run` does first")
     for spec in {str(spec.data): spec for spec in job.runs if not spec.missing}.values():
@@ -69,7 +70,7 @@ def _tell(job: Job, options: Namespace) -> list[RunSpec]:
     if len(found) > 1:
         others = [f", {counts[state]} {state.planned}" for state in State if state is not State.COMPLETE and counts[state]]
         say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}")
-    return refused
+    return statuses, refused
 
 
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:

@@ -9,8 +9,7 @@ from mpi_compress.cluster.batch import Options
 from mpi_compress.cluster.submission import Submission, to_submit
 from mpi_compress.core.progress import count_text
 from mpi_compress.core.registry import checked
-from mpi_compress.preparing.needs import refuse_runs
-from mpi_compress.results.status import State, Status
+from mpi_compress.results.status import Status
 
 
 def act(options: Namespace) -> int:
@@ -23,7 +22,6 @@ def act(options: Namespace) -> int:
     if not todo:
         print("nothing to submit: all runs are done or in the queue")
         return 0
-    refuse_runs([s for s in job.runs if s.index in todo and todo[s.index].state in (State.REFUSED, State.LACKING)], job.runs)
     alike: dict[str, tuple[Options, dict[int, Status]]] = {}  # what is asked of SLURM, the runs that ask for it, and their states
     for spec in (spec for spec in job.runs if spec.index in todo):
         asked = checked(Options, {**spec.slurm, **given}, f"{spec.where}slurm")

@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,8 +14,10 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED
 from mpi_compress.job.loading import Job, freeze
+from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing.memory import needed
-from mpi_compress.preparing.needs import refusal
+from mpi_compress.preparing.needs import if_others_go, refusal, refuse_runs
+from mpi_compress.preparing.runs import Foresight
 from mpi_compress.preparing.shapes import shape_of
 from mpi_compress.results.files import part_of, result_file, set_aside
 from mpi_compress.results.reader import Run, result_of_run
@@ -27,14 +29,25 @@ _WHAT = {"TIMEOUT": "time limit: ", "NODE_FAIL": _NODE, "BOOT_FAIL": _NODE, "OUT
 
 
 class Statuses:
-    """The statuses of a job's runs, by the names of their results; SLURM is asked anew once some seconds have passed."""
+    """The statuses of a job's runs; SLURM is asked anew once some seconds have passed.
 
-    def __init__(self, job: Job, out: Path):
+    Args:
+        prepares: also refuse what is refused once data are parsed, as far as that takes a moment.
+    """
+
+    def __init__(self, job: Job, out: Path, prepares: bool = True):
         self._job, self._out = job, out
-        self.files = {s.index: result_file(job.name, s.label, s.run_id, out) for s in job.runs if not s.missing}
-        self._specs = {self.files[s.index]: s for s in job.runs if not s.missing}
+        here = [spec for spec in job.runs if not spec.missing]
+        self.files = {spec.index: result_file(job.name, spec.label, spec.run_id, out) for spec in here}  # by number of the run
+        self._specs = {self.files[spec.index]: spec for spec in here}
         self._asked, self._tasks = -math.inf, dict[str, slurm.Task]()
-        self._refusal = cache(lambda file: refusal(self._specs[file]))
+        self._foresight = Foresight() if prepares else None
+        self._refusal = cache(self._refused)
+        self.unchecked: dict[str, None] = {}  # sets that are not parsed yet, or take long
+
+    def all(self) -> list[Status]:
+        """The status of every run."""
+        return [Status(State.LACKING, s.missing) if s.missing else self.of(self.files[s.index]) for s in self._job.runs]
 
     def of(self, file: Path, read: Callable[[Path], Run] = result_of_run) -> Status:
         """The status of the run with this result, or of a trial."""
@@ -43,25 +56,41 @@ class Statuses:
         if time.monotonic() > self._asked + _ASK_SECONDS:
             self._asked, self._tasks = time.monotonic(), slurm.tasks(self._job.name, self._out)
         status = _status(file, self._tasks.get(notes.key_of(spec.run_id, spec.label)), read)
-        why = self._refusal(file) if status.state is State.TO_DO else ""
+        why = self._refusal(file)[0] if status.state is State.TO_DO else ""
         return Status(State.REFUSED, why) if why else status
 
+    def _refused(self, file: Path) -> tuple[str, bool]:
+        """Why a run would be refused, "" for nothing that is known, and whether all runs on its problem would be."""
+        spec = self._specs[file]
+        if (why := refusal(spec)) or self._foresight is None:
+            return why, False
+        found = self._foresight.refusal(spec)
+        if found is None:
+            self.unchecked[spec.data.title] = None
+        return found or ("", False)
 
-def statuses(job: Job, out: Path) -> Iterator[Status]:
-    """The status of every run of a job."""
-    found = Statuses(job, out)
-    return (Status(State.LACKING, spec.missing) if spec.missing else found.of(found.files[spec.index]) for spec in job.runs)
+    def refuse(self, specs: Sequence[RunSpec]) -> None:
+        """The UserError with which `run` would end, if it would refuse one of these runs."""
+        refuse_runs(specs, self._job.runs)
+        for spec in specs:
+            why, same_problem = ("", False) if spec.missing else self._refusal(self.files[spec.index])
+            if why:
+                raise UserError(f"{spec.where}{why}{if_others_go(spec, self._job.runs, same_problem)}")
 
 
 def to_submit(job: Job, out: Path, dry_run: bool, fresh: bool = False) -> dict[int, Status]:
     """The status of each run, by its number, that is neither done, unless `fresh`, nor under way nor in SLURM's queue. A run whose
-    result cannot be read is not done. If SLURM does not answer, a dry run takes the queue to be empty; else: UserError."""
-    found = {spec.index: status for spec, status in zip(job.runs, statuses(job, out), strict=True)}
+    result cannot be read is not done. If SLURM does not answer, a dry run takes the queue to be empty; else: UserError, as for a
+    run that `run` would refuse."""
+    statuses = Statuses(job, out)
+    found = {spec.index: status for spec, status in zip(job.runs, statuses.all(), strict=True)}
     silent = [status for status in found.values() if status.state is State.UNKNOWN]
     if silent and not dry_run:
         raise UserError(f"what is queued already is not known: {silent[0].reason}; try again when SLURM answers")
     left_alone = [State.RUNNING, State.QUEUED, *([] if fresh else [State.COMPLETE, State.DIVERGED])]
-    return {index: status for index, status in found.items() if status.state not in left_alone}
+    todo = {index: status for index, status in found.items() if status.state not in left_alone}
+    statuses.refuse([s for s in job.runs if s.index in todo and todo[s.index].state in (State.REFUSED, State.LACKING)])
+    return todo
 
 
 def _status(file: Path, task: slurm.Task | None, read: Callable[[Path], Run]) -> Status:

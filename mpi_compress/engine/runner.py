@@ -35,7 +35,7 @@ from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing import compiling
 from mpi_compress.preparing.alone import with_suboptimality
-from mpi_compress.preparing.needs import NOTHING_RUN, refuse_runs
+from mpi_compress.preparing.needs import if_others_go, refuse_runs
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.preparing.shapes import said_of
@@ -173,9 +173,7 @@ def _prepare_all(job: Job, specs: Mapping[int, RunSpec], request: Request) -> di
         try:
             prepared[i] = prepare(spec, ranks, problems, request.quiet, request.force)
         except UserError as error:
-            same = key_of(spec) not in problems  # then runs on this problem fail, too
-            others = any(o.label != spec.label and not (same and key_of(o) == key_of(spec)) for o in job.runs)
-            raise type(error)(f"{error}{NOTHING_RUN * others}") from None
+            raise type(error)(f"{error}{if_others_go(spec, job.runs, key_of(spec) not in problems)}") from None
     for p in prepared.values():
         if request.shared and "suboptimality" in p.spec.asked and isnan(p.problem.f_star):
             would_do = "to = { squared_grad_norm = 1e-4 } would do"

@@ -1,7 +1,7 @@
 """What a run needs of its parts, in one place: preparing asks it, and `plan` does before data are read, as far as it is known."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -19,6 +19,7 @@ from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, foreseen, refuse_left_out, refuse_smoothness, start_of
 from mpi_compress.preparing.shapes import Shape, shape_of
+from mpi_compress.preparing.wanted import key_of
 from mpi_compress.problem.partitions import refuse_idle_workers
 
 NOTHING_RUN = "; nothing was run: --only takes the runs of other labels"
@@ -59,8 +60,13 @@ def refuse_runs(specs: Sequence[RunSpec], of_job: Sequence[RunSpec]) -> None:
             with placed(spec.where):
                 spec.data.file(spec.folder)
         if why := refusal(spec):
-            others = (o for o in of_job if o.label != spec.label and not (o.missing or refusal(o)))
-            raise UserError(f"{spec.where}{why}{'' if next(others, None) is None else NOTHING_RUN}")
+            raise UserError(f"{spec.where}{why}{if_others_go(spec, of_job)}")
+
+
+def if_others_go(spec: RunSpec, of_job: Iterable[RunSpec], same_problem: bool = False) -> str:
+    """What is said behind the refusal of a run where runs of other labels would go; those on the `same_problem` would not."""
+    others = (o for o in of_job if o.label != spec.label and not (o.missing or (same_problem and key_of(o) == key_of(spec))))
+    return NOTHING_RUN if any(not refusal(other) for other in others) else ""
 
 
 def refusal(spec: RunSpec) -> str:
@@ -115,7 +121,8 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
     return Setting(
         n=n, dim=problem.dim, up=up, down=down, cost=spec.cost, numbers=numbers, mu_apart=apart, x_star=problem.x_star,
-        penalty_apart=penalty, participants=participants, whole=whole, shapes=shapes, f_star=problem.f_star,
+        penalty=problem.penalty, penalty_apart=penalty, participants=participants, whole=whole, shapes=shapes,
+        f_star=problem.f_star,
     )  # fmt: skip
 
 

@@ -89,10 +89,12 @@ class Problem:
         return Objective(rows, self.loss, n / self.data.n_samples, mu, penalty)
 
 
-def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
-    """The problem of a run on its data, with the test set. At rank 0."""
+def problem_of(spec: RunSpec, data: DataSet, quiet: bool, soon: bool = False) -> Problem:
+    """The problem of a run on its data, with the test set. At rank 0. `soon`: x* and f* that take long are left UNKNOWN."""
     problem = _unsolved(spec, data)
     refuse_left_out(spec, problem.penalty)
+    if soon and not (optimum_file(data, problem.loss, problem.mu).exists() or is_soon_solved(data.nonzeros, data.dim, problem.dim)):
+        return replace(problem, x_star=UNKNOWN, f_star=UNKNOWN)
     wanted, wish = Wanted.by(spec), spec.objective.f_star
     if wish == "skip" or isinstance(wish, float | int):
         return problem if wish == "skip" else replace(problem, f_star=float(wish), f_star_source="given")
@@ -124,7 +126,8 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
     if loss.of_margin:
         gram = gram_eigenvalues(data)[0]
         if gram == 0:
-            raise UserError("data: all samples are zero, so there is nothing to optimise")
+            what = "the samples are so small that their squares are 0" if data.entries else "all samples are zero"
+            raise UserError(f"data: {what}, so there is nothing to optimise")
         if not math.isfinite(gram):
             scales = 'normalize = "rows" or "columns" scales them'
             raise UserError(f"data: the samples are so large that their squares overflow; {scales}")

@@ -14,19 +14,20 @@ from typing import Any
 from mpi_compress.algorithms import Method
 from mpi_compress.algorithms.steps import formulas_of, named_by, takes_theorem_step
 from mpi_compress.algorithms.tuning.sizes import follows_link
-from mpi_compress.core.errors import checked_at, placed
+from mpi_compress.core.errors import UserError, checked_at, placed
 from mpi_compress.core.installed import package_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.trials import trials
 from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.memory import from_disk, refuse_what_cannot_fit
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, problem_of, start_of
-from mpi_compress.preparing.shapes import Shape, shape_of
+from mpi_compress.preparing.shapes import Shape, is_soon_parsed, shape_of
 from mpi_compress.preparing.wanted import key_of
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets.store import open_data
@@ -99,6 +100,35 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
         f = problem.objective(problem.data.read(0, problem.data.n_samples), 1, problem.mu)
         known["g0"] = norm(f.value_and_gradient(x0)[1])
     return known
+
+
+class Foresight:
+    """Prepares the runs of a job as far as that takes a moment, for what would be refused of them."""
+
+    def __init__(self) -> None:
+        self._problems: dict[str, Problem] = {}
+
+    def refusal(self, spec: RunSpec) -> tuple[str, bool] | None:
+        """Why a run would be refused, "" if it would not be, and whether all runs on its problem would be; None where that is not
+        known before its data are parsed, or what takes long is computed."""
+        spec = trials(spec)[0] if spec.tune else spec
+        key = key_of(spec)
+        try:
+            if spec.objective.smoothness == "estimate" or not is_soon_parsed(spec):
+                return None
+            if key not in self._problems:
+                data = open_data(spec.data, spec.folder, spec.split, spec.labels)
+                refuse_idle_workers(spec.workers.count, data.n_samples)
+                self._problems[key] = problem_of(spec, data, quiet=True, soon=True)
+            problem = self._problems[key]
+            x0 = start_of(spec, problem)
+            spec = _with_noise(spec, problem, x0)
+            algorithm_of(spec, problem, _numbers(spec, problem, x0))
+        except UserError as error:
+            return str(error), key not in self._problems
+        except Exception:  # NotYetKnown; or a fault of a user's part, which the run reports
+            return None
+        return "", False
 
 
 _warned: set[str] = set()

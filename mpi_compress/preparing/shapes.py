@@ -11,6 +11,8 @@ from mpi_compress.problem.datasets.known import KNOWN, names_of
 from mpi_compress.problem.datasets.opening import MAPPED_FROM
 from mpi_compress.problem.datasets.store import DataSet, cached_file, counted_in, described, is_sound
 
+_SOON_COMPUTED = 4_000_000  # nonzeros
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -56,7 +58,8 @@ def shape_of(spec: RunSpec) -> Shape | None:
         size = table.build_generator().size()
         return None if size is None else _of_first_rows(spec, *size)
     try:
-        if table.build_format(spec.folder).name == "libsvm" and (counted := counted_in(table.file(spec.folder))):
+        counted = _counted(spec)
+        if counted and all(counted[:2]):
             return _of_first_rows(spec, *counted, entries=counted[2])
     except UserError:
         if table.rows is None:
@@ -65,6 +68,20 @@ def shape_of(spec: RunSpec) -> Shape | None:
     if known is None or not (known.samples and known.nonzeros):
         return None
     return _of_first_rows(spec, known.samples, known.dim, known.nonzeros, published=True)
+
+
+def is_soon_parsed(spec: RunSpec) -> bool:
+    """True if a run's set is parsed, or that takes a moment, and so does what is computed of it."""
+    table = spec.data
+    if table.generator is None and not is_sound(cached_file(table, spec.folder, spec.split, spec.labels)):
+        return _counted(spec) is not None
+    shape = shape_of(spec)
+    return shape is not None and shape.nonzeros <= _SOON_COMPUTED
+
+
+def _counted(spec: RunSpec) -> tuple[int, int, int] | None:
+    """N, the largest index and the nonzeros of a small file of LIBSVM text; None of another one."""
+    return counted_in(spec.data.file(spec.folder)) if spec.data.build_format(spec.folder).name == "libsvm" else None
 
 
 def _of_first_rows(spec: RunSpec, samples: int, dim: int, nonzeros: float, entries: int = 0, published: bool = False) -> Shape:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.cluster.submission import statuses
+from mpi_compress.cluster.submission import Statuses
 from mpi_compress.core.progress import bits_text, count_text, time_text
 from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.evidence.outcomes import Outcome
@@ -122,7 +122,7 @@ def _methods(o: Outcome) -> Iterator[MethodStatus]:
         return
     unknown = [spec for spec, why in o.missing if not why]  # the others may have no run id: it follows from data
     keys = [(spec.run_id, spec.label) for spec in unknown]
-    known = dict(zip(keys, statuses(replace(o.job, runs=unknown), o.out), strict=True)) if keys else {}
+    known = dict(zip(keys, Statuses(replace(o.job, runs=unknown), o.out, prepares=False).all(), strict=True)) if keys else {}
     for runs in by_seed(o.shown):
         yield _method(runs, [known.get(_key(run)) if run in o.begun else None for run in runs])
     begun = {_key(run) for run in o.begun}

@@ -119,8 +119,8 @@ def _found(results: Any) -> list[tuple[str, Run]]:
                     unread[file] = error
     if not found:
         raise next(iter(unread.values()), UserError("load: no results were given"))
-    for error in unread.values():
-        print_line(f"load: {error}; it is left out")
+    for why in unread.values():
+        print_line(f"load: {why}; it is left out")
     return list(found.values())
 
 

@@ -69,11 +69,9 @@ def told(slurm, *line) -> str:
     return done.stdout
 
 
-def states(slurm, job) -> list[str]:
+def states(slurm, job, *options) -> list[str]:
     """The last column of the plan."""
-    return [
-        re.split(r"GiB  ", line)[-1] for line in below_data(told(slurm, "plan", job))
-    ]
+    return [re.split(r"GiB  ", line)[-1] for line in below_data(told(slurm, "plan", job, *options)) if "GiB  " in line]
 
 
 def went_on() -> int:
@@ -213,3 +211,40 @@ def test_ready_scripts(script, slurm, job, tmp_path):
         (there,) = (r for r in map(mc.read, Path("results/cluster").glob("*.h5")) if r.label == label)
         assert there.attrs["n_ranks"] > 1
         assert_equal(run.file, there.file)
+
+
+def test_a_site_that_passes_no_environment_on_runs_the_ranks(slurm, job, tmp_path):
+    """`--export=NONE`, as some sites have it for all; sets are found where they were when the job was submitted."""
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "sets" / "tiny").write_text("".join(f"{(-1) ** i} {i % 7 + 1}:1\n" for i in range(40)))
+    asked = {**slurm, "MPI_COMPRESS_DATA": str(tmp_path / "sets")}
+    told(asked, "submit", job, "--only", "GD", "--set", 'data={ name = "tiny" }', "--sbatch=--export=NONE", "--ntasks", 3)
+    wait_until(lambda: queue_is_empty(slurm))
+    assert states(asked, job, "--only", "GD", "--set", 'data={ name = "tiny" }') == ["done"]
+
+
+def test_only_so_many_tasks_of_a_job_run_in_all_its_arrays(slurm, job, tmp_path):
+    """Two submissions of `--max-running 1`: the second array waits for the first one."""
+    (tmp_path / "slow_part.py").write_text(slow_part(0.02))
+    for label in ("ef, 1", "ef, 2"):
+        told(slurm, "submit", job, "--only", label, "--ntasks", 2, "--max-running", 1)
+    most = 0
+
+    def running() -> bool:
+        nonlocal most
+        found = states(slurm, job, "--only", "ef*")
+        most = max(most, sum(state.startswith(("running", "starting")) for state in found))
+        return found == ["done"] * 2
+
+    wait_until(running)
+    assert most == 1
+
+
+def test_what_is_cancelled_in_the_queue_is_said_and_submitted_again(slurm, job):
+    told(slurm, "submit", job, "--only", "GD", "--ntasks", 2, "--sbatch=--begin=now+1hour")
+    assert "queued" in told(slurm, "watch", job, "--only", "GD", "--once")
+    subprocess.run(["scancel", "--me"], env=slurm, check=True)
+    wait_until(lambda: "cancelled in the queue" in states(slurm, job, "--only", "GD")[0])
+    assert "cancelled in the queue" in told(slurm, "watch", job, "--only", "GD", "--once")
+    told(slurm, "submit", job, "--only", "GD", "--ntasks", 2)
+    wait_until(lambda: states(slurm, job, "--only", "GD") == ["done"])

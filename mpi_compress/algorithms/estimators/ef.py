@@ -48,6 +48,7 @@ class ErrorFeedback(UsualParameters, Estimator):
 
     compressor = "top-k"
     by_update: ClassVar[bool] = False  # True: each worker has a momentum, which grows its error
+    estimates_gradient = False
     is_in_units_of_x: ClassVar[bool] = False  # True: e_i stays as it is where the step changes; else e_i/γ does
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
     feedback: bool = True  # false: the error e is dropped after every round

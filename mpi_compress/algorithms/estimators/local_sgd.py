@@ -27,6 +27,7 @@ class LocalSGD(MinibatchParameters, Estimator):
     differ, the limit is apart from x* by O(γ(τ−1)). If some of the workers take part, Δ is the mean of theirs, as in FedAvg.
     """
 
+    estimates_gradient = False
     paper = "FedAvg; Khaled et al. 2020"
     theorem = OfConvex()
     partial_mean = "over participants"

@@ -138,6 +138,7 @@ class PowerSGD(UsualParameters, Estimator):
     lose: x is the same. The paper states no theorem; γ = 1/(4L), as of other error feedback, is the default.
     """
 
+    estimates_gradient = False
     paper = "PowerSGD, Algorithms 1 and 2"
     compressor = "identity"
     needs = (HEARS_MEAN,)

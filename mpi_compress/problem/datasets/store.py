@@ -146,7 +146,7 @@ def cached_file(table: DataTable, folder: Path, split: Split, labels: Labels) ->
 
 
 def counted_in(file: Path) -> tuple[int, int, int] | None:
-    """N, the largest index and the nonzeros of LIBSVM text, counted once and kept; None if large or empty, UserError if wrong."""
+    """N, the largest index and the nonzeros of LIBSVM text, counted once and kept; None if large, UserError if wrong."""
     if file.stat().st_size > _SOON_COUNTED * (1 if file.suffix in libsvm.SUFFIXES[1:] else 4):
         return None
     note = cache_folder() / "digests" / f"{digest(file)[:24]}-counts"
@@ -155,7 +155,7 @@ def counted_in(file: Path) -> tuple[int, int, int] | None:
         text = json.dumps(libsvm.counts(file))
         keep_text(note, text)
     n, largest, nonzeros = json.loads(text)
-    return (n, largest, nonzeros) if n and largest else None
+    return n, largest, nonzeros
 
 
 def is_sound(file: Path) -> bool:
