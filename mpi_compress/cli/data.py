@@ -101,7 +101,8 @@ def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
 
 def act_info(options: Namespace) -> int:
     file = find_file(options.file)
-    found = contents_of(file, DataTable(name=options.file).build_format(Path()) if options.file in PUBLISHED else None)
+    how = DataTable(name=options.file).build_format(Path()) if options.file in PUBLISHED else None
+    found = contents_of(file, how, options.file)
     length, norm = found.lengths, found.norms
     say(str(file))
     say(f"  samples    {length.size}")

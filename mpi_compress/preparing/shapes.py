@@ -1,15 +1,15 @@
 """The sizes of data sets before they are read, and what is said of data first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.problem.datasets import said
 from mpi_compress.problem.datasets.convert import DENSE_FROM
-from mpi_compress.problem.datasets.known import KNOWN, names_of
-from mpi_compress.problem.datasets.opening import MAPPED_FROM
-from mpi_compress.problem.datasets.store import DataSet, cached_file, counted_in, described, is_sound
+from mpi_compress.problem.datasets.known import KNOWN, names_of, published_of
+from mpi_compress.problem.datasets.opening import MAPPED_FROM, is_sound
+from mpi_compress.problem.datasets.store import DataSet, cached_file, counted_in, described
 
 _SOON_COMPUTED = 4_000_000  # nonzeros
 
@@ -98,12 +98,17 @@ def size_of(spec: RunSpec) -> said.Size | None:
 
 def said_of(specs: Sequence[RunSpec]) -> list[str]:
     """A line for each set of these runs."""
-    return list(dict.fromkeys(map(_said, {repr((spec.data, spec.folder)): spec for spec in reversed(specs)}.values())))[::-1]
+    sets = {repr((spec.data, spec.folder)): spec for spec in reversed(specs)}.values()
+    return list(dict.fromkeys(line for spec in [*sets][::-1] for line in _said(spec)))
 
 
-def _said(spec: RunSpec) -> str:
+def _said(spec: RunSpec) -> Iterator[str]:
+    """The line of a set; and one that names the file and its own largest index where a small one is not what its name says."""
     if spec.missing:
         looked = f", looked for {' and '.join(names_of(spec.data.name))}" if spec.data.name else ""
-        return f"data: {spec.data.title}, not here{looked}"
-    place = "" if spec.data.generator else spec.data.file(spec.folder)
-    return said.line(spec.written["data"], spec.data_kind, place, size_of(spec))
+        yield f"data: {spec.data.title}, not here{looked}"
+        return
+    file = None if spec.data.generator else spec.data.file(spec.folder)
+    yield said.line(spec.written["data"], spec.data_kind, file or "", size_of(spec))
+    if file and (known := published_of(spec.data.title)) and (counted := _counted(spec)) and known.mismatch(*counted):
+        yield f"data: other data in a file called {file.name}, whose largest index is {counted[1]}"

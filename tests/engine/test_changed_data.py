@@ -30,6 +30,10 @@ def change(row):
         os.truncate(file, 4096)
     elif sys.argv[1] == "remove":
         file.unlink()
+    elif sys.argv[1] == "make again":  # as another process does that began at the same time
+        file.rename(file.with_name("before"))
+        (file.with_name("again")).write_bytes(file.with_name("before").read_bytes())
+        file.with_name("again").replace(file)
 def main():
     runs = mc.run(job, out="out", on_row=change)
     print(*(run.trace["loss"][-1] for run in runs))
@@ -72,3 +76,10 @@ def test_a_later_run_of_a_job_reads_no_rows_that_changed_since_it_was_prepared(c
     assert "/cache/data/gspar-" in line
     assert found.returncode == 2
     assert len([*(tmp_path / "out").rglob("one-*.h5")]) == 1
+
+
+@pytest.mark.parametrize("mapped_from", [0, 2**40])
+def test_data_that_another_process_has_made_again_are_the_same(mapped_from, ended):
+    found = ended("make again", mapped_from)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout == ended("nothing", mapped_from).stdout

@@ -133,3 +133,35 @@ def test_a_wrong_line_of_a_small_file_is_refused_by_plan_as_by_run(folder, tmp_p
     (folder / "own").write_bytes(b"1 1:1\n0,5 1:0,5\n")
     for command in ("plan", "run"):
         refused([command, "job.toml", "--set", 'data={path="data/own"}'], capfd, "own:2: '0,5' was given for a label; ")
+
+
+def test_a_set_in_a_file_of_another_name_is_other_data_with_its_own_largest_index(folder, tmp_path, capfd):
+    """a9a's rows in a file called rcv1_train.binary have 47,236 features by their name, and 123 of their own."""
+    file = folder / "rcv1_train.binary"
+    file.write_bytes(b"".join(b"%d 1:1 %d:1\n" % (1 - 2 * (i % 2), 2 + i % 122) for i in range(2000)))
+    for data, published in (('name = "rcv1"', "697641 × 47236"), ('path = "data/rcv1_train.binary"', "20242 × 47236")):
+        (tmp_path / "job.toml").write_text('paper = "A"\n' + JOB.replace('data.name = "gisette"', f"data = {{ {data} }}"))
+        for command in ("plan", "run"):
+            assert main([command, "job.toml"]) == 0
+            first, second = "".join(capfd.readouterr()).splitlines()[:2]
+            assert ", other data, " in first
+            assert first.endswith(f"differs from the published {published}")
+            assert second == "data: other data in a file called rcv1_train.binary, whose largest index is 123"
+    for name, said in (("rcv1", "N = 697641 is published"), ("rcv1_train.binary", "N = 20242 is published")):
+        assert main(["data", "info", name]) == 0
+        out = capfd.readouterr().out
+        assert "features   123, the largest index (other data in a file called rcv1_train.binary: N = 2000, and " in out
+        assert said in out
+
+
+def test_size_features_and_nonzeros_are_those_published():
+    known = KNOWN["rcv1_train.binary"]
+    assert known.mismatch(20_242, 47_236, 1_498_952) is None
+    assert known.mismatch(20_242, 47_236, 1_498_951)
+    assert known.mismatch(20_242, 47_237, 1_498_952)
+    assert KNOWN["a1a"].mismatch(1605, 119, 22_249) is None, "its last features are in no sample"
+
+
+def test_sets_of_many_classes_are_fetched_from_their_own_folder():
+    assert (KNOWN["news20"].folder, KNOWN["sector.scale"].folder) == ("multiclass", "multiclass/sector")
+    assert KNOWN["news20"].files == ("news20.bz2",)

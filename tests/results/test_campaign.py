@@ -14,7 +14,7 @@ from helpers.slurm_stub import StubSlurm
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.signals import Stopped
-from mpi_compress.problem.datasets import store
+from mpi_compress.problem.datasets import opening
 from mpi_compress.problem.datasets.cache import cache_folder
 
 TIMES = 500
@@ -68,7 +68,7 @@ def test_data_eigenvalues_and_optima(what, place, capfd):
     (file,) = cache_folder().rglob(what)
     whole = file.read_bytes()
     for _ in range(TIMES):
-        store._sound.clear()
+        opening._sound.clear()
         file.write_bytes(damaged(whole, draw))
         capfd.readouterr()
         (run,) = mc.run(job, out="out", fresh=True)

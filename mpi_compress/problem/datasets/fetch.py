@@ -17,7 +17,7 @@ from mpi_compress.problem.datasets.download import download
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, how_to_get
 from mpi_compress.problem.datasets.table import find_in
 
-COLLECTION = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
+COLLECTION = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 Report = Callable[[str], None]  # takes lines about the progress
 
 
@@ -32,8 +32,7 @@ def get(name: str, url: str | None, quiet: bool, report: Report) -> Path:
     """
     fetched = [each for each in (*KNOWN, *PUBLISHED) if how_to_get(each)]
     if name in (*KNOWN, *PUBLISHED) and name not in fetched:
-        others = "".join(f"; {each}, which is fetched, is another set" for each in fetched if each.startswith(name))
-        raise UserError(f"data get: {name} is not fetched: put its file into ./data or the folder $MPI_COMPRESS_DATA{others}")
+        raise UserError(f"data get: {name} is not fetched: put its file into ./data or the folder $MPI_COMPRESS_DATA")
     if name not in fetched:
         raise UserError(f"data get: {nearest(name, fetched, 'set')}")
     url, folder = url or os.environ.get("MPI_COMPRESS_DATA_URL"), cache_folder() / "sets"
@@ -45,7 +44,7 @@ def get(name: str, url: str | None, quiet: bool, report: Report) -> Path:
 
 
 def _get_known(name: str, url: str | None, folder: Path, quiet: bool, report: Report) -> Path:
-    base = (url or COLLECTION).rstrip("/") + "/"
+    base = (url or f"{COLLECTION}/{KNOWN[name].folder}").rstrip("/") + "/"
     fetched = [_downloaded(file, base, folder, quiet) for file in KNOWN[name].files]
     whole = fetched[0]
     suffix = whole.suffix if whole.suffix in libsvm.SUFFIXES else ""

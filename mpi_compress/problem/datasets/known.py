@@ -18,14 +18,16 @@ class LibsvmSet(NamedTuple):
     files: tuple[str, ...] = ()  # in the collection; several are joined in this order
     nonzeros: int | None = None  # values that are not 0
     classes: int = 2  # different labels
+    folder: str = "binary"  # of the collection
 
     def mismatch(self, samples: int, largest_index: int, nonzeros: int = 0) -> str | None:
         """The first difference between a file and what is published; a test set may lack the last features of its training set."""
         if self.samples is not None and samples != self.samples:
             return f"N = {samples}, and N = {self.samples} is published"
-        if largest_index > self.dim or (self.nonzeros is not None and largest_index < self.dim):
+        others = nonzeros and self.nonzeros not in (None, nonzeros)
+        if largest_index > self.dim or (others and largest_index < self.dim):
             return f"d = {largest_index}, and d = {self.dim} is published"
-        if nonzeros and self.nonzeros not in (None, nonzeros):
+        if others:
             return f"{nonzeros} nonzeros, and {self.nonzeros} are published"
         return None
 

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.ending import EXIT_FAILED, end_all_ranks
 from mpi_compress.core.errors import UserError
+from mpi_compress.problem.datasets.cache import is_kept
 from mpi_compress.problem.datasets.convert import mapped
 
 MAPPED_FROM = 2**25  # bytes of an array: so large a one is not copied to memory
 Stamp = tuple[int, ...]
+_sound: set[tuple[Path, Stamp]] = set()  # files whose seal this process has seen to hold
 _mapped: WeakValueDictionary[tuple[Path, Stamp, str], NDArray] = WeakValueDictionary()
 
 
@@ -29,10 +31,18 @@ def stamp_of(file: Path) -> Stamp:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
+def is_sound(file: Path) -> bool:
+    """True if a data file is there as it was made; this process looks once at a file that does not change."""
+    seen = (file, stamp_of(file))
+    if seen not in _sound and is_kept(file):
+        _sound.add(seen)
+    return seen in _sound
+
+
 def opened(file: Path, stamp: Stamp) -> h5py.File:
-    """A file to be read; UserError if it is another than that of the stamp."""
-    if (now := stamp_of(file)) != stamp:
-        what = "was changed by another program" if now else "is gone"
+    """A file to be read; UserError if it is another than that of the stamp, and not what another process has made alike."""
+    if stamp_of(file) != stamp and not is_sound(file):
+        what = "was changed by another program" if file.exists() else "is gone"
         raise UserError(f"{file}: this file of cached data {what} since the run began; the same command makes it again")
     return h5py.File(file, "r", locking=False)
 

@@ -21,11 +21,11 @@ from mpi_compress.core.progress import Amount
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, digest, is_kept, keep, keep_text, kept_text, safe
+from mpi_compress.problem.datasets.cache import cache_folder, digest, keep, keep_text, kept_text, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble
 from mpi_compress.problem.datasets.formats import Reading, format_of
 from mpi_compress.problem.datasets.labels import Classes, Labels
-from mpi_compress.problem.datasets.opening import Stamp, arrays, opened, stamp_of
+from mpi_compress.problem.datasets.opening import Stamp, arrays, is_sound, opened, stamp_of
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, test_digest
 from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
@@ -34,7 +34,6 @@ _FORMAT = 2
 _SOON_COUNTED = 16_000_000  # bytes of a compressed file, and four times as many of a plain one
 _MOST_LABELS = 1000  # whose numbers are kept with a result
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
-_sound: set[tuple[Path, int, int]] = set()  # files whose seal this process has seen to hold
 
 
 @dataclass(frozen=True)
@@ -156,17 +155,6 @@ def counted_in(file: Path) -> tuple[int, int, int] | None:
         keep_text(note, text)
     n, largest, nonzeros = json.loads(text)
     return n, largest, nonzeros
-
-
-def is_sound(file: Path) -> bool:
-    """True if a data file is there as it was made; this process looks once at a file that does not change."""
-    if not file.exists():
-        return False
-    stat = file.stat()
-    seen = (file, stat.st_size, stat.st_mtime_ns)
-    if seen not in _sound and is_kept(file):
-        _sound.add(seen)
-    return seen in _sound
 
 
 def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Reading], quiet: bool = True) -> None:

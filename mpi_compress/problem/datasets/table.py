@@ -201,8 +201,9 @@ def find_file(given: str, folder: Path = Path(), key: str = "data") -> Path:
     return find_path(given, folder, key) if is_path else find_set(given, key)
 
 
-def contents_of(file: Path, how: Format | None = None) -> Contents:
-    """The contents of a file, read in blocks; UserError if it holds no samples, or cannot be read as what its name shows."""
+def contents_of(file: Path, how: Format | None = None, name: str = "") -> Contents:
+    """The contents of a file, or of a set by its `name`, read in blocks; UserError if it holds no samples, or cannot be read as its
+    name shows."""
     labels: Counter[float] = Counter()
     lengths, norms, features, low, high = [], [], 0, np.inf, -np.inf
     for _, samples, of_rows in (how or format_of(file)).read(file, None, 0, 1).blocks:
@@ -218,6 +219,8 @@ def contents_of(file: Path, how: Format | None = None) -> Contents:
     if not labels:
         raise UserError(f"{file}: holds no samples")
     length = np.concatenate(lengths)
-    known = published_of(file.name)
-    published = known.mismatch(length.size, features, int(length.sum())) or "as published" if known else ""
+    known = published_of(name) or published_of(file.name)
+    published = "as published" if known else ""
+    if known and (mismatch := known.mismatch(length.size, features, int(length.sum()))):
+        published = f"other data in a file called {file.name}: {mismatch}"
     return Contents(length, np.concatenate(norms), labels, features, (low, high), published)
