@@ -134,7 +134,7 @@ def _jobs() -> list[str]:
     """Each job's name, where its data are, and its title."""
     rows = []
     for name, file in shipped_jobs().items():
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        tables = tomllib.loads(file.read_text(encoding="utf-8-sig"))
         paper, title = tables.get("paper", ""), tables["title"]
         rows.append([f"  {name}", _where_data_are(tables), title + (f" [{paper}]" if paper and paper not in title else "")])
     return plain(("jobs:", "data", "title"), rows)

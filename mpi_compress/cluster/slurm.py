@@ -163,7 +163,7 @@ def _task(job: str | None, number: int, queue: Queue, folder: Path) -> Task:
     log = folder / f"slurm-{job}_{number}.out"
     if queue.silence:
         return Task(key, SILENT, queue.silence, log)
-    state, reason = queue.tasks.get(key, ("", ""))
+    state, reason = queue.tasks.get(key) or queue.tasks.get(str(job), ("", ""))  # an array that is cancelled whole has no numbers
     return Task(key, "", reason, log, state) if _ENDED.fullmatch(state) else Task(key, state, reason, log)
 
 

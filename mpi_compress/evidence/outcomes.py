@@ -151,13 +151,13 @@ def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, o
 
 def has_full(file: Path) -> bool:
     """True if a job has a table [full]."""
-    return "full" in tomllib.loads(file.read_text(encoding="utf-8"))
+    return "full" in tomllib.loads(file.read_text(encoding="utf-8-sig"))
 
 
 def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Path], Job]) -> Outcome:
     text = ""
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
         job = read_job(file)
     except NoSuchLabel:
         raise

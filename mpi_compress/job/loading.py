@@ -120,7 +120,7 @@ def _once_each(runs: Sequence[RunSpec]) -> list[RunSpec]:
 def _toml(path: Path) -> dict[str, Any]:
     refuse_archive(path)
     try:
-        return dotted.tables_in(path.read_text(encoding="utf-8"))
+        return dotted.tables_in(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such job file{like(path)}") from None
     except IsADirectoryError:

@@ -41,7 +41,7 @@ class About:
 def about_of(file: Path) -> About:
     """What a file says of an archive; UserError with the place in it."""
     try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        tables = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
     with placed(f"{file}: "):

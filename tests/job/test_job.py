@@ -7,6 +7,7 @@ import pytest
 from helpers.refusals import naming
 
 from mpi_compress import UserError, load_job, run
+from mpi_compress.cli.main import main
 from mpi_compress.job.loading import parse_job
 
 BASE = """
@@ -297,3 +298,23 @@ def test_a_part_of_another_name_at_full_size_replaces_the_small_one_whole(tmp_pa
     assert full.written["up"]["compressor"] == {"name": "qsgd", "levels": 4}
     assert full.written["down"]["compressor"] == {"name": "top-k", "k": 5}
     assert load_job(file).runs[0].written["up"]["compressor"] == {"name": "top-k", "k": 2}
+
+
+def test_a_byte_order_mark_before_a_job_and_the_files_that_it_names_is_dropped(tmp_path, monkeypatch, capsys):
+    """As editors of Windows write it."""
+    monkeypatch.chdir(tmp_path)
+    tables = {
+        "link.toml": '[affine]\nc0 = "64 B"\nc1 = 2.0\n',
+        "job.toml": 'data = { generator = "gspar", samples = 40, dim = 8 }\nalgorithm.name = "gd"\nstop.rounds = 1\n[full]\nstop.rounds = 2\n',
+        "about.toml": 'title = "x"\nlicence = "MIT"\n[[creators]]\nname = "y"\n',
+    }
+    ids = []
+    for mark in ("", "\ufeff"):
+        for name, text in tables.items():
+            Path(name).write_text(mark + text, encoding="utf-8")
+        ids.append([load_job("job.toml", full=full).runs[0].run_id for full in (False, True)])
+        assert main(["run", "job.toml", "--quiet"]) == 0
+        assert main(["archive", "job.toml", "-o", "a.zip", "--about", "about.toml"]) == 0
+        assert main(["report", "job.toml", "-o", "r.html"]) == 0
+    assert ids[0] == ids[1]
+    assert "is no TOML" not in capsys.readouterr().err

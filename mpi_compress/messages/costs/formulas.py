@@ -136,7 +136,7 @@ class Table(CostModel):
     def _models(self) -> Any:
         """The affine model (c0, c1), the packet model (p0, p1, pmax), and points (bits, seconds) whose seconds do not fall."""
         try:
-            link = tomllib.loads(Path(self.file).read_text(encoding="utf-8"))
+            link = tomllib.loads(Path(self.file).read_text(encoding="utf-8-sig"))
             c0, c1, *packet = (_finite(link, key) for key in ("affine.c0", "affine.c1", "packet.c0", "packet.c1", "packet.pmax"))
             bits, seconds = (np.array(_finite(link, f"points.{key}", many=True)) for key in ("bits", "seconds"))
         except OSError as error:

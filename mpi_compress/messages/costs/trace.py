@@ -90,7 +90,7 @@ def _plain(value: float | str) -> float | str:
 
 def _read(file: Path) -> list[Rows]:
     try:
-        with file.open(encoding="utf-8", newline="") as text:
+        with file.open(encoding="utf-8-sig", newline="") as text:
             lines = list(csv.DictReader(text, skipinitialspace=True))
         tables: dict[int, Rows] = {}
         for line in lines:
@@ -107,6 +107,6 @@ def _read(file: Path) -> list[Rows]:
 
 def _calibrated(file: str) -> float:
     try:
-        return float(tomllib.loads(Path(file).read_text(encoding="utf-8"))["compute"]["nonzero"])
+        return float(tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))["compute"]["nonzero"])
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(f"compute = '{file}' has no compute.nonzero; `mpi-compress calibrate -o {file}` measures it") from None
