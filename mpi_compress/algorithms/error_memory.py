@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def _of_means(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
     return {**means, **roots, **({} if memory is None else {"silent": memory.silent})}
 
 
-ERRORS = Log(LOGS, lambda worker: worker.sizes.tolist(), _of_means)
+ERRORS = Log(LOGS, attrgetter("sizes"), _of_means)
 """What error feedback logs."""
 
 

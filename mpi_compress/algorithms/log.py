@@ -22,7 +22,7 @@ class Log:
     columns: Sequence[str] = ()  # of /workers
     of_worker: Callable[[Any], Sequence[float]] = lambda worker: ()  # one number for each column, from a worker's memory
     of_means: Callable[[Mapping[str, float], Any], Mapping[str, float]] = lambda means, node: means  # of /trace, of means and node
-    vector: Callable[[Any], Vector | None] = lambda worker: None  # (d,) of a worker
+    vector: Callable[[Any], Vector | None] | None = None  # (d,) of a worker
     of_mean: Callable[[Vector, Any], Mapping[str, float]] = lambda mean, node: {}  # of /trace, from its mean, at rank 0
 
     def __post_init__(self) -> None:
@@ -33,15 +33,16 @@ class Log:
 
     def numbers(self, workers: Sequence[Any]) -> Vector:
         """The numbers of workers (m, L), one of each for each column, from their memories."""
-        given: Any = [self.of_worker(worker) for worker in workers]
-        shape = len(given), len(self.columns)
+        shape = len(workers), len(self.columns)
         try:
-            if np.shape(given) != shape:
-                given = [arrays.floats(of_one, shape[1:], _NUMBERS) for of_one in given]
+            given = np.asarray([self.of_worker(worker) for worker in workers])
+            if given.shape != shape:
+                arrays.floats(given[0], shape[1:], _NUMBERS)
             return arrays.floats(given, shape, _NUMBERS)
         except ValueError as error:
             raise UserError(f"log, of_worker: {error}{place_of(self.of_worker)}") from None
 
     def vectors(self, workers: Sequence[Any]) -> Vector:
         """The vectors of workers (m, d); (m, 0) if they have none."""
-        return np.array([np.empty(0) if v is None else v for v in map(self.vector, workers)])
+        found = [self.vector(worker) for worker in workers] if self.vector else []
+        return np.empty((len(workers), 0)) if not found or found[0] is None else np.array(found)

@@ -39,7 +39,7 @@ def report(
     if listed is not None:
         values = [gradient[some] for gradient, some in zip(gradients, listed, strict=True)]
         of_gradients = [np.concatenate(listed), np.concatenate(values)]
-    return [np.array(largest), numbers, vectors, *of_gradients]
+    return [numbers, np.array(largest), vectors, *of_gradients]
 
 
 class Tally:
@@ -51,9 +51,9 @@ class Tally:
         self.vector: Vector = np.empty(0)
         self.gradient: Vector = np.zeros(dim)
 
-    def add(self, report: list[NDArray]) -> int:
-        """Take the report of the next workers; returns how many they are."""
-        largest, numbers, vectors, *gradients = report
+    def add(self, report: list[NDArray]) -> None:
+        """Take the report of the next workers."""
+        numbers, largest, vectors, *gradients = report
         if len(gradients) == 1:
             add_rows(gradients[0], self.gradient)
         else:
@@ -64,7 +64,6 @@ class Tally:
         else:
             self.largest, self.vector = largest.copy(), in_order(vectors)
         self.numbers.append(numbers.copy())
-        return len(numbers)
 
 
 def in_order(rows: Vector) -> Vector:
@@ -125,7 +124,8 @@ class Evaluator:
         """The evaluation of the iterate, at rank 0; `clock` is this rank's own."""
         x = algorithm.iterate(node)
         tally = Tally(x.size)
-        self.exchange.collect(self._reports(x, algorithm, workers, clock), tally)
+        for reported in self.exchange.collect(self._reports(x, algorithm, workers, clock)):
+            tally.add(reported)
         terms = self.meter.means(node, workers, x) if self.meter else []
         if not self.exchange.is_root:
             return None

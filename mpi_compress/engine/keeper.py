@@ -81,13 +81,13 @@ class Keeper:
 
     def _save(self, states: States) -> None:
         """Save the run, worker by worker; UserError at rank 0 if the file cannot be written."""
-        collect = partial(self.exchange.collect, self._worker_frames(states))
+        frames = self.exchange.collect(self._worker_frames(states), np.uint8)
         if self.recorder is None:
-            collect(None, np.uint8)
+            next(frames, None)
             return
         of_all = Common(states.node, self.observer.counters), OfMaster(states.master, states.down)
         received = self.exchange.bytes_received_up
-        self.saved.write(states.k, self.recorder.mark, received, of_all, lambda writer: collect(writer, np.uint8))
+        self.saved.write(states.k, self.recorder.mark, received, of_all, frames)
 
     def _worker_frames(self, states: States) -> Iterator[Frame]:
         sends = self.observer.clock.sends / max(1, len(states.workers))

@@ -15,28 +15,6 @@ from mpi_compress.kernels.vectors import add_rows
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Shards
 
-_NUMBER = -1.0  # in place of the length of a term that is no vector
-
-
-class Means:
-    """Adds up workers' terms, in worker order. A report has the length of each term, and the terms of m workers in rows."""
-
-    def __init__(self) -> None:
-        self.n, self.lengths, self.total = 0, np.zeros(0), np.zeros(0)
-
-    def add(self, report: list[Vector]) -> int:
-        lengths, rows = report
-        if self.n == 0:
-            self.lengths, self.total = lengths.copy(), np.zeros(rows.shape[1])
-        add_rows(rows, self.total)
-        self.n += len(rows)
-        return len(rows)
-
-    def terms(self) -> list[Any]:
-        """The mean of each term."""
-        parts = np.split(self.total / max(1, self.n), np.cumsum(np.abs(self.lengths[:-1])).astype(int))
-        return [float(part[0]) if length == _NUMBER else part for part, length in zip(parts, self.lengths, strict=False)]
-
 
 @dataclass(frozen=True)
 class Meter:
@@ -55,19 +33,23 @@ class Meter:
 
     def means(self, node: Any, workers: Mapping[int, Any], x: Vector) -> list[Any]:
         """The means of the workers' terms at the iterate x (d,), at rank 0."""
-        means = Means()
-        self.exchange.collect(self._reports(node, workers, x), means if self.exchange.is_root else None)
-        return means.terms()
+        total, n, sizes = np.zeros(0), 0, np.zeros(0)
+        for rows, lengths in self.exchange.collect(self._reports(node, workers, x)):
+            total = total if n else np.zeros(rows.shape[1])
+            add_rows(rows, total)
+            n, sizes = n + len(rows), lengths.astype(int)
+        parts = np.split(total / max(1, n), np.cumsum(abs(sizes[:-1])))
+        return [float(part[0]) if size < 0 else part for part, size in zip(parts, sizes, strict=False)]
 
     def _reports(self, node: Any, workers: Mapping[int, Any], x: Vector) -> Iterator[list[Vector]]:
-        rows, lengths = list[Vector](), list[float]()
+        """The terms of each worker in a row, and the length of each term; −1 for a number."""
+        each = []
         for i, shard in self.shards.items():
             shard.x = x
-            terms = self.method.theorem.terms(self.method, node, workers[i], shard)
-            lengths = [term.size if isinstance(term, np.ndarray) else _NUMBER for term in terms]
-            rows.append(np.concatenate([np.empty(0), *map(np.ravel, terms)]))
-        if rows:
-            yield [np.array(lengths), np.array(rows)]
+            each.append(self.method.theorem.terms(self.method, node, workers[i], shard))
+        if each:
+            rows = [np.concatenate([np.empty(0), *map(np.ravel, terms)]) for terms in each]
+            yield [np.array(rows), np.array([term.size if isinstance(term, np.ndarray) else -1.0 for term in each[0]])]
 
     def value(self, node: Any, means: list[Any], master: Any, x: Vector, f: float, gradient: Vector) -> float:
         """V, at rank 0."""

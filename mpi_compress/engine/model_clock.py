@@ -35,9 +35,10 @@ class ModelClock:
 
     def end(self, c: Counters, ups: Sequence[int], downs: Sequence[Message]) -> None:
         """The round is over; at rank 0 ups are the wire bits of every worker's message, downs one message to each or to all."""
-        computed = _Numbers()
+        computed: list[float] = []
         if self._links.computing(1.0) > 0:
-            self._exchange.collect(self._reports(), computed)
+            for (seconds,) in self._exchange.collect(self._reports()):
+                computed += seconds.tolist()
         if self._exchange.is_root:
             self._add(c, computed or [0.0] * len(ups), ups, downs)
         c.model_seconds = self._exchange.agree(c.model_seconds)
@@ -62,9 +63,3 @@ class ModelClock:
         found = [self._links.arrival(each, start, i) for i, (each, start) in enumerate(zip(bits, starts, strict=True))]
         last = max(range(len(found)), key=lambda i: found[i][0])
         return last, *found[last]
-
-
-class _Numbers(list[float]):
-    def add(self, report: list[NDArray]) -> int:
-        self += report[0].tolist()
-        return len(report[0])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import pack, unpack_from
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,18 +49,12 @@ def cut(data: Bytes, lengths: Sequence[int]) -> list[Message]:
 
 T = TypeVar("T")
 W = TypeVar("W")
-Report = NDArray | list[NDArray]  # bytes, or arrays of numbers, which go together
+Report = NDArray | list[NDArray]  # bytes of one worker, or arrays of numbers, which go together
 
 
 def block(n: int, parts: int, part: int) -> range:
     """The workers 0 … n − 1 that the part-th of `parts` hosting ranks hosts: contiguous and even; a rank may have none."""
     return range(part * n // parts, (part + 1) * n // parts)
-
-
-class Taker(Protocol):
-    """Takes reports of workers, and says of how many each is."""
-
-    def add(self, report: Any, /) -> int: ...
 
 
 class Exchange:
@@ -93,12 +87,11 @@ class Exchange:
         assert downs is not None
         return [downs[i] for i in self.mine]
 
-    def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
-        """Give all ranks' reports, each about one or more workers, to `into` on rank 0 in worker order. Numbers from another rank
-        arrive as floats. A report is valid until the next one is asked for."""
-        assert into is not None
-        for report in reports:
-            into.add(report)
+    def collect(self, reports: Iterable[Report], dtype: type = np.float64) -> Iterator[Any]:
+        """All ranks' reports at rank 0, in worker order, and none elsewhere: they are sent while this is iterated. The first array
+        of a report has a row for each worker that it is about; numbers from another rank arrive as floats. A report is valid until
+        the next one is asked for."""
+        yield from reports
 
     def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
         """The frames of this rank's workers; rank 0 has one for every worker, in order. Rank 0 sends them while it iterates, so it

@@ -12,7 +12,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.base import Exchange, Report, T, Taker, W, block, joined, parted
+from mpi_compress.exchange.base import Exchange, Report, T, W, block, joined, parted
 from mpi_compress.exchange.bell import Bell, Patience
 from mpi_compress.exchange.channel import Channel, Messages
 from mpi_compress.exchange.host import Room
@@ -61,20 +61,20 @@ class _OverMPI(Exchange):
         self._data.free()
         self._control.free()
 
-    def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
+    def collect(self, reports: Iterable[Report], dtype: type = np.float64) -> Iterator[Any]:
         if not self.is_root:
             for report in reports:
                 self._control.send(_joined(report, self._control.room) if isinstance(report, list) else report, [0], REPORT)
             return
-        assert into is not None
         for rank, workers in self._blocks.items():
             if rank == 0:
-                super().collect(reports, into)
-                continue
-            left = len(workers)
+                yield from reports
+            left = len(workers) if rank else 0
             while left:
                 message = self._control.receive(rank, REPORT, dtype)
-                left -= into.add(_parted(message) if dtype is np.float64 else message)
+                report = _parted(message) if dtype is np.float64 else message
+                left -= len(report[0]) if isinstance(report, list) else 1
+                yield report
 
     def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
         if not self.is_root:

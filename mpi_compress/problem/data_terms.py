@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels import shards
-from mpi_compress.kernels.vectors import squared_norm, taken
+from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.problem.mean_loss import MeanLoss
-from mpi_compress.problem.points import Point, are_few
+from mpi_compress.problem.points import are_few
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 
@@ -44,18 +44,9 @@ class DataTerm(ABC):
         """True if the rows hold few of d coordinates, so that µx apart the gradient is 0 on nearly all."""
         return False
 
-    @property
-    def held(self) -> Indices:
-        """The increasing coordinates that the rows hold, where `holds_few`."""
-        raise NotImplementedError
-
     @abstractmethod
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
         """The value at x (d,), without `draw` that of the function itself; its gradient goes to `gradient` (d,)."""
-
-    def evaluate_few(self, point: Point, values: Vector) -> float:
-        """The value at a point, where `holds_few`; the gradient without µx goes to `values`, on the coordinates `held`."""
-        raise NotImplementedError
 
     @abstractmethod
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
@@ -73,16 +64,6 @@ class FusedMargins(DataTerm):
     def holds_few(self) -> bool:
         return len(self.rows.matrix) == 3 and are_few(self.rows.nonzeros, self.dim)
 
-    @property
-    def held(self) -> Indices:
-        return self._own_columns[0]
-
-    @cached_property
-    def _own_columns(self) -> tuple[Indices, "FusedMargins"]:
-        """The columns of which the rows hold an entry, and the term of the data on these alone."""
-        held, own = self.rows.on_own_columns()
-        return held, FusedMargins(own, self.loss, self.weight, 0.0)
-
     @cached_property
     def _alone(self) -> "Neighbours":
         return Neighbours(self, self.rows, self.rows.compact(), np.array([0, len(self.rows)], dtype=np.uint64))
@@ -91,11 +72,6 @@ class FusedMargins(DataTerm):
         value = np.zeros(1)
         self._alone.evaluate(x[None], value, gradient[None])
         return float(value[0])
-
-    def evaluate_few(self, point: Point, values: Vector) -> float:
-        held, own = self._own_columns
-        value = own.evaluate(taken(point.x, held), values, None)
-        return value + 0.5 * self.mu * point.squared_norm if self.mu else value
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
         self._alone.add_gradients(out[None], x, [rows])

@@ -7,44 +7,54 @@ Where x has few nonzeros, too, to lay out a gradient takes the time of both, and
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.kernels import shards
-from mpi_compress.kernels.vectors import united
+from mpi_compress.kernels.vectors import taken, united
 from mpi_compress.messages.kinds import Indices, Vector
-from mpi_compress.problem.data_terms import DataTerm
+from mpi_compress.problem.data_terms import DataTerm, data_term
 from mpi_compress.problem.points import Point
 
 _NONE: Indices = np.empty(0, dtype=np.uint32)
 
 
 class FewValues:
-    """∇data of one function at a point, on the increasing coordinates `term.held`, beyond which it is 0."""
+    """∇data of one function of sparse rows at a point: `values` on the increasing coordinates `held`, beyond which it is 0."""
 
     def __init__(self, term: DataTerm):
-        self.term = term
-        self.point: Point | None = None  # where they were computed
+        self.mu, self._term = term.mu, term
+        self.point: Any = None  # where it was evaluated
 
     @cached_property
+    def _own(self) -> tuple[Indices, DataTerm, Vector]:
+        held, rows = self._term.rows.on_own_columns()
+        return held, data_term(rows, self._term.loss, self._term.weight, 0.0), np.empty(held.size)
+
+    @property
+    def held(self) -> Indices:
+        return self._own[0]
+
+    @property
     def values(self) -> Vector:
-        return np.empty(self.term.held.size)
+        return self._own[2]
 
     def evaluate(self, point: Point) -> float:
-        """The value at a point."""
-        self.point = point
-        return self.term.evaluate_few(point, self.values)
+        """The value of the function at a point."""
+        self.point, (held, own, values) = point, self._own
+        value = own.evaluate(taken(point.x, held), values, None)
+        return value + 0.5 * self.mu * point.squared_norm if self.mu else value
 
     @property
     def nonzeros(self) -> Indices | None:
-        """The increasing coordinates of µx that are not 0, if they are few."""
-        assert self.point is not None
-        return self.point.nonzeros if self.term.mu else _NONE
+        """The increasing coordinates beyond which µx is 0, if they are few."""
+        return self.point.nonzeros if self.mu else _NONE
 
     @property
     def listed(self) -> Indices | None:
         """The increasing coordinates beyond which the gradient is 0; None: these are not few."""
-        return None if self.nonzeros is None else united(self.term.held, self.nonzeros) if self.term.mu else self.term.held
+        return self.held if not self.mu else None if self.nonzeros is None else united(self.held, self.nonzeros)
 
 
 @dataclass
@@ -52,21 +62,15 @@ class LaidOut:
     """A vector (d,) of zeros, in which gradients are laid out one after another."""
 
     v: Vector
-    of: FewValues | None = None  # whose gradient it is, at `point`
-    point: Point | None = None
-    before: tuple[Indices, Indices] = _NONE, _NONE  # coordinates beyond which it is 0,
-    is_dirty: bool = False  # unless this is true
+    before: tuple[Indices, Indices] | None = _NONE, _NONE  # coordinates beyond which it is 0; None: it has any numbers
 
     def become(self, of: FewValues) -> None:
         """The gradient of a function, to the bits of dense additions."""
-        if self.of is of and self.point is of.point:
-            return
-        self.of, point, nonzeros, held = None, of.point, of.nonzeros, of.term.held  # None: should the next lines be interrupted
-        assert point is not None
-        is_sparse, nonzeros = nonzeros is not None, _NONE if nonzeros is None else nonzeros
-        before, self.before, is_dirty, self.is_dirty = self.before, (held, nonzeros), self.is_dirty, True
-        shards.lay_out(held, of.values, of.term.mu, point.x, is_sparse, nonzeros, is_dirty, *before, self.v)
-        self.is_dirty, self.of, self.point = not is_sparse, of, point
+        nonzeros, before = of.nonzeros, self.before
+        self.before = None  # should the next lines be interrupted
+        added, cleared = _NONE if nonzeros is None else nonzeros, before or (_NONE, _NONE)
+        shards.lay_out(of.held, of.values, of.mu, of.point.x, nonzeros is not None, added, before is None, *cleared, self.v)
+        self.before = None if nonzeros is None else (of.held, nonzeros)
 
 
 class LaidOutRows:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -150,18 +151,17 @@ class Checkpoint:
             raise UserError(f"{self.file}: does not go with this run ({damage}); --fresh begins again") from None
 
     def write(self, k: int, mark: Callable[[], Mark], received: int, states: tuple[Common, OfMaster],
-              add_workers: Callable[[FrameWriter], None]) -> None:  # fmt: skip
+              workers: Iterable[Frame]) -> None:  # fmt: skip
         """Save a run before round k; UserError if the file cannot be written, and the one before it stays. `mark` brings the
-        result's rows to the disk, `add_workers` adds a frame for each worker."""
+        result's rows to the disk, `workers` are a frame of each."""
         new = _being_written(self.file)
         try:
             header = Header(self.schema, self.run_id, k, mark(), received)
             new.unlink(missing_ok=True)  # it may be a link
             with new.open("xb") as out:
                 writer = FrameWriter(out)
-                for state in (header, *states):
-                    writer.add(dump(state))
-                add_workers(writer)
+                for frame in chain(map(dump, (header, *states)), workers):
+                    writer.add(frame)
                 out.flush()
                 seals.seal(new, self.run_id, out.fileno())
                 os.fsync(out.fileno())

@@ -40,10 +40,9 @@ class FrameWriter:
     def __init__(self, out: BinaryIO):
         self._out = out
 
-    def add(self, frame: Frame) -> int:
+    def add(self, frame: Frame) -> None:
         self._out.write(LENGTH.pack(frame.size))
         self._out.write(frame.data)
-        return 1
 
 
 def frames_in(stored: BinaryIO) -> Iterator[Frame]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mpi_compress.kernels.vectors import sum_of_squares, united
 from mpi_compress.problem import objective
 from mpi_compress.problem.data_terms import data_term
+from mpi_compress.problem.few_coordinates import FewValues
 from mpi_compress.problem.losses.usual import Logistic
 from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.points import Iterate, Point, are_few
@@ -75,7 +76,8 @@ def test_any_order_of_sparse_and_dense_points_gives_the_bits_of_dense_additions(
 def test_what_is_not_finite_propagates_as_in_dense_additions(wrong):
     for mu in (0.0, 0.25):
         (_, f), x = functions(np.random.default_rng(1), 2, mu), np.zeros(DIM)
-        for j in (int(f.term.held[0]), int(np.setdiff1d(np.arange(DIM), f.term.held)[0])):
+        held = FewValues(f.term).held
+        for j in (int(held[0]), int(np.setdiff1d(np.arange(DIM), held)[0])):
             x[:] = 0.0
             x[j] = wrong
             with np.errstate(all="ignore"):

@@ -96,12 +96,14 @@ class MARINAP(Downlink):
     def verbs(self, m: Estimator) -> Mapping[str, Any]:
         """Workers keep w_i beside what is the estimator's own, and hear messages of their own."""
         own = {verb: partial(getattr(self, verb), m) for verb in ("start_worker", "worker_sends", "answers", "downlink")}
-        of_worker, vector = (lambda worker: m.log.of_worker(worker.own)), (lambda worker: m.log.vector(worker.own))
+        of_worker, vector = m.log.of_worker, m.log.vector
         return {
             **own,
             "worker_hears": self.worker_hears,
             "point": self.point,
-            "log": replace(m.log, of_worker=of_worker, vector=vector),
+            "log": replace(
+                m.log, of_worker=lambda worker: of_worker(worker.own), vector=vector and (lambda worker: vector(worker.own))
+            ),
         }
 
     def downlink(self, m: Estimator, node: NodeWithCoin, k: int) -> Link:
