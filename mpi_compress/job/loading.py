@@ -180,7 +180,8 @@ def _runs(
         overridden = _differing(untuned(asked) if beside else asked, of_job)
         dotted.refuse_labelled(label, point, overridden)
         run = dotted.with_values(of_job, overridden)
-        run = for_the_question(run, tables.get("figure"), grid)
+        with placed(f'run "{label}": ' if several else ""):
+            run = for_the_question(run, tables.get("figure"), grid)
         rounds = stop.get("rounds", float("inf")) if isinstance(stop := of_job.get("stop", {}), dict) else float("inf")
         spec = run_spec(label, number, run, folder, several)
         return replace(spec, overridden=overridden, rounds_of_job=rounds, papers_data=title_of(of_job["data"]))

@@ -15,7 +15,8 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.expressions import evaluate, names_in
-from mpi_compress.job.dotted import leaves, plain
+from mpi_compress.core.fields import parameters
+from mpi_compress.job.dotted import leaves, plain, refuse_unknown
 from mpi_compress.job.tables import OF_A_RUN
 from mpi_compress.results.targets import Target, goal, grows
 from mpi_compress.results.tuning import in_words, sizes
@@ -173,16 +174,17 @@ def for_the_question(run: Mapping[str, Any], figure: Any, grid: Mapping[str, Any
     tune = run.get("tune")
     if not isinstance(tune, Mapping):
         return dict(run)
-    settled = dict(tune)
+    refuse_unknown(tune, parameters(TuneTable), "tune")
+    asked = dict(tune)
     if (to := tune.get("to", "stop")) == "figure":
-        settled |= _target_of_figure(figure, tune)
+        asked |= _target_of_figure(figure, tune)
     elif to == "stop":
-        settled["to"] = _target_of_stop(run.get("stop"))
+        asked["to"] = _target_of_stop(run.get("stop"))
     elif isinstance(to, str):
         raise UserError(f"tune.to: {to!r} was given; write to = {{ test_accuracy = 0.9 }}, \"figure\" or \"stop\"")
     if "seeds" not in tune and isinstance(seeds := grid.get("seed"), list):
-        settled["seeds"] = seeds
-    return {**run, "tune": settled}
+        asked["seeds"] = seeds
+    return {**run, "tune": asked}
 
 
 def untuned(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ GONE = {
     "workers.fold": ({"workers": {"count": 2, "fold": "tree"}}, "worker order"),
     "workers.robust": ({"workers": {"count": 2, "robust": "median"}}, "def answer(self, ups)"),
     "workers.byzantine": ({"workers": {"count": 2, "byzantine": {"count": 1, "attack": "ipm"}}}, "t.who"),
+    "tune.merit": ({"tune": {"parameter": "algorithm.step", "values": [1, 2], "merit": "loss"}}, "name a target"),
     "objective.clip_rows": ({"objective": {"clip_rows": {"norm": 1.0}}}, '"clip"'),
 }
 
