@@ -21,7 +21,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import as_type
 
 _NEAR = 0.8  # of letters in common: worker_send and worker_sends have 0.96, start_worker and start_master 0.58
-_SHORT = 4  # letters of a name that says nothing by being near another
+_SHORT = 3  # letters of a name that says nothing by being near another
 
 
 def state_parameters(cls: Any) -> None:
@@ -107,6 +107,7 @@ def refuse_near_misses(cls: Any) -> None:
     open_names = [name for name in known - stated.keys() if len(name) > _SHORT]
     for name in stated.keys() - known - used:
         near = get_close_matches(name, open_names, n=1, cutoff=_NEAR)
+        near = near or [each for each in open_names if sorted(each) == sorted(name.lower())]  # such as stpe, or Step
         if near and not (name.startswith("_") or isinstance(stated[name], type)):
             place = place_of(stated[name]) or place_of_class(cls)
             raise TypeError(f"{cls.__name__}.{name} is used by nothing; did you mean {near[0]}?{place}")

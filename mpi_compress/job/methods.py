@@ -21,14 +21,14 @@ def method_of(table: Mapping[str, Any], down: Mapping[str, Any]) -> Method:
     algorithm, by = algorithms.build(table, "algorithm"), down.get("by")
     if not isinstance(algorithm, Estimator):
         if by is not None:
-            raise UserError(f"down.by: {algorithm.name} is no product, and says itself what workers hear: leave by out")
+            raise UserError(f"down.by: {algorithm.name} is no method of three parts, whose downlink a job may choose: leave by out")
         return algorithm
     if by is not None:
         algorithm = checked_at("down", partial(heard_by, algorithm, by))
     is_given = "step" in table or (by is None and "server" not in table and _states_step(type(algorithm)))
     if (others := other_parts(algorithm)) and not is_given:
-        name, product = known_as(algorithm), f"{algorithm.name} with {others}"
-        why = f'{product} has a name of its own: name = "{name}"' if name else f"no theorem is known for {product}"
+        name, method = known_as(algorithm), f"{algorithm.name} with {others}"
+        why = f'{method} has a name of its own: name = "{name}"' if name else f"no theorem is known for {method}"
         raise UserError(f"algorithm: step = … is needed: {why}")
     return algorithm
 
@@ -47,6 +47,8 @@ def _link(table: dict[str, Any], where: str) -> LinkTable:
 
 def uplink_of(table: dict[str, Any], algorithm: Method) -> LinkTable:
     """[up], or the uplink of an algorithm if a job names none."""
+    if not compressors.knows(algorithm.compressor):
+        raise UserError(f"up: the compressor of {algorithm.name}: {compressors.lacks(algorithm.compressor)}")
     if not table:
         return _own_uplink(algorithm)
     budget = table.pop("budget", None)
@@ -72,8 +74,6 @@ def downlink_of(table: dict[str, Any], algorithm: Method) -> LinkTable:
 
 
 def _own_uplink(algorithm: Method) -> LinkTable:
-    if not compressors.knows(algorithm.compressor):
-        raise UserError(f"up: the compressor of {algorithm.name}: {compressors.lacks(algorithm.compressor)}")
     try:
         return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
     except UserError:

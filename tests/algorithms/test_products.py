@@ -274,7 +274,7 @@ REFUSED = [
     ({"algorithm": {"name": "ef21"}, "down": {"by": "ef21-p"}}, "no theorem is known for ef21 with ef21-p"),
     ({"algorithm": {"name": "ef21", "server": "nestrov"}}, "server: no server called 'nestrov'; did you mean 'nesterov'?"),
     ({"algorithm": {"name": "ef21", "step": 0.1}, "down": {"by": "mena"}}, "by: no downlink called 'mena'; did you mean 'mean'?"),
-    ({"algorithm": {"name": "iade"}, "down": {"by": "mean"}}, "down.by: iade is no product"),
+    ({"algorithm": {"name": "iade"}, "down": {"by": "mean"}}, "down.by: iade is no method of three parts"),
     ({"algorithm": {"name": "cat"}, "up": {"compressor": "top-k", "budget": "cat"}}, "up.budget: cat sets what is sent itself"),
     ({"algorithm": {"name": "gd"}, "up": {"compressor": "top-k", "budget": 3}}, "up.budget: 3 was given"),
     ({"algorithm": {"name": "gd"}, "up": {"compressor": TOP, "budget": "cat"}}, 'budget = "cat" sets k itself'),

@@ -906,6 +906,8 @@ def test_a_bare_parameter_of_a_base_of_ones_own_is_one_too(tmp_path):
     ("step = 'much/L'", "much"), ("batch = 1.5", "algorithm.batch: 1.5 whole number"), ("first = 'later'", "algorithm.first: 'later' 'gradient' 'compressed'"),
     ("server = 'hevy-ball'", "no server called 'hevy-ball'; did you mean 'heavy-ball'?"),
     ("partial_mean = 'over-all'", "partial_mean = 'over-all' was given; it should be '' or 'over all' or 'over participants'"),
+    ("compressor = 'topk'", "up: the compressor of mine: no compressor called 'topk'; did you mean 'top-k'?"),
+    ("stpe = '0.1/L'", "Mine.stpe is used by nothing; did you mean step?"), ("Step = 0.1", "Mine.Step is used by nothing; did you mean step?"),
     ("compresor = 'top-k'", "Mine.compresor is used by nothing; did you mean compressor?"),
     ("theorm = '1/L'", "Mine.theorm is used by nothing; did you mean theor"), ("by = 'ef21-p'", "parts in the class names its downlink"),
 ])  # fmt: skip
