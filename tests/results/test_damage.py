@@ -141,6 +141,13 @@ def test_attributes_of_damaged_files_are_those_that_were_written_or_none(times, 
         assert isinstance(entry.tables, dict)
 
 
+def test_a_listing_takes_an_attribute_of_another_type(complete):
+    with h5py.File(complete, "r+") as h5:
+        h5.attrs["job"] = [114, 117, 110]
+    (entry,) = catalogue.entries(complete.parent)
+    assert entry.tables == {}
+
+
 def test_ls_check_reads_all_checksums(part, tmp_path, capsys):
     out = str(tmp_path / "out")
     (run,) = mc.run({**TABLES, "title": "two"}, out=out)
