@@ -93,12 +93,13 @@ def _stated(cls: Any) -> dict[str, Any]:
 
 def refuse_near_misses(cls: Any) -> None:
     """TypeError if a user's class has a method or a bare attribute that is nearly a name of its contract, and that nothing in the
-    class uses; or a field that hides a method of its contract."""
+    class uses; or a value that hides a method of its contract."""
     theirs = [each for each in cls.__mro__ if is_ours(each)]
     own = [each for each in cls.__mro__ if each not in theirs and each.__module__ not in ("abc", "builtins", "typing")]
-    methods = {name for each in theirs for name, value in vars(each).items() if isfunction(value)}
-    for name in (name for each in own for name in get_annotations(each) if name in methods):
-        hides = f"is a field, and parts of this kind have a method {name}: give the field another name"
+    methods = {name for each in theirs for name, value in vars(each).items() if isfunction(value) and name[0] != "_"}
+    values = {name for each in own for name, value in vars(each).items() if not (callable(value) or hasattr(value, "__get__"))}
+    for name in methods & {*values, *(name for each in own for name in get_annotations(each))}:
+        hides = f"is a value, and parts of this kind have a method {name}: give the value another name"
         raise TypeError(f"{cls.__name__}.{name} {hides}{place_of_class(cls)}")
     known = {name for each in theirs for name in (*vars(each), *get_annotations(each)) if not name.startswith("_")}
     stated = {name: value for each in own[::-1] for name, value in vars(each).items() if name not in get_annotations(each)}

@@ -544,7 +544,7 @@ WITH_THE_JOB = [
     (algorithm().replace("(mc.Algorithm)", ""), "TypeError: Mine is no algorithm: derive it from Algorithm"),
     # a method that is nearly a verb
     (algorithm().replace("worker_sends", "worker_send"), "Mine.worker_send is used by nothing; did you mean worker_sends?"),
-    (compressor(SORTED, field="start: int = 2"), "Mine.start is a field, and parts of this kind have a method start: give the field another name"),
+    (compressor(SORTED, field="start: int = 2"), "Mine.start is a value, and parts of this kind have a method start: give the value another name"),
     (algorithm().replace("master_answers", "master_answer"), "did you mean master_answers?"),
     (algorithm().replace("all_hear", "all_hears"), "did you mean all_hear?"),
     (compressor(SORTED) + "\n    def deltas(self, dim):\n        return 0.1\n", "did you mean delta?"),
@@ -909,6 +909,7 @@ def test_a_bare_parameter_of_a_base_of_ones_own_is_one_too(tmp_path):
     ("compressor = 'topk'", "up: the compressor of mine: no compressor called 'topk'; did you mean 'top-k'?"),
     ("stpe = '0.1/L'", "Mine.stpe is used by nothing; did you mean step?"), ("Step = 0.1", "Mine.Step is used by nothing; did you mean step?"),
     ("compresor = 'top-k'", "Mine.compresor is used by nothing; did you mean compressor?"),
+    ("downlink = 'ef21-p'", "Mine.downlink is a value, and parts of this kind have a method downlink: give the value another name"),
     ("theorm = '1/L'", "Mine.theorm is used by nothing; did you mean theor"), ("by = 'ef21-p'", "parts in the class names its downlink"),
 ])  # fmt: skip
 def test_what_a_class_states_that_would_say_nothing_is_refused(stated, says, tmp_path):
