@@ -25,7 +25,7 @@ SENT, HEADERS = "sent", "sent, with UDP's headers"
 COUNTED = ("cat", "values-only-32", "values-only-64", "values+indices", "min(k log2 d, …)")  # what these jobs count
 COLUMNS = {**{name: CONVENTIONS[name].column for name in COUNTED}, SENT: "wire_bits_up", HEADERS: "cost_up"}
 PAPERS = (  # how the papers of these jobs count, by their authors' code where it was at hand
-    ("EF21; MARINA; PermK; DASHA and its kin", "values-only-32", "a worker's floats; indices and the dense start are free"),
+    ("EF21; MARINA; PermK; DASHA and related methods", "values-only-32", "a worker's floats; indices and the dense start are free"),
     ("3PC on quadratics", "values-only-64", "likewise, in floats of 64 bits"),
     ("3PC's CLAG and LAG", "values-only-32", "floats summed over workers; their dense start is counted there, and free here, as EF21's is"),
     ("CAT", "cat", "eq. 5: ⌈log2 d⌉ bits an index"),

@@ -57,7 +57,7 @@ The messages of ADIANA's master have floats of 32 bits. EF21 and DIANA may choos
 to try. Where it needs the fewest bits, that is the record; the other columns are of methods that keep the samples.
 
 *EF21, L-BFGS* is the method of Wu, Kamzolov and Takáč (OPT 2025) without a line search. *BFGS* is ours: one compressed Hessian in a later round, and pairs of
-what is sent anyway; its kin are that method, Alimisis, Davies and Alistarh (ICML 2021), who quantise Hessians and directions of generalised linear models, and Q-SHED
+what is sent anyway; related methods are that one, Alimisis, Davies and Alistarh (ICML 2021), who quantise Hessians and directions of generalised linear models, and Q-SHED
 (arXiv 2305.10852), which sends eigenvectors in turn. Neither has a theorem here, and both need µ > 0.
 
 The dashed line in the figures of these jobs (`bounds = ["floor"]`) is what no method of gradient type can go below for all functions (Lin, Kostina and

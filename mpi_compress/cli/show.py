@@ -179,12 +179,12 @@ def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:
 
 
 def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
-    """What the run settled and tuned, and the columns that its algorithm adds."""
+    """What the run evaluated and tuned, and the columns that its algorithm adds."""
     if "model_seconds" in last:
         fixed, bits = f"computing and latency {last['model_fixed']:.4g} s", f"{bits_text(last['model_bits'])} that were waited for"
         yield "model", f"{last['model_seconds']:.4g} s on links of {run.attrs['links']}: {fixed}, and {bits}"
-    if settled := run.settled:
-        yield "settled", ", ".join(f"{k} = {v:.9g}" for k, v in settled.items())
+    if evaluated := run.evaluated:
+        yield "evaluated", ", ".join(f"{k} = {v:.9g}" for k, v in evaluated.items())
     if run.tuned:
         yield "tuned", _tuned(run.tuned)
     further = set(last).difference(named("counter", "evaluation", "model", "theory"))
@@ -206,7 +206,7 @@ def _tuned(tuned: Mapping[str, Any]) -> str:
 def _trials(tuned: Mapping[str, Any]) -> Iterator[str]:
     """What each value paid to the target, or how near it came, and in which share of the run's length."""
     for (value, merit), took, share in zip(tuned["tried"], tuned["took"], tuned["share"], strict=True):
-        missed = "ended badly" if math.isinf(merit) else f"not reached (nearest {merit:.3g})"
+        missed = "diverged, or ended above its start" if math.isinf(merit) else f"not reached (nearest {merit:.3g})"
         length = f" in 1/{round(1 / share)} of the run" if share < 1 else ""
         yield f"{in_words(value)}: {missed}{length}" if took is None else f"{in_words(value)}: {amount(took, tuned['by'])}"
 

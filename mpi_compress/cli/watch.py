@@ -57,7 +57,7 @@ class Seen:
 
 
 def bits_a_second(run: Run) -> float:
-    """Bits sent up in a second of the algorithm, over the last tenth of the rows; NaN if that is not known."""
+    """Uplink bits in a second of the algorithm, over the last tenth of the rows; NaN if that is not known."""
     if "wire_bits_up" not in run.trace or len(run.trace["wire_bits_up"]) < 2:
         return math.nan
     bits, seconds = run.trace["wire_bits_up"], run.timing["seconds"]

@@ -120,8 +120,8 @@ def _ended(task: slurm.Task, own: Status) -> Status:
         return replace(own, said=f"cancelled in the queue, {task.id}")
     if last.status == EXIT_STOPPED:
         return replace(own, state=State.STOPPED, reason=own.reason if own.state is State.STOPPED else words)
-    is_settled = own.state not in (State.TO_DO, State.BROKEN_OFF)
-    if last.status == 0 or (not last.begun and is_settled):
+    is_over = own.state not in (State.TO_DO, State.BROKEN_OFF)
+    if last.status == 0 or (not last.begun and is_over):
         return own
     ended = "TIMEOUT" if any("DUE TO TIME LIMIT" in line for line in last.lines) else task.ended
     what = _WHAT.get(ended, "")

@@ -88,7 +88,7 @@ class Comparison:
         """What the numbers are."""
         over = seeds_text([run for method in self.methods for run in method.runs])
         column = column_of(self.by)
-        everyone = ", over all workers" * column.label.startswith("bits sent")
+        everyone = ", over all workers" * ("link bits," in column.label)
         return f"{column.label}{everyone}{f'; median (range) {over}' if over else ''}"
 
     @property

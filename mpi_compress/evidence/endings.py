@@ -1,4 +1,4 @@
-"""How runs end, such as those that do not reach a target: cut off while they come nearer, at a floor, in a swing, or diverged."""
+"""How runs end, such as those that do not reach a target: cut off while they come nearer, on a plateau, in a swing, or diverged."""
 
 import math
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ _HALF_THE_PACE = 1 / 6  # of what lies between the first and the last of the fou
 
 
 def still_falls(rounds: NDArray, values: NDArray, target: Target) -> float:
-    """1.0 if a run still comes nearer to a target as it ends, 0.0 if it stays at a floor; NaN where neither can be said.
+    """1.0 if a run still comes nearer to a target as it ends, 0.0 if it stays on a plateau; NaN where neither can be said.
 
-    The last four tenths of its rounds decide, by the median of the distance's logarithm in each. It stays at a floor if no two of
+    The last four tenths of its rounds decide, by the median of the distance's logarithm in each. It stays on a plateau if no two of
     them differ by more than `_LEVEL` and noise, which also makes the tenths' ranges overlap. Else it comes nearer if the last tenth
     is the nearest one, by half of the pace of the four. A run on an upward swing does neither. The distance is the column itself
     where it falls to 0, as ‖∇f‖² does, and else what is left to the level."""
@@ -44,14 +44,14 @@ def still_falls(rounds: NDArray, values: NDArray, target: Target) -> float:
 
 
 def comes_nearer(runs: Sequence[Run], target: Target) -> bool | None:
-    """True if half of the runs or more still come nearer to a target as they end, False if they stay at a floor; None where neither
-    can be said."""
+    """True if half of the runs or more still come nearer to a target as they end, False if they stay on a plateau; None where
+    neither can be said."""
     each = [still_falls(run.trace["round"], run.column(target.column), target) for run in runs]
     return None if any(map(math.isnan, each)) else float(np.median(each)) >= 0.5
 
 
 def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
-    """How runs that miss a target ended: "in 704 kbit (0.0012, still falling)", "(floors at 1.2e-05)", "(diverged in round 7)".
+    """How runs that miss a target ended: "in 704 kbit (0.0012, still falling)", "(plateaus at 1.2e-05)", "(diverged in round 7)".
     What they had `spent` as they ended says nothing of those that come no nearer."""
     if len(diverged := [run for run in runs if run.status == "diverged"]) == len(runs):
         return f"(diverged in round {diverged[0].trace['round'][-1]})"
@@ -65,7 +65,7 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     complete = [run for run in runs if run.status == "complete"]
     nearer = comes_nearer(complete, target)
     if nearer is False:
-        return f"({'levels off' if target.rising else 'floors'} at {last}{others})"
+        return f"(plateaus at {last}{others})"
     how = " at the end" if nearer is None else ", still rising" if target.rising else ", still falling"
     return f"in {spent} ({last}{how}{others})" if spent else f"({last}{how}{others})"
 

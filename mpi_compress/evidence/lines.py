@@ -60,7 +60,7 @@ def tuned_text(run: Run) -> str:
     """The value that [tune] found for a run, such as "tuned a = 0.5", a formula as a number, and what speaks against it; or ""."""
     if not (tuned := run.tuned):
         return ""
-    numbers = {f"algorithm.{name}": f"{value:.3g}" for name, value in run.settled.items()}
+    numbers = {f"algorithm.{name}": f"{value:.3g}" for name, value in run.evaluated.items()}
     known = {key: numbers.get(key, value) if "(" in str(value) else value for key, value in put_by(tuned).items()}
     return f"tuned {in_words(known)}{_note(run)}"
 

@@ -126,11 +126,11 @@ def _of_state(link: Link, k: int, state: Any, vectors: Mapping[str, Vector], nam
     if random and k < _LAST:
         return
     for what, v in [*vectors.items()][: 2 if random else None]:
-        told = f"{_shown(v)} ({what}; after {k} rounds of {name})"
-        found = [*stated(link.compressor, v, _draws(link, v, k, state, _MANY if random else 1), told)]
+        shown = f"{_shown(v)} ({what}; after {k} rounds of {name})"
+        found = [*stated(link.compressor, v, _draws(link, v, k, state, _MANY if random else 1), shown)]
         if not (random or all(each.holds for each in found)):  # chance may have made that of one draw
             draws = _draws(link, v, k, state, _MANY)
-            found = [*stated(link.compressor, v, draws if (draws != draws[0]).any() else draws[:1], told)]
+            found = [*stated(link.compressor, v, draws if (draws != draws[0]).any() else draws[:1], shown)]
         yield from found
 
 

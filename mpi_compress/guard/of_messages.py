@@ -39,7 +39,7 @@ def round_of(k: int, worker: int = 0, state: Any = None, seed: int = 0) -> Round
     return Round(k, _streams(SEED + seed), Role.WORKER, worker, state=state)
 
 
-def settled(c: Compressor, dim: int = 0) -> list[Link]:
+def links_in_runs(c: Compressor, dim: int = 0) -> list[Link]:
     """Links of a compressor as it is in a run, by the codec that it counts: for a small d, though none at which it states that it
     is exact and is not elsewhere, for one far above all of its sizes, and for the job's `dim`; ValueError if no d goes with it."""
     c = c.among(getattr(c, "n", None) or 3) if isinstance(c, AmongWorkers) else c
@@ -48,18 +48,18 @@ def settled(c: Compressor, dim: int = 0) -> list[Link]:
     links = [link for d in dims if (link := link_at(c, d))]
     some = [link for link in links if link.compressor.delta(link.dim) != 1 and link.compressor.omega(link.dim) != 0] or links
     found = {link.dim: link for link in (*some[:1], *some[-1:], link_at(c, min(dim, _MOST)) if dim else None) if link}
-    return [*found.values()] or [settled_at(c, _DIMS[-1])]
+    return [*found.values()] or [link_in_run(c, _DIMS[-1])]
 
 
 def link_at(c: Compressor, dim: int) -> Link | None:
     """The link of a compressor for this d, if that goes with its parameters."""
     try:
-        return settled_at(c, dim)
+        return link_in_run(c, dim)
     except (ValueError, TypeError):
         return None
 
 
-def settled_at(compressor: Compressor, dim: int) -> Link:
+def link_in_run(compressor: Compressor, dim: int) -> Link:
     """The same for this d; ValueError or TypeError if it does not go with the parameters."""
     found = compressor.in_run(dim, step=0.1, regime=False, noise=(1.0, 1.0))
     found.check(dim)
@@ -74,7 +74,7 @@ def usual(cls: type[Compressor]) -> Compressor:
     for way in ways:
         try:
             made = cls(**{name: _USUAL[name] for name in way})
-            settled(made)
+            links_in_runs(made)
             return made
         except Exception:  # the next parameters may do
             continue
@@ -102,7 +102,7 @@ def vectors(dim: int) -> dict[str, Vector]:
 def compress(given: Compressor, dim: int) -> Iterator[Finding]:
     """Whether a compressor gives a message at all, and for which d the other checks say more; `dim` is the job's."""
     try:
-        used = [link.dim for link in settled(given, dim)]
+        used = [link.dim for link in links_in_runs(given, dim)]
         of_job = f"; the job's is {dim}" + ", which does not go with it" * (min(dim, _MOST) not in used)
         yield Finding("dimensions", True, f"d = {', '.join(map(str, used))}{of_job * bool(dim)}")
     except Exception as error:
@@ -235,9 +235,9 @@ def messages(codec: Codec, dim: int) -> Iterator[Finding]:
     kinds = set[Any]()
     for name, cls in compressors.items():
         try:
-            links = settled(usual(cls), dim)
+            links = links_in_runs(usual(cls), dim)
             largest = [link_at(links[0].compressor, _MOST)] if cls.makes not in kinds else []
-        except Exception:  # what is wrong with it is told where it is checked
+        except Exception:  # its own check finds what is wrong with it
             continue
         if codec.writes(links[0].compressor.makes):
             kinds.add(cls.makes)

@@ -11,7 +11,7 @@ from mpi_compress.guard.findings import Finding, NeedsAJob
 from mpi_compress.guard.hidden_state import contents
 from mpi_compress.guard.of_data import made_up_view
 from mpi_compress.guard.of_functions import made_up_rows
-from mpi_compress.guard.of_messages import settled, usual
+from mpi_compress.guard.of_messages import links_in_runs, usual
 from mpi_compress.guard.random_problems import made_up_problem
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.problem.metrics import Metric
@@ -54,7 +54,7 @@ def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
     match part:
         case Compressor():
             with suppress(Exception):  # the check `compress` says why
-                s.links = settled(part, dim)
+                s.links = links_in_runs(part, dim)
                 s.held = [*s.held, *contents(link.compressor for link in s.links)]
         case Algorithm():
             s.problems = [made_up_problem(part, n) for n in (1, 3)]

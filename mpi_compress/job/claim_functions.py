@@ -42,11 +42,11 @@ def tuned_between(run: Run) -> tuple[float, float]:
 
 
 def _tuned(run: Run) -> float:
-    """The number that [tune] found, that of a formula as the run settled it; Missing if nothing was tuned."""
+    """The number that [tune] found, that of a formula as the run evaluated it; Missing if nothing was tuned."""
     if not run.tuned or isinstance(run.tuned["value"], Mapping):
         raise Missing(run.label, "tuned parameter")
-    if (name := run.tuned["parameter"].removeprefix("algorithm.")) in (settled := json.loads(run.attrs.get("settled", "{}"))):
-        return float(settled[name])
+    if (name := run.tuned["parameter"].removeprefix("algorithm.")) in (evaluated := json.loads(run.attrs.get("settled", "{}"))):
+        return float(evaluated[name])
     return evaluate(run.tuned["value"], {"L": run.attrs["L"]})
 
 

@@ -41,7 +41,7 @@ class Rank(NamedTuple):
 
     missed: int  # problems on which some seed missed the target: one problem, where `on` names none
     took: float  # the median over seeds of what was paid to the target, the geometric mean over problems; 0.0 where one was missed
-    merit: float  # the median over seeds of how near they came, and over problems; infinite for runs that ended badly
+    merit: float  # the median over seeds of how near they came, and over problems; infinite for runs that diverged
 
     @property
     def is_hopeless(self) -> bool:
@@ -49,7 +49,7 @@ class Rank(NamedTuple):
 
 
 NEVER = Rank(1_000, 0.0, math.inf)
-"""The rank of a value that cannot be run, or whose trials ended badly."""
+"""The rank of a value that cannot be run, or whose trials diverged."""
 
 Played = Mapping[tuple[int, float], Rank]
 """The trials so far, by place and share."""
@@ -114,7 +114,7 @@ def _best(played: Played) -> int | None:
 
 
 def _is_no_better(place: int, best: int, played: Played) -> bool:
-    """True if a value is known to be no better than the best one. It ran whole, or a shorter trial has ended badly, or has reached
+    """True if a value is known to be no better than the best one. It ran whole, or a shorter trial has diverged, or has reached
     the target: what it paid is the same in the whole run."""
     own, bar = {share: rank for (there, share), rank in played.items() if there == place}, played[best, WHOLE]
     return WHOLE in own or any(rank.is_hopeless or (not rank.missed and rank.took >= bar.took > 0) for rank in own.values())

@@ -74,7 +74,7 @@ def refusal(spec: RunSpec) -> str:
     solved or compiled: what depends on a number that is not known yet is not asked."""
     spec = trials(spec)[0] if spec.tune else spec
     if not spec.loss.of_margin or spec.up.compressor.follows == "noise":
-        return ""  # settled by the data themselves
+        return ""  # the data themselves decide
     try:
         _refuse(spec, shape_of(spec))
     except UserError as error:

@@ -38,7 +38,7 @@ class Problem:
     data: DataSet
     loss: MeanLoss
     mu: float
-    penalty: Penalty | None  # beside (µ/2)‖x‖², its weight settled
+    penalty: Penalty | None  # beside (µ/2)‖x‖², its weight evaluated
     smoothness: Smoothness  # of f and the f_i, µ and a smooth penalty included
     x_star: Vector | None = None
     f_star: float = math.nan
@@ -258,12 +258,12 @@ def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:
 
 
 def _penalty(spec: RunSpec, sizes: dict[str, float], loss: MeanLoss) -> Penalty | None:
-    """The penalty, its weight settled, for the blocks of a model."""
+    """The penalty, its weight evaluated, for the blocks of a model."""
     penalty = spec.penalty
     if penalty is None:
         return None
     refuse_smoothness(penalty.weight, sizes["L"], spec, "objective.penalty.weight")
-    return checked_at("objective.penalty", lambda: penalty.settled(sizes).within_model(loss.blocks))
+    return checked_at("objective.penalty", lambda: penalty.evaluated(sizes).within_model(loss.blocks))
 
 
 def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: set[str] | None = None) -> None:

@@ -82,15 +82,15 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
 
 
 def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
-    """The run, its uplink's compressor settled by the gradients' noise at x0 if it needs that (M = 0); at rank 0."""
+    """The run, its uplink's compressor set by the gradients' noise at x0 if it needs that (M = 0); at rank 0."""
     compressor = spec.up.compressor
     if compressor.follows != "noise":
         return spec
     n, batch = spec.workers.count, spec.algorithm.batch
     fs = (problem.objective(rows, n, problem.mu) for rows in problem.data.shards(range(n), n))
     noise = gradient_noise(fs, n, batch, x0)
-    settled = checked_at("up.compressor", lambda: compressor.in_run(problem.dim, noise=noise))
-    return replace(spec, up=replace(spec.up, compressor=settled))
+    own = checked_at("up.compressor", lambda: compressor.in_run(problem.dim, noise=noise))
+    return replace(spec, up=replace(spec.up, compressor=own))
 
 
 def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:

@@ -94,7 +94,7 @@ class Run:
         return tomllib.loads(self.attrs.get("job", ""))
 
     @property
-    def settled(self) -> dict[str, float]:
+    def evaluated(self) -> dict[str, float]:
         """The numbers that formulas of the algorithm came to, such as its step."""
         return dict(json.loads(self.attrs.get("settled", "{}")))
 
@@ -119,7 +119,7 @@ class Run:
             none = f"and there is none: f* = {self.attrs['f_star']:.6g} is {source}"
             why = f"which nothing asked for: {solve}" if source == LEFT_OUT else none
             raise UserError(f"{self.file}: '{name}' needs x*, {why}")
-        there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *self.settled, *bounds.columns(self)]
+        there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *self.evaluated, *bounds.columns(self)]
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
 
     def _found(self, name: str) -> NDArray | None:
@@ -127,8 +127,8 @@ class Run:
             return self.trace.get(name, self.timing.get(name))
         if (derive := column_of(name).derive) is not None:
             return derive(self)
-        if name in (settled := self.settled):
-            return np.full(self.rows, settled[name])
+        if name in (evaluated := self.evaluated):
+            return np.full(self.rows, evaluated[name])
         return bounds.columns(self).get(name)
 
     def has(self, name: str) -> bool:

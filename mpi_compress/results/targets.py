@@ -103,7 +103,7 @@ def goal(to: Mapping[str, float], rising: Collection[str] = ()) -> Target:
 
 def typed(text: str, where: str = "--to ") -> tuple[str, float]:
     """The column and the value of a target as it is typed, "loss=0.4"; UserError if it is none."""
-    if found := re.fullmatch(r"\s*(\w+)\s*([<>]?)=\s*(\S+)\s*", text):
+    if found := re.fullmatch(r"\s*([\w-]+)\s*([<>]?)=\s*(\S+)\s*", text):
         column, sign, level = found.groups()
         if sign:
             raise UserError(f"{where}{text}: write {column}={level}; whether a column falls or rises, it says itself")

@@ -52,7 +52,7 @@ def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
     settings = [settings_of(run.written) for _, run in named]
     differing = varying(settings)
     measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["squared_grad_norm", "seconds"]))
-    found: list[dict[str, Any]] = [run.settled | ({"tuned": _value(run.tuned)} if run.tuned else {}) for _, run in named]
+    found: list[dict[str, Any]] = [run.evaluated | ({"tuned": _value(run.tuned)} if run.tuned else {}) for _, run in named]
     names = ["job", "label", "seed", *differing, *(name for numbers in found for name in numbers), *measured]
     columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(names)}
     for (job, run), setting, numbers in zip(named, settings, found, strict=True):

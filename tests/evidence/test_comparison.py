@@ -57,7 +57,7 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
         ["never (1 of 2 seeds)", "not reached in 3 kbit (0.7 at the end)", "3 kbit"],
         ["wild (1 of 2 seeds)", *["not reached (diverged in round 2)"] * 2],
     ]
-    assert table.caption == "bits sent up, on the wire, over all workers; median (range) over 1 to 2 seeds"
+    assert table.caption == "uplink bits, on the wire, over all workers; median (range) over 1 to 2 seeds"
     assert [cells[1] for cells in compare(runs, [Target.of("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 s … 4 s)", "6 s"]
     assert compare(runs, [Target.of("loss", 0.4)], "round").cells[1][1] == "3"
     assert compare(runs, [Target("grad_norm", 5.0, True)]).cells[0][1] == "1 kbit; 1 of 1 diverged later"
@@ -110,6 +110,7 @@ def test_what_is_no_target_is_refused(text):
 
 def test_a_target_as_it_is_typed():
     assert typed("loss=4e-1") == typed(" loss = 0.4") == ("loss", 0.4)
+    assert typed("shares-won=0.9") == ("shares-won", 0.9), "the error then names the column, which has _ for -"
     assert Target.of("loss", 0.4) == Target("loss", 0.4, False)
     assert Target.of("test_accuracy", 0.9) == Target("test_accuracy", 0.9, True)
     assert Target.of("shares_won", 0.9, ["shares_won"]).rising

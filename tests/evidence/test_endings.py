@@ -56,7 +56,7 @@ def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_div
     target = Target.of("grad_norm", 1e-3)
     cells = dict(compare(runs, [target]).cells)
     assert cells == {
-        "cut off": "not reached in 40 kbit (0.1285, still falling)", "floor": "not reached (floors at 0.05)",
+        "cut off": "not reached in 40 kbit (0.1285, still falling)", "floor": "not reached (plateaus at 0.05)",
         "wild": "not reached (diverged in round 1)",
     }  # fmt: skip
     assert compare(runs[:1], [target], "round").cells[0][1] == "not reached in 40 rounds (0.1285, still falling)"

@@ -86,7 +86,7 @@ def test_panels_share_looks_and_a_legend(done):
         )
         assert not np.array_equal(one.get_ydata(), other.get_ydata())
     (legend,) = figure.legends
-    assert [t.get_text() for t in legend.get_texts()] == ["GSpar", "baseline", "bits sent up and down, on the wire", "step"]
+    assert [t.get_text() for t in legend.get_texts()] == ["GSpar", "baseline", "uplink and downlink bits, on the wire", "step"]
     assert [len(ax.lines) for ax in figure.axes] == [2, 2, 8]  # a bound is a line for each run, and one for the legend
     assert (a.get_yscale(), c.get_yscale()) == ("log", "linear")
     assert (b.get_xlabel(), c.get_xlabel()) == ("data passes", "sent [bit]")

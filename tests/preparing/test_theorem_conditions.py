@@ -68,9 +68,9 @@ def test_a_multiple_of_the_step_and_a_loss_that_is_not_convex_are_told_too(tmp_p
 def test_second_derivatives_of_penalties_are_between_what_they_state(x, λ):
     """By difference quotients of the gradient; the bounds of the ratio penalty are −λ/2 and 2λ."""
     for name in ("ratio", "l2"):
-        r, h = penalties.build({"name": name, "weight": λ}, "penalty").settled({}), 1e-5
+        r, h = penalties.build({"name": name, "weight": λ}, "penalty").evaluated({}), 1e-5
         slope = (r.gradient(np.array([x + h])) - r.gradient(np.array([x - h])))[0] / (2 * h)
         assert λ * r.lowest - 1e-4 * λ <= slope <= λ * r.curvature + 1e-4 * λ
-    ratio = penalties.build({"name": "ratio", "weight": 1.0}, "penalty").settled({})
+    ratio = penalties.build({"name": "ratio", "weight": 1.0}, "penalty").evaluated({})
     h = 1e-5
     assert (ratio.gradient(np.array([1 + h])) - ratio.gradient(np.array([1 - h])))[0] / (2 * h) == pytest.approx(-0.5, abs=1e-6)

@@ -190,7 +190,7 @@ def test_the_lowest_value_that_is_seen_is_that_of_a_long_plain_loop(weight):
         v = x + A.T @ (y / (1 + np.exp(y * (A @ x)))) / N / L
         x = np.sign(v) * np.maximum(np.abs(v) - weight / L, 0)
     least = np.mean(np.logaddexp(0, -y * (A @ x))) + weight * np.abs(x).sum()
-    found = lowest_seen(f, np.zeros(x.size), penalties["l1"](weight=weight).settled({}))
+    found = lowest_seen(f, np.zeros(x.size), penalties["l1"](weight=weight).evaluated({}))
     assert found.f == pytest.approx(least, rel=1e-10)
     assert np.isnan(found.accuracy)
     smooth = lowest_seen(problem("logistic", sparse=False, mu=0.1)[0], np.zeros(x.size))

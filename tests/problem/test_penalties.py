@@ -89,7 +89,7 @@ def test_the_prox_is_what_another_solver_finds(name):
 @pytest.mark.parametrize("weight", [-1.0, "mu - 1", "0/mu"])
 def test_a_weight_that_is_negative_or_has_no_value_is_refused(weight):
     with pytest.raises(ValueError, match=r"weight = -1 must be 0 or more|divides by zero"):
-        of("ratio", weight).settled({"mu": 0.0})
+        of("ratio", weight).evaluated({"mu": 0.0})
 
 
 class Mine(Penalty):

@@ -34,7 +34,7 @@ class Penalty(Part, ABC):
     mu: ClassVar[float | None] = None  # µ where r is (µ/2)‖x‖², which the passes over the rows add themselves
     weight: Expression = 0.0  # λ, the weight: a number, or a formula in L, N, d, n
 
-    def settled(self, numbers: Mapping[str, float]) -> Self:
+    def evaluated(self, numbers: Mapping[str, float]) -> Self:
         """This penalty with its weight evaluated; ValueError if that is negative or no finite number."""
         weight = evaluate(self.weight, numbers)
         if not 0 <= weight < math.inf:
@@ -47,7 +47,7 @@ class Penalty(Part, ABC):
 
     @property
     def λ(self) -> float:
-        """The weight, once it is settled."""
+        """The weight, once it is evaluated."""
         return float(self.weight)
 
     @property
