@@ -20,8 +20,7 @@ from mpi_compress.core.blame import function_of, is_ours, place_of, place_of_cla
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import as_type
 
-_NEAR = 0.8  # of letters in common: worker_send and worker_sends have 0.96, start_worker and start_master 0.58
-_SHORT = 3  # letters of a name that says nothing by being near another
+_NEAR = 0.75  # of letters in common: worker_send and worker_sends have 0.96, stpe and step 0.75, start_worker and start_master 0.58
 
 
 def state_parameters(cls: Any) -> None:
@@ -30,8 +29,8 @@ def state_parameters(cls: Any) -> None:
     for each in cls.__mro__:
         if not is_ours(each) and (each is cls or "__dataclass_fields__" not in vars(each)):
             typed_there = typed.keys() | (get_annotations(each).keys() - vars(each).get("_bare", ()))
-            bare = {name: value for name, value in vars(each).items() if name in known and name not in typed_there}
-            found = {name: value for name, value in bare.items() if not (callable(value) or hasattr(value, "__get__"))} | found
+            names = known.keys() - typed_there
+            found = {name: value for name, value in vars(each).items() if name in names and _is_value(value)} | found
     for name, value in found.items():
         keyword = known[name][1]
         if isinstance(value, list | dict):
@@ -40,6 +39,10 @@ def state_parameters(cls: Any) -> None:
             setattr(cls, name, value if isinstance(value, Field) else field(default=value, kw_only=True))
     cls._bare = {*found}  # annotated below, and by nobody else
     cls.__annotations__ = typed | {name: known[name][0] for name in found}
+
+
+def _is_value(given: Any) -> bool:
+    return not (callable(given) or hasattr(given, "__get__"))
 
 
 def stated_defaults(cls: Any) -> dict[str, Any]:
@@ -97,18 +100,16 @@ def refuse_near_misses(cls: Any) -> None:
     theirs = [each for each in cls.__mro__ if is_ours(each)]
     own = [each for each in cls.__mro__ if each not in theirs and each.__module__ not in ("abc", "builtins", "typing")]
     methods = {name for each in theirs for name, value in vars(each).items() if isfunction(value) and name[0] != "_"}
-    values = {name for each in own for name, value in vars(each).items() if not (callable(value) or hasattr(value, "__get__"))}
-    for name in methods & {*values, *(name for each in own for name in get_annotations(each))}:
+    names = {name for each in own for name, value in vars(each).items() if _is_value(value)}
+    for name in methods & names.union(*map(get_annotations, own)):
         hides = f"is a value, and parts of this kind have a method {name}: give the value another name"
         raise TypeError(f"{cls.__name__}.{name} {hides}{place_of_class(cls)}")
     known = {name for each in theirs for name in (*vars(each), *get_annotations(each)) if not name.startswith("_")}
     stated = {name: value for each in own[::-1] for name, value in vars(each).items() if name not in get_annotations(each)}
     functions = [function for value in stated.values() if (function := function_of(value))]
     used = {name for function in functions for name in names_of_code(function.__code__)}
-    open_names = [name for name in known - stated.keys() if len(name) > _SHORT]
     for name in stated.keys() - known - used:
-        near = get_close_matches(name, open_names, n=1, cutoff=_NEAR)
-        near = near or [each for each in open_names if sorted(each) == sorted(name.lower())]  # such as stpe, or Step
+        near = get_close_matches(name, known - stated.keys(), n=1, cutoff=_NEAR)
         if near and not (name.startswith("_") or isinstance(stated[name], type)):
             place = place_of(stated[name]) or place_of_class(cls)
             raise TypeError(f"{cls.__name__}.{name} is used by nothing; did you mean {near[0]}?{place}")

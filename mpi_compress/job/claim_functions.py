@@ -3,7 +3,6 @@
 Any other name is a column's: `cost_up('GD')` is its last entry, `cost_up('GD', loss=0.4)` that of the first record with loss ≤ 0.4.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,8 +44,8 @@ def _tuned(run: Run) -> float:
     """The number that [tune] found, that of a formula as the run evaluated it; Missing if nothing was tuned."""
     if not run.tuned or isinstance(run.tuned["value"], Mapping):
         raise Missing(run.label, "tuned parameter")
-    if (name := run.tuned["parameter"].removeprefix("algorithm.")) in (evaluated := json.loads(run.attrs.get("settled", "{}"))):
-        return float(evaluated[name])
+    if (name := run.tuned["parameter"].removeprefix("algorithm.")) in run.evaluated:
+        return run.evaluated[name]
     return evaluate(run.tuned["value"], {"L": run.attrs["L"]})
 
 

@@ -64,7 +64,7 @@ class Entry:
     @property
     def tables(self) -> dict[str, Any]:
         """The tables of the run as its job wrote them."""
-        with suppress(tomllib.TOMLDecodeError, TypeError, AttributeError):  # a damaged attribute may have any type
+        with suppress(ValueError, TypeError, AttributeError):  # a damaged attribute may have any type
             return tomllib.loads(self._seen[0].get("job", ""))
         return {}
 
