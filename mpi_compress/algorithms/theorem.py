@@ -1,7 +1,7 @@
 """What a method states of its theorem: V, a function of its states, and ρ, the factor by which V falls in a round."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +26,7 @@ class Theorem:
     tight: str = ""  # the step size of a tight analysis, as a formula, which steps may name `tight`
     needs: Sequence[Need] = ()  # of V, beside what the method needs itself
     formulas: Sequence[str] = ()  # further formulas that name quantities of V
+    also: Mapping[str, Any] = {}  # parameters with which the method is tried, too, where its theorem is checked
     rate: Any = None  # ρ: a formula of the method's quantities, or a method `rate(self, m, t)` of the round that V went through
 
     def terms(self, m: Any, node: Any, worker: Any, f: "Shard") -> Sequence[float | Vector]:
@@ -35,6 +36,11 @@ class Theorem:
     def V(self, m: Any, node: Any, workers: Any, master: Any, known: "AtRecord") -> float:
         """V, by the means of all workers' terms."""
         raise NotImplementedError
+
+    def tossed(self, node: Any, ups: Sequence[Any], gradients: float) -> tuple[float, float]:
+        """Heads and tosses of the coin of chance p in the last round, by what a node knows after it, by what workers' messages
+        decode to, and by the gradients that each worker took; none where the method has no coin."""
+        return 0, 0
 
     @property
     def has_V(self) -> bool:

@@ -17,9 +17,11 @@ class Finding:
     holds: bool
     text: str
     by: str = ""  # the check that found it
+    loose: bool = False  # True: it holds by so much that a wrong part may hold, too
 
     def __str__(self) -> str:
-        return f"{'holds' if self.holds else 'WRONG'}  {self.what}: {self.text}"
+        verdict = "loose" if self.loose else "holds" if self.holds else "WRONG"
+        return f"{verdict}  {self.what}: {self.text}"
 
 
 class NeedsAJob(UserError):

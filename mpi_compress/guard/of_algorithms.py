@@ -95,6 +95,7 @@ class Rounds:
         self.master, self.down = method.start_master(self.nodes[0]), method.down.start()
         self.firsts = copy.deepcopy((self.nodes[0], self.workers, self.master))
         self.expected = Expected(False, x0.size, type(method))
+        self.ups: Sequence[Any] = []  # what the workers' last messages decode to
 
     def _hosts(self) -> Iterator[tuple[Any, list[int]]]:
         return zip(self.nodes, self.homes, strict=True)
@@ -103,8 +104,8 @@ class Rounds:
         """Run a round: the messages of workers, and the master's."""
         method, sent = self.method, {i: message for node, home in self._hosts() for i, message in self._sent(node, home, k)}
         uplink, downlink = method.uplink(self.nodes[0], k), method.downlink(self.nodes[0], k)
-        ups = [uplink.unpack(Message(sent[i].data)) for i in self.fs.who]
-        asked = self.nodes[0], self.master, ups, Round(k, self.streams, Role.MASTER, state=self.down)
+        self.ups = [uplink.unpack(Message(sent[i].data)) for i in self.fs.who]
+        asked = self.nodes[0], self.master, self.ups, Round(k, self.streams, Role.MASTER, state=self.down)
         answers = [*method.answers(*asked)] if hasattr(method, "answers") else [method.master_answers(*asked)]
         heard = [downlink.unpack(Message(message.data)) for message in answers]
         for node, home in self._hosts():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms import Method, Setting
+from mpi_compress.algorithms.steps import TIGHT
 from mpi_compress.algorithms.theorem import Shard, factor, names_of_theorem, unproved, value_of
 from mpi_compress.core.streams import Role, Round
 from mpi_compress.guard.findings import SEED, NeedsAJob
@@ -18,7 +19,7 @@ from mpi_compress.guard.of_algorithms import Problem, Rounds
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
-from mpi_compress.messages.compressors.base import AmongWorkers
+from mpi_compress.messages.compressors.base import AmongWorkers, coordinates_sent
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
@@ -31,7 +32,7 @@ from mpi_compress.problem.rows import Rows
 
 _DIM, _ROWS, _MU = 12, 8, 0.1  # of made-up problems, rows of each worker
 _LINKS = ("identity", "random-k", "top-k", "perm-k")
-_HALVED = 40  # times that the distance to x* is halved at most, for a local theorem
+_HALVED = 20  # times that the distance to x* is halved at most, for a local theorem: below, rounding of x* takes part
 _LEAST = 1e-9  # of V at the start, below which rounding takes part
 
 
@@ -43,6 +44,11 @@ class RandomProblem:
     fs: Shards
     x0: Vector
     text: str
+
+    @property
+    def is_compressed(self) -> bool:
+        """True if there are several workers, and some link loses much."""
+        return len(self.fs) > 1 and any(loses_much(link) for link in links_of(self.method))
 
     def fall(self, seed: int, rounds: int) -> tuple[Vector, Vector]:
         """V before and after some rounds (rounds + 1,), and ρ of each (rounds,)."""
@@ -130,16 +136,32 @@ def made_up_problem(given: Method, n: int) -> Problem:
     raise NeedsAJob(f"{given.name}: {why}")
 
 
-def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> RandomProblem | str:
-    """A random problem that goes with V of a method; or why the last one that was tried does not."""
-    rng, why = np.random.default_rng([SEED, seed]), ""
-    loss = losses[("logistic", "least-squares")[seed % 2]]()
-    methods = [given, replace(given, step="tight")] if given.theorem.tight else [given]
-    for n in (*rng.permutation([1, 2, 3, 5]).tolist(), 1):
-        d, m, κ = int(rng.integers(3, 12)), int(rng.integers(2, 9)), 10 ** rng.uniform(0.5, 3)
+@dataclass(frozen=True)
+class Family:
+    """What random problems are drawn from."""
+
+    losses: Sequence[str] = ("logistic", "least-squares")
+    workers: Sequence[int] = (1, 2, 3, 5)
+    condition: tuple[float, float] = (3.0, 1000.0)  # κ
+
+
+FAMILY = Family()
+
+
+def random_problem(given: Any, seed: int, own: Sequence[Compressor] = (), family: Family = FAMILY) -> RandomProblem | str:
+    """A random problem that goes with V of a method; or why the last one that was tried does not. Every second pair of seeds has
+    several workers whose messages hold at most half of the coordinates, where the method goes with these."""
+    rng, why, much = np.random.default_rng([SEED, seed]), "", seed // 2 % 2 == 0
+    loss = losses[family.losses[seed % len(family.losses)]]()
+    other = {"step": TIGHT} if given.theorem.tight else given.theorem.also
+    methods = [given, replace(given, **other)] if other else [given]
+    counts = rng.permutation(family.workers).tolist()
+    for n in (*sorted(counts, key=lambda n: much and n == 1), *{1}.intersection(counts)):
+        d, m, κ = int(rng.integers(3, 12)), int(rng.integers(2, 9)), 10 ** rng.uniform(*np.log10(family.condition))
         a, labels = _rows(rng, n, m, d)
         made = Regression(a, labels, n, loss, _largest(a, loss) / (n * m) / (κ - 1), rng.standard_normal(d))
-        for (up, down), method in ((links, method) for links in _links(rng, given, d, own) for method in rng.permutation(methods)):
+        links = _links(rng, given, d, own, d // 2 if much else d)
+        for (up, down), method in ((pair, method) for pair in links for method in rng.permutation(methods)):
             try:
                 bound = method.bind(made.setting(up, down))
                 why = unproved(bound)
@@ -150,10 +172,10 @@ def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> Ran
                 said = f"{loss.name}, n = {n}, d = {d}, κ = {κ:.3g}, up {_said(up)}, down {_said(down)}"
                 x, fs = made.best.x, made.objectives()
                 near = (RandomProblem(bound, fs, x + (made.x0 - x) / 2**j, said) for j in range(_HALVED))
-                found = next((p for p in near if not np.isnan(p.fall(seed, 0)[0][0])), None)
+                found = next((p for p in near if p.fall(seed, 0)[0][0] > 0), None)
                 if found is not None:  # the first, unless the theorem is local
                     return found
-                why = f"the theorem of {given.name} is local, and covers no x0 near x*"
+                why = f"the theorem of {given.name} is local, and covers no x0 near x*, or V is 0 there"
     return why
 
 
@@ -167,15 +189,16 @@ def _largest(a: Vector, loss: Any) -> float:
     return float(loss.curvature * np.linalg.norm(a, 2) ** 2)
 
 
-def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor]) -> Iterator[tuple[Link, Link]]:
-    """Links up and down: a run's, if they fit; exact ones where the method's are, and where its theorem has no δ or ω of theirs."""
+def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor], most: int) -> Iterator[tuple[Link, Link]]:
+    """Links up and down: a run's, if they fit; exact ones where the method's are, and where its theorem has no δ or ω of theirs;
+    else of at most so many coordinates."""
     with suppress(ValueError):  # there is none; or it keeps 100 of 10
         for C in run:
             C.check(d)
         own_up, own_down = (_link(C, d) for C in run)
         yield own_up, own_down
         return
-    k, exact, named = int(rng.integers(1, d + 1)), {"name": "identity"}, names_of_theorem(given)
+    k, exact, named = int(rng.integers(1, most + 1)), {"name": "identity"}, names_of_theorem(given)
     tables = [{"name": name, "k": k} for name in rng.permutation(["top-k", "random-k"])]
     tables += [{"name": name} for name in rng.permutation(["natural", "block-sign"])]
     own = [table for table in tables if table["name"] == given.compressor and rng.random() < 0.5]
@@ -184,6 +207,18 @@ def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor]) -> Iterator[
     downs = ups if "down" in given.links else tables if {"delta_down", "omega_down"} & named else [exact]
     build = partial(compressors.build, where="compressor")
     yield from ((_link(build(up), d), _link(build(down), d)) for down in downs for up in ups)
+
+
+def links_of(method: Any) -> list[Link]:
+    """The links of a bound method, that of Hessians too, by which something is lost."""
+    found = (method.up, method.down, getattr(method, "hessians", method.up))
+    return [link for link in dict.fromkeys(found) if link.compressor.omega(link.dim) != 0.0]
+
+
+def loses_much(link: Link) -> bool:
+    """True if its messages hold at most half of the coordinates, or no coordinates."""
+    sent = coordinates_sent(link.compressor, link.dim)
+    return sent is None or 2 * sent <= link.dim
 
 
 def _link(compressor: Compressor, d: int) -> Link:

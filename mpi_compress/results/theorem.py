@@ -11,6 +11,11 @@ if TYPE_CHECKING:
 _COLUMNS = ("lyapunov", "lyapunov_rate", "lyapunov_bound", "round")
 
 
+def factor_text(factor: float) -> str:
+    """A factor of V; as 1 − 4e-08 where its first digits do not tell it from 1."""
+    return f"1 − {1 - factor:.3g}" if f"{factor:.6g}" == "1" and factor < 1 else f"{factor:.6g}"
+
+
 def summary(runs: Sequence["Run"]) -> Iterator[str]:
     """A line on one run, or on runs that differ in their seed alone."""
     if why := runs[0].attrs.get("lyapunov_unknown"):
@@ -25,11 +30,15 @@ def summary(runs: Sequence["Run"]) -> Iterator[str]:
     with np.errstate(all="ignore"):
         ρ = ((bound[:, 1:] / bound[:, :-1]) ** (1 / np.diff(rounds))).mean(axis=0)
         seen = V[:, 1:] > 1e-12 * np.fmax.reduce(V, axis=1, keepdims=True)  # and not lost in rounding
-        factors = np.where(seen, np.nan_to_num(rate[:, 1:]), 0.0)
-        usual = float(np.exp(np.log(factors[factors > 0]).mean()))
+        factors = np.where(seen & ~np.isnan(ρ), np.nan_to_num(rate[:, 1:]), 0.0)
+    if not factors.any():
+        yield "not judged: no record has a V that can be told from 0"
+        return
+    usual = float(np.exp(np.log(factors[factors > 0]).mean()))
     worst, error = factors.mean(axis=0), factors.std(axis=0) / np.sqrt(seeds)
     k, over = int(np.argmax(worst)), worst - 4.0 * error > ρ * (1 + 1e-9)
     interval = f" ± {1.96 * error[k]:.2g} (mean of {seeds} seeds)" if seeds > 1 else ""
-    said = f"worst factor of a round {worst[k]:.6g}{interval}, geometric mean {usual:.6g}, the theorem's {ρ[k]:.6g}"
+    found = f"worst factor of a round {factor_text(worst[k])}{interval}, geometric mean {usual:.6g}"
+    said = f"{found}, the theorem's {factor_text(ρ[k])}"
     judged = f": exceeded in {over.sum()} of {length} records" if over.any() else ": holds"
     yield said + (", which is about the mean over seeds" if runs[0].attrs["lyapunov_in_mean"] and seeds == 1 else judged)

@@ -256,6 +256,13 @@ def test_show_has_the_worst_factor_beside_the_theorems_and_seeds_are_judged_by_t
     assert next(of_theorem(runs[:1])).endswith("about the mean over seeds")
 
 
+def test_show_judges_no_v_that_is_0_and_tells_factors_from_1(tmp_path):
+    (newton,) = mc.run(job(tmp_path, objective={"loss": "least-squares", "mu": "1e-2 L"}, algorithm={"name": "fednl"}), out=tmp_path)
+    assert next(of_theorem([newton])) == "not judged: no record has a V that can be told from 0"
+    (slow,) = mc.run(job(tmp_path, objective={"mu": "1e-8 L"}, algorithm={"name": "gd"}), out=tmp_path)
+    assert "the theorem's 1 − 2e-08: holds" in next(of_theorem([slow]))
+
+
 def test_a_figure_of_v_has_the_theorems_line(tmp_path):
     (run,) = mc.run(job(tmp_path, algorithm={"name": "gd"}), out=tmp_path)
     drawn = figures.plot([run], x="round", y="lyapunov")

@@ -102,6 +102,9 @@ class RandDIANATheorem(Theorem):
         γ, ω, n, p = constants(m, "step", "omega", "n", "p")
         return known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0]
 
+    def tossed(self, node, ups, gradients):
+        return sum(up.second.elements > 0 for up in ups), len(ups)
+
 
 @algorithms.register("rand-diana")
 class RandDIANA(Estimator):

@@ -39,6 +39,9 @@ class MARINATheorem(Theorem):
         w = (1 / γ - L) / (2 * K) if K else 0.0
         return known.gap + w * (squared_norm(g - before) + K * squared_norm(γ * g))
 
+    def tossed(self, node, ups, gradients):
+        return node.known.full, 1
+
 
 @algorithms.register("marina")
 class MARINA(Estimator):

@@ -60,6 +60,9 @@ class ADIANATheorem(Theorem):
         gaps = known.gap + (1 + θ1) / (2 * m.p) * (w - known.f_star)
         return known.distance2(node.z) + a * gaps + 4 * a * η * (1 / α - 1) / (α * n) * h
 
+    def tossed(self, node, ups, gradients):
+        return node.is_new, 1
+
 
 @algorithms.register("adiana")
 class ADIANA(Algorithm):

@@ -1,7 +1,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -97,21 +98,32 @@ LOCAL = Need(
 
 class FedNLTheorem(Theorem):
     needs = (OPTIMUM, LOCAL)
+    also = MappingProxyType({"start_at": "zero"})
 
     def rate(self, m, t: Round) -> float:
         """1 − min{A, 1/3}, A = δ/4."""
         return 1 - m.δ / 4
 
-    def terms(self, m, node: Node, worker: Worker, f) -> Sequence[float]:
-        H = worker.H if worker.H.any() or m.start_at == "zero" else hessian(f.f, f.x)
-        return squared_norm(H - hessian(f.f, f.x_star)), hessian_lipschitz(f.f) ** 2
+    def terms(self, m, node: Node, worker: Worker, f) -> Sequence[Any]:
+        H, of_x_star = worker.H if begun(m, worker) else hessian(f.f, f.x), hessian(f.f, f.x_star)
+        return H - of_x_star, squared_norm(H - of_x_star), of_x_star, hessian_lipschitz(f.f) ** 2
 
     def V(self, m, node: Node, workers, master, known) -> float:
-        """V = (1/n) Σ‖H_i − ∇²f_i(x*)‖²_F + 6BL²‖x − x*‖², B = 6/δ − 7/2, L of Hessians; NaN but where the theorem, which is local,
-        covers it: V ≤ µ²/(4C) and ‖x − x*‖² ≤ µ²/(2DL²), C and D 2 and 1 (lifted), 8 and 9; everywhere, if L = 0. Derived here."""
-        (H, L2), r2, µ, (C, D) = workers, known.distance2(), m.setting.numbers["mu"], (2, 1) if m.lifts else (8, 9)
-        V = H + 6 * (6 / m.δ - 3.5) * L2 * r2
-        return V if not L2 or max(4 * C * V, 2 * D * L2 * r2) <= µ**2 else np.nan
+        """V = Y + 6BL²‖x − x*‖², Y = (1/n) Σ‖H_i − ∇²f_i(x*)‖²_F with the master's H as their mean, B = 6/δ − 7/2, L of Hessians;
+        NaN but where the theorem, which is local, covers it: V ≤ µ²/(4C) and ‖x − x*‖² ≤ µ²/(2DL²), C and D 2 and 1 (lifted), 8
+        and 9. If L = 0, V = Y everywhere, or Y (1 + f − f*) where M ⪰ ∇²f (shifted), by which f never rises. Derived here."""
+        (error, Y, of_x_star, L2), r2, µ = workers, known.distance2(), m.setting.numbers["mu"]
+        if begun(m, master):
+            Y += squared_norm(master.H - of_x_star) - squared_norm(error)
+        if not L2:
+            return Y if m.lifts else Y * (1 + known.gap)
+        V, (C, D) = Y + 6 * (6 / m.δ - 3.5) * L2 * r2, (2, 1) if m.lifts else (8, 9)
+        return V if max(4 * C * V, 2 * D * L2 * r2) <= µ**2 else np.nan
+
+
+def begun(m: Any, memory: Worker | Master) -> bool:
+    """True once a worker or the master has its H, which round 0 may send whole."""
+    return bool(memory.H.any()) or m.start_at == "zero"
 
 
 @algorithms.register("fednl")

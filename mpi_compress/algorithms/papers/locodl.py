@@ -6,7 +6,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, ROUNDED_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
-from mpi_compress.algorithms.papers.scaffnew import local_steps
+from mpi_compress.algorithms.papers.scaffnew import ScaffnewTheorem, local_steps
 from mpi_compress.algorithms.theorem import WITHIN, Theorem, constants
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
@@ -28,6 +28,7 @@ class Worker:
 class LoCoDLTheorem(Theorem):
     convex = True
     needs = (WITHIN, OPTIMUM)
+    tossed = ScaffnewTheorem.tossed
 
     def rate(self, m, t: Round) -> float:
         """max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} for each local step of the round, µ' = µ/2, L' = L_max − µ/2."""

@@ -40,6 +40,9 @@ class ScaffnewTheorem(Theorem):
         γ, p = constants(m, "step", "p")
         return known.distance2() + (γ / p) ** 2 * workers[0]
 
+    def tossed(self, node, ups, gradients):
+        return 1, gradients
+
 
 @algorithms.register("scaffnew")
 class Scaffnew(Algorithm):
