@@ -85,18 +85,21 @@ class Outcome:
             return "ours"
         in_place = self.job and any(spec.data_shown != spec.data.title for spec in self.job.runs)
         others = verdict.claim.basis == "other data" or in_place or verdict.elsewhere
-        return "changed" if verdict.changed else "elsewhere" if others else "paper"
+        if verdict.changed:
+            return "changed"
+        return "abstract" if verdict.claim.read == "abstract" else "elsewhere" if others else "paper"
 
 
 GROUPS = {
     "paper": "The papers' claims, in the papers' setting",
     "elsewhere": "The papers' claims, on other data",
+    "abstract": "Claims of which the abstract alone was read",
     "changed": "The papers' claims, on other data or with other settings",
     "ours": "Lines of our own",
 }
 _WORDS = {
-    "holds": "hold", "holds in part": "hold in part", "does not hold": "do not", "undecided": "undecided",
-    "not tested": "not tested", "not run": "not run",
+    "holds": "hold", "holds in part": "hold in part", "does not hold": "do not",
+    **{word: word for word in ("undecided", "not judged", "not tested", "not run")},
 }  # fmt: skip
 
 

@@ -7,6 +7,8 @@ from mpi_compress.evidence.outcomes import GROUPS, Outcome
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.tables import Claim
 
+_UNTESTED = ("not judged", "not tested", "not run")
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -20,16 +22,16 @@ class Sentence:
     def outcome(self) -> str:
         """The outcome of all cases that were tested: "holds" if each of them does, "holds in part" if some do."""
         found = [v.outcome for _, v in self.cases]
-        tested = {outcome for outcome in found if outcome not in ("not tested", "not run")}
+        tested = {outcome for outcome in found if outcome not in _UNTESTED}
         if tested - {"holds"} and "holds" in tested:
             return "holds in part"
-        return next(o for o in ("holds", "does not hold", "undecided", "not tested", "not run") if o in (tested or found))
+        return next(o for o in ("holds", "does not hold", "undecided", *_UNTESTED) if o in (tested or found))
 
     @property
     def verdict(self) -> str:
         """The outcome in words, with how many cases hold of those that were tested."""
         found = [v.outcome for _, v in self.cases]
-        untested = sum(outcome in ("not tested", "not run") for outcome in found)
+        untested = sum(outcome in _UNTESTED for outcome in found)
         held, tested = found.count("holds"), len(found) - untested
         text = f"holds in {held} of {tested} cases" if self.outcome == "holds in part" else self.outcome
         return text + (f", {untested} of {len(found)} cases not tested" if untested and tested else "")

@@ -14,17 +14,20 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
 from mpi_compress.evidence.answers import NOTES, Answers
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
-from mpi_compress.job.claims import divides, meets, value_of
+from mpi_compress.job.claims import bar, divides, meets, value_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Claim
+from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.problem.datasets.said import elsewhere
+from mpi_compress.problem.losses import Loss
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import goal, rising
 
 CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median
+SEEDS = 5  # at least, where anything is random
 
-Word = Literal["holds", "does not hold", "undecided", "not tested", "not run"]
+Word = Literal["holds", "does not hold", "undecided", "not judged", "not tested", "not run"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Verdict:
     between: Sequence[tuple[float, float]] = ()  # for each seed where the value lies; empty where it is known
     cut: Sequence[str] = ()  # runs that were cut off before a target
     steps: Sequence[str] = ()  # runs whose tuned number lies between two trials
+    off: float = 0.0  # by how much the claim's reference is off
+    is_random: bool = False  # True if a run of it draws random numbers
     elsewhere: str = ""  # what makes the data others than the claim's
     changed: str = ""  # what is set otherwise than in the job, as by --set
 
@@ -51,11 +56,19 @@ class Verdict:
             return "not run"
         if self.untested or math.isnan(self.median):
             return "not tested"
-        if self.interval is not None and divides(self.claim.holds, *self.interval):
+        if self.claim.reference and not meets(self.claim.holds, self.off):
+            return "not judged"
+        if self.has_few_seeds or (self.interval is not None and divides(self.claim.holds, *self.interval)):
             return "undecided"
         if self._is_open:
             return "not tested" if self.cut else "undecided"
         return "holds" if meets(self.claim.holds, self.median) else "does not hold"
+
+    @property
+    def has_few_seeds(self) -> bool:
+        """True if runs are random, and too few of them say how much; values that are equal with every seed do not depend on it."""
+        seeds = len(self.values)
+        return self.is_random and seeds < SEEDS and (seeds == 1 or len({*self.values}) > 1)
 
     @property
     def _is_open(self) -> bool:
@@ -102,7 +115,12 @@ class Verdict:
         """Why it does not hold, as far as the job says, or why it has no value."""
         untested = self.untested or ("its value is no number" if math.isnan(self.median) else "; ".join(self.cut))
         undecided = f"trials are too far apart: {'; '.join(self.steps)}" if self._is_open and not self.cut else _BOTH
-        reasons = {"does not hold": self.claim.why, "not tested": untested, "not run": self.why, "undecided": undecided}
+        if self.has_few_seeds:
+            undecided = f"its runs draw random numbers, and {len(self.values)} of {SEEDS} seeds are there"
+        reasons = {
+            "does not hold": self.claim.why, "not tested": untested, "not run": self.why, "undecided": undecided,
+            "not judged": f"its reference is off by {self.off:.3g}",
+        }  # fmt: skip
         return reasons.get(self.outcome, "")
 
     @property
@@ -112,6 +130,12 @@ class Verdict:
         return [*self.unreached, *(self.cut if bounded else ()), *self.edges]
 
     @property
+    def required(self) -> str:
+        """The bar, and what the paper says, where the bar follows from that."""
+        holds = self.claim.holds
+        return holds if bar(holds) == holds else f"{bar(holds)} ({holds})"
+
+    @property
     def paper(self) -> str:
         """The paper's figure, or ""."""
         figure = self.claim.paper
@@ -119,7 +143,7 @@ class Verdict:
 
     def __str__(self) -> str:
         c = self.claim
-        ours = f"{self.ours} ({self.spread})" if self.spread else self.ours
+        ours = f"{self.ours} {c.unit}".strip() + f" ({self.spread})" * bool(self.spread)
         paper = f"paper {self.paper}; " if self.paper else ""
         remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
         outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + remarks
@@ -128,7 +152,7 @@ class Verdict:
         setting = "; ".join(filter(None, (basis, self.changed and f"with {self.changed}")))
         words = (f" [{setting}]" if setting else "") + (f'\n    the paper: "{c.words}"' if c.words else "")
         note = f"\n    note: {c.note}" if c.note else ""
-        return f"{c.id}: {c.says}{words}\n    {paper}ours {ours}; required {c.holds}: {outcome}{note}"
+        return f"{c.id}: {c.says}{words}\n    {paper}ours {ours}; required {self.required}: {outcome}{note}"
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -157,8 +181,22 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
         by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
     short = {s.label: text for s in job.runs if (run := by_label[s.label][s.seed]) and (text := _shortened(s, run))}
     claims = [replace(claim, why="") for claim in job.claims] if job.changes else job.claims  # the reason is another setting's
-    return [replace(_verdict(claim, by_label, short), changed=job.changes) for claim in claims]
+    draws = {s.label: _draws(s, by_label[s.label][s.seed]) for s in job.runs}
+    return [replace(_verdict(claim, by_label, short, draws), changed=job.changes) for claim in claims]
 
+
+def _draws(spec: RunSpec, run: Run | None) -> bool:
+    """True if a run draws random numbers: for its workers, start or minibatches, a coin of its method, or a compressor. The split
+    of samples belongs to the problem, as the data do."""
+    if run is None:
+        return False
+    method, links = spec.algorithm, (spec.up.compressor, spec.down.compressor)
+    drawn = spec.workers.participate or spec.start.at == "random" or not isinstance(spec.loss, Loss)
+    try:
+        drawn = drawn or any(isinstance(C, AmongWorkers) or C.draws_indices or C.omega(int(run.attrs["dim"])) for C in links)
+    except ValueError:  # the method sets a parameter of it
+        return True
+    return bool(drawn or method.batch is not None or hasattr(method, "p"))
 
 def _shortened(spec: RunSpec, run: Run) -> str:
     """That a run has ended by what was set of [stop] from outside, before the job's own rounds; or ""."""
@@ -167,16 +205,20 @@ def _shortened(spec: RunSpec, run: Run) -> str:
     return f"'{run.label}' ends after {rounds} of the job's {of_job} rounds".replace("inf ", "") if shorter else ""
 
 
-def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]], short: Mapping[str, str]) -> Verdict:
+def _verdict(
+    claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]], short: Mapping[str, str], draws: Mapping[str, bool]
+) -> Verdict:
     """The verdict from the values of each seed, by label and seed; a run of one seed is compared with every seed of the others."""
     used = _labels_in(claim, list(by_label))
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
     values, between, counts = [], [], {kind: Counter[str]() for kind in NOTES}
+    off = 0.0
     for seed in sorted(several) or [0]:
         chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
         answers = Answers(chosen, short)
         try:
             values.append(_number(claim, answers))
+            off = _number(replace(claim, value=claim.reference), answers) if claim.reference else 0.0
         except Unknown as unknown:
             return Verdict(claim, [], untested=str(unknown))
         except Missing as missing:
@@ -190,7 +232,8 @@ def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]], sho
     untested = _untested(claim, own) or "; ".join(told["above"]) or _both_missed(told, values)
     known = all(low == high for low, high in between)
     notes = (told["unreached"], told["edges"], untested, () if known else between, told["cut"], told["steps"])
-    return Verdict(claim, values, "", *notes, "; ".join(dict.fromkeys(filter(None, map(elsewhere, own)))))
+    is_random = any(draws[label] for label in used)
+    return Verdict(claim, values, "", *notes, off, is_random, "; ".join(dict.fromkeys(filter(None, map(elsewhere, own)))))
 
 
 _BOTH = "the interval holds values that meet the claim, and values that do not"

@@ -11,7 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,7 +33,8 @@ def claims_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> lis
     claims = [checked(Claim, point, place) for table, place in places for point in _points(table, place)]
     for claim in claims:
         checked_at(f"claim {claim.id}", partial(meets, claim.holds, 0.0))
-        checked_at(f"claim {claim.id}", partial(value_of, claim, labels, lambda question: math.nan))
+        for formula in filter(None, (claim.value, claim.reference)):
+            checked_at(f"claim {claim.id}", partial(value_of, replace(claim, value=formula), labels, lambda question: math.nan))
     return claims
 
 
@@ -61,7 +62,8 @@ def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 
 def meets(condition: str, value: float) -> bool:
-    """True if a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none. ValueError if the condition has another form."""
+    """True if a value meets ">= 3", "< 1.1", "in [0.5, 2]", or a paper's "6 times", "about 2" or "3 orders"; NaN meets none.
+    ValueError if the condition has another form."""
     sign, *bounds = _condition(condition)
     return bounds[0] <= value <= bounds[1] if sign == "in" else _COMPARISONS[sign](value, bounds[0])
 
@@ -73,17 +75,29 @@ def divides(condition: str, low: float, high: float) -> bool:
     return ends[0] != ends[1] or (between and not all(ends))
 
 
+def bar(text: str) -> str:
+    """The bar of what a paper says, by the rule of docs/figures.md: "6 times" is ">= 3", and never below 1; "about 2" is
+    "in [1, 4]"; "3 orders" of magnitude are ">= 316.2". Other conditions are bars as they are."""
+    says = re.fullmatch(r"\s*(?:(?P<about>about\s+(\S+))|(\S+)\s+(times|orders?))\s*", text)
+    if not says:
+        return text
+    n = float(says[2] or says[3])
+    if says["about"]:
+        return f"in [{n / 2:.4g}, {2 * n:.4g}]"
+    return f">= {max(n / 2, 1.0):.4g}" if says[4] == "times" else f">= {10 ** (n - 0.5):.4g}"
+
+
 def _condition(text: str) -> tuple[Any, ...]:
-    within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", text)
-    compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", text)
     try:
+        within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", bar(text))
+        compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", bar(text))
         if within and (low := float(within[1])) <= (high := float(within[2])):
             return "in", low, high
         if compared and not math.isnan(level := float(compared[2])):
             return compared[1], level
     except ValueError:
         pass
-    raise ValueError(f"holds = '{text}' is no condition; write '>= 3', '< 1.1' or 'in [0.5, 2]'")
+    raise ValueError(f"holds = '{text}' is no condition; write '>= 3', '< 1.1', 'in [0.5, 2]', '6 times', 'about 2' or '3 orders'")
 
 
 def value_of(claim: Claim, labels: Sequence[str], answer: Callable[[Question], float]) -> float:

@@ -250,6 +250,9 @@ class Claim:
     alone: bool = False  # True if only runs can test it whose workers each had a rank and a core alone
     why: str = ""  # the reason found, printed where it does not hold
     note: str = ""  # always printed, such as a misprint in the paper
+    read: Literal["full text", "abstract"] = "full text"  # of the paper, where its words were found
+    unit: str = ""  # of the value, such as "packets' cost"
+    reference: str = ""  # how far a number that the value is compared with is off: where it meets no `holds`, nothing is judged
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from mpi_compress.results.units import unit_of
 
 WORK = ("compute", "pack", "exchange", "update")  # what a run's seconds are spent on
 TITLE = "The papers, reproduced"
-_CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not tested": "open", "not run": "open"}
+_CLASSES = {"holds": "holds", "does not hold": "fails"}  # others are "open"
 _FILES = ("template.html", "style.css", "page.js", "uPlot.iife.min.js", "uPlot.min.css", "uPlot.txt")
 _COLOURS = 64  # of a picture
 LONG = 24  # rows, from which on a table is folded
@@ -153,10 +153,10 @@ def _problem(each: Sequence[Run]) -> str:
 def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:
     c = v.claim
     return {
-        "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": v.ours,
+        "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": f"{v.ours} {c.unit}".strip(),
         "spread": "; ".join(text for text in (v.spread, *v.remarks) if text), "words": c.words, "group": GROUPS[o.group(v)],
-        "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"),
-        "verdict": v.outcome, "class": _CLASSES[v.outcome], "why": v.reason, "note": c.note,
+        "wanted": v.required.replace(">=", "≥").replace("<=", "≤"),
+        "verdict": v.outcome, "class": _CLASSES.get(v.outcome, "open"), "why": v.reason, "note": c.note,
         "figure": id, "data": o.data, "kind": o.kind, "source": o.paper or o.key, "is_ours": o.group(v) == "ours",
     }  # fmt: skip
 

@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from textwrap import shorten
 
@@ -62,8 +62,8 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
         parts[f"Least {by}, by problem"] = markdown(problems.HEADS, [each.cells for each in those])
     for group, sentences in groups.items():
         where = [Markup(", ".join(dict.fromkeys(link(o.key, files[o]) for o, _ in s.cases))) for s in sentences]
-        rows = [[s.ids, _short(s), jobs_of, s.verdict] for s, jobs_of in zip(sentences, where, strict=True)]
-        parts[GROUPS[group]] = markdown(("id", "sentence", "jobs", "verdict"), rows)
+        rows = [[s.ids, _short(s), *_numbers(s), jobs_of, _verdict(s)] for s, jobs_of in zip(sentences, where, strict=True)]
+        parts[GROUPS[group]] = markdown(("id", "sentence", "paper", "ours", "unit", "required", "basis", "jobs", "verdict"), rows)
     papers = "\n".join(f"- {key}: {words}" for key, words in PAPERS.items() if any(group_of(o) == key for o in found))
     papers = _ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", papers)
     above = (_HERE / "figures.md").read_text(encoding="utf-8").format(cases=cases, papers=papers)
@@ -77,19 +77,38 @@ def _short(sentence: Sentence) -> str:
     return f"“{shorten(sentence.text, 160, placeholder=' …')}”"
 
 
+def _numbers(sentence: Sentence) -> Iterator[str]:
+    """The paper's number, ours, their unit, the bar and what was read of the paper, over all cases of a sentence."""
+    each = [v for _, v in sentence.cases]
+    known = sorted((v for v in each if v.values), key=lambda v: v.median)
+    yield _once(v.paper for v in each)
+    yield " … ".join(dict.fromkeys(v.ours for v in (*known[:1], *known[-1:]))) or "–"
+    yield _once(v.claim.unit for v in each)
+    yield _once(v.required for v in each)
+    yield "ours" if sentence.group == "ours" else _once(v.claim.read for v in each)
+
+
+def _verdict(sentence: Sentence) -> str:
+    return _once([sentence.verdict, *(v.claim.note for _, v in sentence.cases)])
+
+
+def _once(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, texts))) or "–"
+
+
 def _place(o: Outcome) -> str:
     """What a job shows of which paper, with a link to it where it is one of `PAPERS` on arXiv."""
     found = _ARXIV.search(PAPERS.get(group_of(o), ""))
     return link(o.paper, f"https://arxiv.org/abs/{found[1]}") if found else o.paper or o.title
 
 
-_CASE = ("setting", "claim", "job", "case", "words", "note", "paper", "ours", "required", "verdict", "reason")
+_CASE = ("setting", "claim", "job", "case", "words", "note", "paper", "ours", "unit", "required", "basis", "verdict", "reason")
 
 
 def _case(o: Outcome, v: Verdict) -> list[str]:
     """A case's row under `_CASE`, after its setting."""
     c, ours = v.claim, "; ".join(text for text in (v.ours, v.spread, *v.remarks) if text)
-    return [c.id, o.key, c.says, c.words, c.note, v.paper, ours, c.holds, v.outcome, v.reason]
+    return [c.id, o.key, c.says, c.words, c.note, v.paper, ours, c.unit, v.required, c.read, v.outcome, v.reason]
 
 
 def group_of(o: Outcome) -> str:
