@@ -1,24 +1,28 @@
 """Samples as messages: the kind, and its link."""
 
-import lzma
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.messages.fields import Reader, count_bytes, one_byte
+from mpi_compress.kernels import mixing
+from mpi_compress.kernels import range_coder as coder
+from mpi_compress.messages.fields import Reader, count_bytes
 from mpi_compress.messages.formats import FORMATS
 from mpi_compress.messages.kinds import Bytes, Compressed, Indices, Vector
 from mpi_compress.messages.link import Link
 
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 0, "pb": 0}]
-_KEPT = 7 / 8  # share of columns with an entry from which on all are kept: rows of like bytes pack better
-_DENSE = 1 / 16  # share of nonzeros from which on places are written as bits
-_TABLE, _SINGLE, _DOUBLE = 0, 1, 2  # how numbers are written: as places in a table of the distinct ones, or as floats
-_MOST = 2**16  # distinct numbers in a table
-_LONGEST = 2**40
+_SPARSE = 8  # times that lists of places have fewer bits than rows of bits, from which on they are written
+_LONGEST = 2**40  # numbers in a message
+_OF_A_BYTE = 2**15  # bits that a byte can hold, of the least cost each
+_CELLS = 2**22  # of the table of chances, at most
+_DECIMALS = 12  # digits behind the point, at most; of floats the bytes are added to it
+_EXACT = 2.0**52  # below it floats hold all integers
+_HEAD = (_DECIMALS + 8, 2**54, 64)  # the largest kind of numbers, the largest least one as a count, and bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,52 +47,54 @@ class Samples(Compressed):
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return 8.0 * self.nbytes
 
+    def in_order(self) -> "Samples":
+        """The same rows, by label, by the places of their entries, and by these."""
+        ends, places, values = np.cumsum([0, *self.lengths]).tolist(), self.indices.astype(">u4"), self.values.astype(">f8")
+        rows = [slice(*each) for each in pairwise(ends)]
+        order = sorted(range(len(rows)), key=lambda j: (self.labels[j], places[rows[j]].tobytes(), values[rows[j]].tobytes()))
+        of = np.concatenate([np.arange(ends[j], ends[j + 1]) for j in order]) if order else np.arange(0)
+        return Samples(self.dim, self.lengths[order], self.indices[of], self.values[of], self.labels[order])
+
 
 class SamplesLink(Link):
-    """A link whose messages are samples with their labels, exactly. They are packed by rows or by columns, whichever is shorter
-    after LZMA, the method of xz. Where many columns have no entry, these are left out. Places are written as bits, or as lists
-    where entries are few; numbers as places in a table of the distinct ones, or as floats of 32 bits if those hold them all, or of
-    64."""
+    """A link whose messages are samples with their labels, exactly, in an order of their own, on which f does not depend. All is
+    written by `kernels.mixing`: labels; which columns have an entry; where entries are, row by row as bits, or as lists where
+    these are much shorter; and values, as decimal fractions or floats."""
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, Samples)
-        rows = np.repeat(np.arange(compressed.labels.size), compressed.lengths)
-        used = np.bincount(compressed.indices, minlength=compressed.dim) > 0
-        used |= used.mean() > _KEPT
-        columns = (np.cumsum(used) - 1)[compressed.indices]
-        head = [count_bytes(rows.size), np.packbits(used), _numbers(compressed.labels)]
-        sizes = compressed.labels.size, int(used.sum())
-        by_rows = [*head, _places(rows, columns, *sizes), _numbers(compressed.values)]
-        order = np.argsort(columns, kind="stable")
-        by_columns = [*head, _places(columns[order], rows[order], *sizes[::-1]), _numbers(compressed.values[order])]
-        bodies = [
-            lzma.compress(np.concatenate(each).tobytes(), lzma.FORMAT_RAW, filters=_FILTERS) for each in (by_rows, by_columns)
-        ]
-        kind = int(len(bodies[1]) < len(bodies[0]))
-        start = [one_byte(kind), count_bytes(compressed.labels.size), count_bytes(len(bodies[kind]))]
-        return np.concatenate([*start, np.frombuffer(bodies[kind], np.uint8)])
+        c, room = compressed.in_order(), 2**12
+        used, columns = np.unique(c.indices, return_inverse=True)
+        (head, labels), (head_of_values, values) = _as_integers(c.labels), _as_integers(c.values)
+        counts = [c.labels.size, c.values.size, *head, *head_of_values]
+        while True:
+            try:
+                w = _Coder(counts, self.dim, np.empty(8, np.uint8), room)
+                w.integers(labels, head[-1])
+                w.columns(used)
+                w.places(c.labels, used.size, c.lengths, columns)
+                w.integers(values, head_of_values[-1], columns)
+                body = w.end()
+                return np.concatenate([*map(count_bytes, [*counts, body.size]), body])
+            except _Full:
+                room *= 4
 
     def read(self, data: Bytes, at: int = 0) -> tuple[Samples, int]:
-        r, dim = Reader(data, at, FORMATS[64]), self.dim
-        by_columns, N = r.byte(1, "order of samples"), r.count(_LONGEST)
+        r = Reader(data, at, FORMATS[64])
+        counts = [r.count(most) for most in (_LONGEST, _LONGEST, *_HEAD, *_HEAD)]
+        N, nonzeros, *heads = counts
         body = r.take(r.count(_LONGEST), "packed samples")
+        if max(N, nonzeros, self.dim) > _OF_A_BYTE * body.size or nonzeros > N * self.dim:
+            raise CorruptMessage(f"{body.size} bytes cannot hold {N} samples with {nonzeros} entries")
         try:
-            packed = np.frombuffer(lzma.decompress(body.tobytes(), lzma.FORMAT_RAW, filters=_FILTERS), np.uint8)
-        except lzma.LZMAError as error:
-            raise CorruptMessage(f"packed samples: {error}") from None
-        inner = Reader(packed, 0, FORMATS[64])
-        nonzeros = inner.count(N * dim)
-        used = np.flatnonzero(np.unpackbits(inner.take((dim + 7) // 8, "columns"), count=dim))
-        labels = _read_numbers(inner, N)
-        sizes = (used.size, N) if by_columns else (N, used.size)
-        major, minor = _read_places(inner, *sizes, nonzeros)
-        values = _read_numbers(inner, nonzeros)
-        if inner.at != packed.size:
-            raise CorruptMessage(f"{packed.size - inner.at} bytes are left over after packed samples")
-        rows, columns = (minor, major) if by_columns else (major, minor)
-        order = np.argsort(rows, kind="stable")
-        indices = used[columns[order]].astype(np.uint32)
-        return Samples(dim, np.bincount(rows, minlength=N), indices, values[order], labels, r.at - at), r.at
+            c = _Coder(counts, self.dim, np.concatenate([body, np.zeros(8, np.uint8)]))
+            labels = _from_integers(heads[:3], c.integers(np.zeros(N, np.uint64), heads[2]))
+            used = c.columns(np.zeros(0, np.int64))
+            lengths, columns = c.places(labels, used.size, np.zeros(N, np.int64), np.zeros(nonzeros, np.int64))
+            values = _from_integers(heads[3:], c.integers(np.zeros(nonzeros, np.uint64), heads[5], columns))
+        except (_Full, TypeError):
+            raise CorruptMessage(f"{body.size} bytes are not what {N} samples with {nonzeros} entries are written to") from None
+        return Samples(self.dim, lengths, used[columns].astype(np.uint32), values, labels, r.at - at), r.at
 
     def planned_wire_bits(self, T: Any) -> Any:
         return None
@@ -97,67 +103,87 @@ class SamplesLink(Link):
         return content.paper_bits(64)
 
 
-def _least(count: int) -> str:
-    return "<u1" if count <= 2**8 else "<u2" if count <= 2**16 else "<u4"
+class _Full(Exception):
+    """The room for what is written is too small, or what is read does not fit."""
 
 
-def _raw(values: Any, dtype: str) -> Bytes:
-    return np.ascontiguousarray(values, dtype).view(np.uint8)
+class _Coder:
+    """Writes arrays, or reads into them what was written, if there is no `room` for digits: each method does both."""
+
+    def __init__(self, counts: Sequence[int], dim: int, data: Bytes, room: int = 0):
+        N, self.nonzeros, *_ = counts
+        self.dim, self.writes = dim, room > 0
+        cells = 1 << (8 * (N + dim + 16 * self.nonzeros + min(N * dim, 128 * self.nonzeros))).bit_length()
+        weights = np.full((mixing.SETS, mixing.INPUTS, mixing.LEVELS), mixing.START)
+        chances = np.full(min(cells, _CELLS), 2**15, np.uint16)
+        self.model = chances, np.zeros(chances.size, np.uint8), weights, np.zeros((5, mixing.INPUTS), np.int64)
+        state = [0, coder.FULL, 1] if room else [int.from_bytes(data[:8].tobytes(), "big"), coder.FULL, 8]
+        self.stream = np.zeros(room, np.uint16), data, np.array(state, np.uint64)
+
+    def integers(self, numbers: NDArray[Any], bits: int, columns: Any = None) -> NDArray[np.uint64]:
+        numbers, columns = numbers.astype(np.uint64), np.zeros(numbers.size, np.int64) if columns is None else columns
+        self._code(mixing.code_numbers, numbers, columns, bits)
+        return numbers
+
+    def columns(self, used: NDArray[np.integer]) -> NDArray[np.integer]:
+        """The columns that have an entry."""
+        held = np.zeros(self.dim)
+        held[used] = 1
+        return np.flatnonzero(self.integers(held, 1))
+
+    def places(self, labels: Vector, across: int, lengths: NDArray[np.int64], columns: NDArray[np.int64]) -> Any:
+        """The lengths of rows, and the places of entries among the columns that have one."""
+        N, bits = labels.size, across.bit_length()
+        if N * across > _SPARSE * bits * self.nonzeros:
+            lengths, columns = (self.integers(each, bits).astype(np.int64) for each in (lengths, columns))
+            at = np.repeat(np.arange(N), lengths) if lengths.sum() == self.nonzeros else np.zeros(0)
+            if at.size < columns.size or (np.diff(columns)[np.diff(at) == 0] <= 0).any() or (columns >= across).any():
+                raise _Full
+            return lengths, columns
+        rows = np.zeros((N, across), np.uint8)
+        if self.writes:
+            rows[np.repeat(np.arange(N), lengths), columns] = 1
+        self._code(mixing.code_bits, rows, (labels == labels.max(initial=-np.inf)).astype(np.int64))
+        if int(rows.sum()) != self.nonzeros:
+            raise _Full
+        return rows.sum(axis=1, dtype=np.int64), np.nonzero(rows)[1]
+
+    def _code(self, kernel: Callable[..., bool], *arrays: Any) -> None:
+        if not kernel(*arrays, self.writes, self.model, self.stream):
+            raise _Full
+
+    def end(self) -> Bytes:
+        """What was written."""
+        digits, _, (low, width, at) = self.stream
+        out = np.empty(digits.size, np.uint8)
+        return out[: coder.settle(digits, low, width, at, out)]
 
 
-def _taken(r: Reader, count: int, dtype: str, what: str) -> NDArray[Any]:
-    return r.take(count * int(dtype[-1]), what).copy().view(dtype)
-
-
-def _places(major: NDArray[Any], minor: NDArray[Any], lines: int, across: int) -> Bytes:
-    """Where the entries are, line by line."""
-    if _as_bits(major.size, lines, across):
-        held = np.zeros((lines, across), bool)
-        held[major, minor] = True
-        return np.packbits(held, axis=1).ravel()
-    lengths = np.bincount(major, minlength=lines)
-    return np.concatenate([_raw(lengths, _least(across + 1)), _raw(minor, _least(across))])
-
-
-def _read_places(r: Reader, lines: int, across: int, nonzeros: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    if _as_bits(nonzeros, lines, across):
-        width = (across + 7) // 8
-        held = np.unpackbits(r.take(lines * width, "places").reshape(lines, width), axis=1, count=across)
-        major, minor = np.nonzero(held)
-    else:
-        lengths = _taken(r, lines, _least(across + 1), "lengths").astype(np.int64)
-        if lengths.sum() != nonzeros:
-            raise CorruptMessage(f"lines of {lengths.sum()} entries, where there are {nonzeros}")
-        minor = _taken(r, nonzeros, _least(across), "places").astype(np.int64)
-        major = np.repeat(np.arange(lines), lengths)
-    if major.size != nonzeros or (nonzeros and int(minor.max()) >= across):
-        raise CorruptMessage(f"{major.size} places of {nonzeros} entries in lines of {across}")
-    return major, minor
-
-
-def _as_bits(nonzeros: int, lines: int, across: int) -> bool:
-    return nonzeros >= _DENSE * lines * across
-
-
-def _numbers(values: Vector) -> Bytes:
-    distinct, places = np.unique(values, return_inverse=True)
-    if distinct.size <= min(_MOST, max(256, values.size // 4)):
-        packed = np.packbits(places > 0) if distinct.size <= 2 else _raw(places, _least(distinct.size))
-        return np.concatenate([one_byte(_TABLE), count_bytes(distinct.size), _raw(distinct, "<f8"), packed])
+def _as_integers(values: Vector) -> tuple[list[int], NDArray[np.uint64]]:
+    """Numbers as integers from 0 on; before them their kind, which is a number of decimals, or that of floats; the least one, as
+    a count whose lowest bit is its sign; and bits."""
+    for kind in range(_DECIMALS + 1):
+        found = np.rint(values * 10.0**kind)
+        if not np.abs(found).max(initial=0.0) < _EXACT:
+            break
+        if (found / 10.0**kind == values).all():
+            least = int(found.min()) if found.size else 0
+            found = (found - least).astype(np.uint64)
+            return [kind, 2 * abs(least) + (least < 0), _bits_of(found)], found
     with np.errstate(over="ignore"):
-        single = bool((values.astype(np.float32) == values).all())
-    return np.concatenate([one_byte(_SINGLE if single else _DOUBLE), _raw(values, "<f4" if single else "<f8")])
+        size = next(size for size in (2, 4, 8) if size == 8 or (values.astype(f"<f{size}") == values).all())
+    found = values.astype(f"<f{size}").view(f"<u{size}").astype(np.uint64)
+    return [_DECIMALS + size, 0, _bits_of(found)], found
 
 
-def _read_numbers(r: Reader, count: int) -> Vector:
-    kind = r.byte(_DOUBLE, "kind of numbers")
-    if kind != _TABLE:
-        return _taken(r, count, "<f4" if kind == _SINGLE else "<f8", "numbers").astype(np.float64)
-    distinct = _taken(r, size := r.count(_MOST), "<f8", "distinct numbers")
-    if size > 2:
-        places = _taken(r, count, _least(size), "numbers")
-    else:
-        places = np.unpackbits(r.take((count + 7) // 8, "numbers"), count=count)
-    if count and int(places.max()) >= size:
-        raise CorruptMessage(f"a number is none of the {size} distinct ones")
-    return distinct[places]
+def _bits_of(integers: NDArray[np.uint64]) -> int:
+    return max(1, int(integers.max(initial=0)).bit_length())
+
+
+def _from_integers(head: Sequence[int], integers: NDArray[np.uint64]) -> Vector:
+    """The numbers that `_as_integers` made these of; TypeError if the kind is none."""
+    kind, least, _ = head
+    if kind > _DECIMALS:
+        size = kind - _DECIMALS
+        return integers.astype(f"<u{size}").view(f"<f{size}").astype(np.float64)
+    return (integers.astype(np.float64) + (-(least // 2) if least % 2 else least // 2)) / 10.0**kind

@@ -1,12 +1,12 @@
 """ship-data: the rows that arrive are those that were sent, x is the minimiser, and bits are those of the bytes."""
 
-import lzma
 import os
 import tracemalloc
 from contextlib import suppress
 
 import numpy as np
 import pytest
+from helpers.plain_samples import rows_of as read_plainly
 from helpers.refusals import naming
 from helpers.running import run_of
 from hypothesis import given, settings
@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from mpi_compress.algorithms.papers import ship_data
 from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.job.loading import parse_job
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
-from mpi_compress.messages.fields import Reader, count_bytes
-from mpi_compress.messages.formats import FORMATS
+from mpi_compress.messages.fields import count_bytes
 from mpi_compress.messages.link import LENGTH_BYTES
-from mpi_compress.messages.samples import _FILTERS, Samples, SamplesLink, _numbers, _raw, _read_places
+from mpi_compress.messages.samples import Samples, SamplesLink
+from mpi_compress.problem.datasets.store import open_data
 
 DATA = {"generator": "gspar", "samples": 90, "dim": 40}
 SHIP = {"name": "ship-data"}
@@ -38,6 +39,11 @@ def dense(c):
     out = np.zeros((c.labels.size, c.dim))
     out[np.repeat(np.arange(c.labels.size), c.lengths), c.indices] = c.values
     return out
+
+
+def rows_in(c):
+    """The multiset of a message's rows: f does not depend on their order."""
+    return sorted(zip(c.labels.tolist(), dense(c).tolist(), strict=True))
 
 
 def made(rng, rows, dim, share, numbers):
@@ -66,8 +72,7 @@ def test_what_arrives_is_what_was_sent_to_the_last_bit(rows, dim, share, numbers
         second, last = link.read(two, end)
         assert (end, last) == (data.size, two.size)
         for c in (first, second):
-            assert np.array_equal(dense(c), a)
-            assert np.array_equal(c.labels, labels)
+            assert rows_in(c) == rows_in(samples(a, labels))
             assert link.paper_bits(c) == 8 * data.size
 
 
@@ -85,16 +90,14 @@ def test_damaged_bytes_are_refused_or_rows(seed):
         assert end <= data.size
 
 
-def test_lengths_that_add_up_to_more_than_the_entries_take_no_memory():
-    dim, lines = 2**16, 400
-    body = [count_bytes(1), np.full(dim // 8, 255, np.uint8), _numbers(np.ones(lines)), _raw(np.full(lines, dim), "<u4"), _raw([0], "<u2"), _numbers(np.ones(1))]
-    packed = lzma.compress(np.concatenate(body).tobytes(), lzma.FORMAT_RAW, filters=_FILTERS)
-    data = np.concatenate([_raw([0], "<u1"), count_bytes(lines), count_bytes(len(packed)), np.frombuffer(packed, np.uint8)])
+def test_counts_of_more_than_the_bytes_can_hold_take_no_memory():
+    head = [2**39, 2**39, 0, 0, 1, 0, 0, 1, 1]
+    data = np.concatenate([*map(count_bytes, head), np.zeros(1, np.uint8)])
     tracemalloc.start()
     try:
-        with pytest.raises(CorruptMessage, match="lines of 26214400 entries, where there are 1"):
-            link_of(dim).read(data)
-        assert tracemalloc.get_traced_memory()[1] < 2**25, "26 million places would take 200 MB; LZMA takes 8"
+        with pytest.raises(CorruptMessage, match="1 bytes cannot hold 549755813888 samples"):
+            link_of(2**16).read(data)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
 
@@ -109,10 +112,11 @@ def test_lengths_that_add_up_to_more_than_the_entries_take_no_memory():
     ],
 )
 def test_one_round_finds_the_minimiser_and_the_run_ends(tmp_path, objective):
+    least = 1e-5 if objective.get("penalty", {}).get("name") == "ratio" else 1e-9  # not convex: rows in another order end elsewhere
     run = run_of(tmp_path, SHIP, data=DATA, objective=objective, log={"every": 5})
     assert run.status == "complete"
     assert run.trace["round"].tolist() == [0, 1]
-    assert run.trace["suboptimality"][-1] < 1e-9 * run.trace["suboptimality"][0]
+    assert run.trace["suboptimality"][-1] < least * run.trace["suboptimality"][0]
     assert "samples were all sent" in run.attrs["reason"]
 
 
@@ -144,21 +148,43 @@ def test_what_it_cannot_do_is_refused_in_one_line(tmp_path, tables, says):
         run_of(tmp_path, SHIP, data=DATA, **tables)
 
 
-@pytest.mark.skipif("MPI_COMPRESS_DATA" not in os.environ, reason="needs the real data sets")
-@pytest.mark.parametrize(("name", "n", "most"), [("a9a", 20, 2.07), ("mushrooms", 10, 0.297), ("mushrooms", 100, 0.50)])
-def test_real_sets_take_no_more_than_columns_by_xz(tmp_path, name, n, most):
+real = pytest.mark.skipif("MPI_COMPRESS_DATA" not in os.environ, reason="needs the real data sets")
+
+
+@real
+@pytest.mark.parametrize(("name", "n", "most"), [("a1a", 16, 0.050), ("a9a", 20, 0.52), ("mushrooms", 10, 0.065), ("w1a", 10, 0.135)])
+def test_real_sets_take_few_bits(tmp_path, name, n, most):
     run = run_of(tmp_path, SHIP, data={"name": name}, count=n, objective={"mu": "1e-2 L", "f_star": "skip"})
     assert run.trace["wire_bits_up"][-1] < most * 1e6
 
 
-@pytest.mark.parametrize("place", [99, 100, 200])
-def test_one_place_beyond_the_columns_is_refused(place):
-    """Two lines of a hundred columns, an entry each, the second one at `place`."""
-    lengths, minor = np.array([1, 1]), np.array([0, place])
-    data = np.concatenate([_raw(lengths, "<u1"), _raw(minor, "<u1")])
-    if place < 100:
-        major, found = _read_places(Reader(data, 0, FORMATS[64]), 2, 100, 2)
-        assert (major.tolist(), found.tolist()) == ([0, 1], [0, 99])
-    else:
-        with pytest.raises(CorruptMessage, match="2 places of 2 entries in lines of 100"):
-            _read_places(Reader(data, 0, FORMATS[64]), 2, 100, 2)
+@pytest.mark.parametrize("of", ["zeros and ones", "few numbers", "lists of places", "floats", "decimals"])
+def test_a_second_program_reads_the_same_rows(of):
+    rng = np.random.default_rng(3)
+    a = {
+        "zeros and ones": lambda: made(rng, 60, 20, 0.3, "ones"),
+        "few numbers": lambda: made(rng, 60, 12, 0.5, "few"),
+        "lists of places": lambda: made(rng, 50, 900, 0.005, "ones"),
+        "floats": lambda: made(rng, 30, 5, 0.9, "singles"),
+        "decimals": lambda: np.round(made(rng, 40, 6, 0.9, "doubles"), 3),
+    }[of]()
+    check_by_a_second_program(samples(a, np.sign(rng.standard_normal(len(a)))))
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "n"), [("a1a", 16), ("w1a", 10), ("diabetes_scale", 5)])
+def test_a_second_program_reads_real_sets(tmp_path, name, n):
+    job = {"data": {"name": name}, "workers": {"count": n}, "stop": {"rounds": 1}, "run": [{"label": "a", "algorithm": SHIP}]}
+    spec = parse_job(job, "job", tmp_path, {}).runs[0]
+    for shard in open_data(spec.data, spec.folder, spec.split, spec.labels).shards(range(n), n):
+        check_by_a_second_program(ship_data.samples_of(shard))
+
+
+def check_by_a_second_program(c):
+    data = link_of(c.dim).write(c)
+    rows, end = read_plainly(data, c.dim)
+    ends = np.cumsum([0, *c.lengths])
+    sent = [(y, c.indices[i:j].tolist(), c.values[i:j].tolist()) for y, i, j in zip(c.labels.tolist(), ends, ends[1:], strict=False)]
+    assert end == data.size
+    assert sorted(rows) == sorted(sent)

@@ -29,7 +29,7 @@ class Master:
 class ShipData(Algorithm):
     """The data are sent, once: what every method has to beat. Its price is that the master sees all samples.
 
-    worker sends     its rows a_j and labels y_j, packed and compressed, in round 0
+    worker sends     its rows a_j and labels y_j, in an order that packs well, in round 0
     master answers   x, which minimises f on the rows that arrived, by the solver that the loss states; else by L-BFGS or FISTA
     everyone         x
 
