@@ -15,6 +15,7 @@ from mpi_compress.guard.random_problems import RandomProblem, links_of, loses_mu
 from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.kinds import Vector, triangle
 from mpi_compress.messages.link import Link
+from mpi_compress.problem.objective import Shards
 
 _DRAWS, _MOST_DRAWS = 400, 20_000  # of C(v): of each vector, and of the one whose mean is looked at closely
 _CLOSELY = 3600  # draws of that one for ω = 1: they show a mean that is off by a tenth of v
@@ -71,9 +72,9 @@ def _independence(given: object, problems: Sequence[RandomProblem]) -> Iterator[
     )
     if p is None or "n" not in named or not {"omega", "batch"} & named:
         return
-    alike = dict.fromkeys(p.fs, True)
+    alike = dict.fromkeys(p.fs.who, True)
     for seed in range(_SEEDS):
-        play = Rounds(p.method, dict.fromkeys(p.fs, p.fs[0]), p.x0, False, SEED + seed)
+        play = Rounds(p.method, Shards([p.fs.terms[0]] * len(p.fs)), p.x0, False, SEED + seed)
         for k in range(_ROUNDS):
             sent, _ = play.play(k)
             alike = {i: alike[i] and np.array_equal(sent[i].data, sent[0].data) for i in sent}
@@ -92,9 +93,9 @@ def _coin(problems: Sequence[RandomProblem]) -> Iterator[Finding]:
     for seed, k in product(range(_TOSSES), range(_ROUNDS)):
         if k == 0:
             play = Rounds(p.method, p.fs, p.x0, False, SEED + seed)
-        taken = play.fs[0].samples
+        taken = play.fs.samples[0]
         play.play(k)
-        new = p.method.theorem.tossed(play.nodes[0], play.ups, (play.fs[0].samples - taken) / len(play.fs[0].rows))
+        new = p.method.theorem.tossed(play.nodes[0], play.ups, (play.fs.samples[0] - taken) / play.fs.sizes[0])
         heads, tosses = heads + new[0], tosses + new[1]
         if not tosses or tosses >= _TOSSES:
             break
