@@ -1,6 +1,7 @@
 """A compressor with a codec on arrays of one's own: what is encoded is what runs send, and comes back; mc.measure, which sets sizes side by side."""
 
 import re
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -138,14 +139,53 @@ def test_a_coder_of_ones_own_compressor_is_checked():
         compressors.forget(__name__)
 
 
-def test_the_hook_of_the_page_trains_with_pytorch(tmp_path):
+HOOK_CHECKED = """
+import runpy, sys
+import torch, torch.distributed as dist
+import mpi_compress as mc
+
+sizes, parts, gathered = [], [], []
+encode, broadcast, all_gather = mc.Coder.encode, dist.broadcast, dist.all_gather
+def noted(self, v, *more):
+    data = encode(self, v, *more)
+    sizes.append(v.size)
+    return data
+def broadcast_noted(tensor, source):
+    if source == dist.get_rank():
+        gathered.append(tensor.numel() * tensor.element_size())
+    return broadcast(tensor, source)
+def all_gather_noted(tensors, mine):
+    gathered.append(mine.numel() * mine.element_size())
+    return all_gather(tensors, mine)
+mc.Coder.encode, dist.broadcast, dist.all_gather = noted, broadcast_noted, all_gather_noted
+seen = runpy.run_path("hook.py", run_name="__main__")
+print("rank", seen["sent"], sum(gathered), len(set(sizes)), len(seen["errors"]), sum(e.numel() for e in seen["errors"].values()))
+"""
+
+
+def test_the_hook_of_the_page_trains_with_pytorch_on_two_processes(tmp_path):
+    """Errors are of parameters, which lie in other buckets after the first step; bytes that are counted are those handed to gloo."""
     pytest.importorskip("torch", reason="the example is for PyTorch")
     code = next(block for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S) if block.startswith("# hook.py"))
     (tmp_path / "hook.py").write_text(code)
-    done = subprocess.run([sys.executable, "hook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENT)
+    (tmp_path / "checked.py").write_text(HOOK_CHECKED)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(free_port()), "checked.py"]
+    done = subprocess.run(launch, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENT)
     assert done.returncode == 0, done.stderr
-    first, last = map(float, done.stdout.split()[-2:])
+    first, last = map(float, re.findall(r"^loss (\S+),", done.stdout, re.M))
     assert last < first / 2
+    ranks = [list(map(int, line.split()[1:])) for line in done.stdout.splitlines() if line.startswith("rank")]
+    assert len(ranks) == 2
+    for sent, handed_over, bucket_sizes, parameters, coordinates in ranks:
+        assert sent == handed_over > 0
+        assert bucket_sizes > 1
+        assert (parameters, coordinates) == (4, 20 * 30 + 30 + 30 + 1)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize("codec", ["fixed", "rice", "entropy", "elias-delta", "bitmap", "auto"])
