@@ -42,6 +42,10 @@ class Interrupts:
         before = {number: signal.signal(number, self._note) for number in wanted}
         try:
             yield self
+        except Exception:  # a compiler has taken the interruption for an error of its own
+            if self._signal and not self._in_rounds:
+                raise Interrupted(self._signal) from None
+            raise
         finally:
             for number, handler in before.items():
                 ends = number == signal.SIGTERM and handler is signal.SIG_DFL

@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -142,7 +143,8 @@ def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -
                 figure_of(drawn).savefig(part, dpi=dpi)
             part.replace(file)
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
     _report_warnings(caught, file)
 
 

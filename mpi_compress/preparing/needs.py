@@ -97,7 +97,7 @@ def _refuse(spec: RunSpec, shape: Shape | None) -> None:
     if L is UNKNOWN or not math.isnan(L):
         numbers |= dict.fromkeys(OF_SMOOTHNESS, UNKNOWN) | {"L": L}
     algorithm_of(spec, problem, numbers)
-    if spec.start.at != "optimum":
+    if spec.start_point is not None:
         start_of(spec, problem)
 
 

@@ -18,13 +18,14 @@ from mpi_compress.core.errors import UserError, checked_at, placed
 from mpi_compress.core.installed import package_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.exchange import Exchange
+from mpi_compress.exchange.host import available
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import trials
 from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.preparing.memory import from_disk, refuse_what_cannot_fit
+from mpi_compress.preparing.memory import from_disk, needed, refuse_what_cannot_fit
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, problem_of, start_of
 from mpi_compress.preparing.shapes import Shape, is_soon_parsed, shape_of
@@ -118,6 +119,8 @@ class Foresight:
                 return None
             if key not in self._problems:
                 data = open_data(spec.data, spec.folder, spec.split, spec.labels)
+                if needed(spec, Shape.of(data), 1, spec.workers.count) > available():
+                    return None  # `memory.refuse_what_fits_nowhere` says so
                 refuse_idle_workers(spec.workers.count, data.n_samples)
                 self._problems[key] = problem_of(spec, data, quiet=True, soon=True)
             problem = self._problems[key]

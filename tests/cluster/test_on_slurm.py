@@ -225,19 +225,14 @@ def test_a_site_that_passes_no_environment_on_runs_the_ranks(slurm, job, tmp_pat
 
 def test_only_so_many_tasks_of_a_job_run_in_all_its_arrays(slurm, job, tmp_path):
     """Two submissions of `--max-running 1`: the second array waits for the first one."""
-    (tmp_path / "slow_part.py").write_text(slow_part(0.02))
+    (tmp_path / "slow_part.py").write_text(slow_part(0.1))
+    numbers = []
     for label in ("ef, 1", "ef, 2"):
-        told(slurm, "submit", job, "--only", label, "--ntasks", 2, "--max-running", 1)
-    most = 0
-
-    def running() -> bool:
-        nonlocal most
-        found = states(slurm, job, "--only", "ef*")
-        most = max(most, sum(state.startswith(("running", "starting")) for state in found))
-        return found == ["done"] * 2
-
-    wait_until(running)
-    assert most == 1
+        said = told(slurm, "submit", job, "--only", label, "--ntasks", 2, "--max-running", 1)
+        numbers.append(re.search(r"as job (\d+)", said)[1])
+    asked = subprocess.run(["squeue", "-h", "-j", numbers[1], "-o", "%E"], env=slurm, capture_output=True, text=True).stdout
+    assert f"afterany:{numbers[0]}" in asked
+    wait_until(lambda: states(slurm, job, "--only", "ef*") == ["done"] * 2)
 
 
 def test_what_is_cancelled_in_the_queue_is_said_and_submitted_again(slurm, job):

@@ -4,12 +4,13 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 
 import pytest
 
 import mpi_compress as mc
 from mpi_compress.core.clock import Laps
-from mpi_compress.core.signals import BEGUN, Interrupts
+from mpi_compress.core.signals import BEGUN, Interrupted, Interrupts
 
 
 @pytest.fixture
@@ -72,3 +73,16 @@ def test_a_result_says_where_all_its_wall_time_went(tmp_path):
     assert [*first] == ["start", "prepare", "read", "file", "warm-up", "rounds"]
     assert [*second] == ["read", "file", "warm-up", "rounds"]
     assert 0.0 < sum(first.values()) + sum(second.values()) < took
+
+
+def test_an_error_that_a_signal_has_caused_is_told_as_the_signal():
+    """As where Numba compiles: what is raised in its callback does not get through, and an error follows from it."""
+
+    def compile_a_kernel():
+        with Interrupts().caught((signal.SIGTERM,)):
+            with suppress(Interrupted):
+                os.kill(os.getpid(), signal.SIGTERM)
+            raise RuntimeError("no compiled object yet")
+
+    with pytest.raises(Interrupted):
+        compile_a_kernel()
