@@ -143,5 +143,5 @@ def test_one_call_is_for_shards_that_lie_one_after_another():
 def test_gradients_hold_a_smooth_penalty():
     rows, penalty, x = pieces(cuts=(0, 20, 40)), penalties["ratio"](weight=0.7), np.arange(7.0)
     fs, each = shards(rows, penalty=penalty), alone(rows, penalty=penalty)
-    assert fs.gradients(x).tobytes() == np.array([f.gradient(x) for f in each]).tobytes()
-    assert fs.values(x).tolist() == [f.value_and_gradient(x)[0] for f in each]
+    assert fs.gradients(x).tobytes() == np.array([f.elsewhere(x)[1] for f in each]).tobytes()
+    assert fs.values(x).tolist() == [f.elsewhere(x)[0] for f in each]
