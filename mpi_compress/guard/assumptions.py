@@ -39,8 +39,8 @@ def assumptions(given: object, problems: Sequence[RandomProblem]) -> Iterator[Fi
 def _hard(dim: int) -> dict[str, Vector]:
     """Vectors (dim,) on which δ and ω of compressors are met: beside the usual ones those of equal numbers between two powers of 2,
     of one large number, and an identity matrix's triangle."""
-    found = vectors(dim) | {"of fours thirds": np.full(dim, 4 / 3), "of large and small numbers": np.full(dim, 0.3)}
-    found["of large and small numbers"][0] = 1.0
+    found = vectors(dim) | {"of four thirds": np.full(dim, 4 / 3)}
+    found |= {f"of 1 and {small:g}": np.r_[1.0, np.full(dim - 1, small)] for small in (0.3, 1 / 8, 1 / 32)}
     side = (math.isqrt(8 * dim + 1) - 1) // 2
     return found | ({"of an identity matrix": triangle(np.eye(side))} if side * (side + 1) // 2 == dim else {})
 
@@ -60,7 +60,7 @@ def _constants(link: Link) -> Iterator[Finding]:
             lost = max(lost, float(np.mean(np.sum((draws - v) ** 2, axis=1))) / square)
     what, said, seen = ("ω", ω, lost) if ω is not None else ("δ", δ or 0.0, 1 - lost)
     loose = said > _LOOSE * seen if what == "ω" else said * _LOOSE < seen
-    text = f"{said:.6g} is stated for d = {dim}, and {seen:.6g} is the worst that was found" + ": too little is stated" * loose
+    text = f"{said:.6g} is stated for d = {dim}, and {seen:.6g} is the worst that was found" + ": more holds than is stated" * loose
     yield Finding(f"{what} of {c.name}", not loose, text)
 
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -379,3 +381,16 @@ def test_a_reference_that_is_off_judges_nothing_and_the_unit_is_said(job):
         assert verdict.outcome == outcome
         assert " nats (" in str(verdict)
         assert verdict.reason.startswith("its reference is off by 1.") == (outcome == "not judged")
+
+
+def test_no_number_of_a_paper_has_a_bar_that_follows_from_nothing():
+    """A sentence with "times", "×", "orders" or "%" has its bar by the rule, or by a bound that the paper prints."""
+    found = []
+    for file in sorted((Path(__file__).parents[2] / "jobs").rglob("*.toml")):
+        for claim in tomllib.loads(file.read_text(encoding="utf-8")).get("claim", []):
+            words, of_paper = claim.get("words", ""), claim.get("basis", "ours") != "ours"
+            named = re.search(r"\d\s*×(?! *10)|\btimes\b|orders? of magnitude|\d\s*%", words)
+            printed = re.search(r"less than|≤|[<>] ?\d", words) or claim["holds"].startswith("in [")
+            if of_paper and isinstance(claim.get("paper"), int | float) and named and not printed and claims.bar(claim["holds"]) == claim["holds"]:
+                found.append((file.stem, claim["id"], claim["holds"]))
+    assert found == []

@@ -14,10 +14,12 @@ from mpi_compress.algorithms.theorem import TIGHT, stated, tight_factor
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.core.streams import Round
 from mpi_compress.engine.checking import findings_by_name, findings_in_job
+from mpi_compress.guard.assumptions import _constants
+from mpi_compress.guard.of_messages import link_at
 from mpi_compress.guard.random_problems import Family, random_problem
 from mpi_compress.guard.theorem import theorem
 from mpi_compress.job.loading import load_job
-from mpi_compress.messages.compressors import at_random, largest
+from mpi_compress.messages.compressors import at_random, compressors, largest
 from mpi_compress.messages.kinds import Pair, Sparse
 
 STATING = (
@@ -245,6 +247,19 @@ def test_bounds_that_say_next_to_nothing_are_too_loose_to_judge(monkeypatch):
     monkeypatch.setattr(gd.GDTheorem, "rate", "1 - step*mu/50")
     (found,) = theorem(algorithms["gd"](), problems=8)
     assert str(found).startswith("loose  theorem: too loose to judge: on the worst of 8 random problems V goes to ")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"name": "qsgd", "levels": 4, "norm": "max"}, {"name": "qsgd", "levels": 1}, {"name": "random-k", "k": 3, "scaled": False},
+        {"name": "natural"}, {"name": "block-sign"}, {"name": "chain", "first": {"name": "random-k", "k": 3}, "then": "natural"},
+    ],
+)  # fmt: skip
+def test_no_right_compressor_is_called_wrong(table):
+    link = link_at(compressors.build(table, "compressor"), 8)
+    found = [*_constants(link)]
+    assert all(each.holds for each in found), found
 
 
 def test_half_of_the_problems_have_several_workers_and_compressed_messages():
