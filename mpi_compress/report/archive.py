@@ -31,9 +31,12 @@ def archive(jobs: Mapping[Path, Job], out: Path, target: Path, about: About | No
     members["README.md"] = "\n".join(pages).encode()
     if about is not None:
         members["CITATION.cff"] = about.cff.encode()
-    with writing(target), zipfile.ZipFile(target, "w") as packed:
-        for name, content in members.items():
-            packed.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # of no date: the same results, the same zip
+    part = target.with_name(f".{target.name}")  # which a kill leaves, and no half of an archive
+    with writing(target):
+        with zipfile.ZipFile(part, "w") as packed:
+            for name, content in members.items():
+                packed.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # of no date: the same results, the same zip
+        part.replace(target)
     return count
 
 
