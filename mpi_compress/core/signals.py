@@ -42,6 +42,8 @@ class Interrupts:
         before = {number: signal.signal(number, self._note) for number in wanted}
         try:
             yield self
+        except Stopped:
+            raise
         except Exception:  # a compiler has taken the interruption for an error of its own
             if self._signal and not self._in_rounds:
                 raise Interrupted(self._signal) from None
