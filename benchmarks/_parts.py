@@ -32,7 +32,7 @@ from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.costs import costs as cost_models
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.link import Batch
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
@@ -122,15 +122,14 @@ class PartTimer:
 class _Apart(Exchange):
     """Messages arrive as from other processes: what their senders know of their content is left behind."""
 
-    def gather(self, ups: list[Message]) -> list[Message]:
-        return [m if m.is_silent or m.is_refused else Message(m.data) for m in ups]
+    def gather(self, ups: Batch) -> Batch:
+        return replace(ups, content=None)
 
-    def broadcast(self, down: Message | None) -> Message:
-        return self.scatter([down] if down is not None else None)[0]
+    def broadcast(self, down: Batch | None) -> Batch:
+        return self.gather(super().broadcast(down))
 
-    def scatter(self, downs: list[Message] | None) -> list[Message]:
-        assert downs is not None
-        return self.gather(downs)
+    def scatter(self, downs: Batch | None) -> Batch:
+        return self.gather(super().scatter(downs))
 
 
 class _Stopwatch(Observer):

@@ -7,6 +7,7 @@ python -m benchmarks.cat [rcv1] [url]
 
 import sys
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,13 +68,13 @@ def search(name: str, f: Objective, L: float) -> None:
         scheme = SCHEMES[compressor](link, costs.build("payload", "cost"), n=2)
         ways = {}
         for cost, spec in COSTS.items():
-            finder = BudgetSearch(scheme.improvement(), partial(scheme.costs, costs.build(spec, "cost")), f.dim)
-            state = {"hint": np.inf, "at": 0}
+            finder = BudgetSearch(scheme.improvement, partial(scheme.costs, costs.build(spec, "cost")), f.dim)
+            state: dict[str, Any] = {"hints": np.array([np.inf]), "at": 0}
 
             def best(finder: BudgetSearch = finder, state: dict = state) -> None:
                 state["at"] = (state["at"] + 1) % ITERATES
-                top, state["hint"] = finder.best(gs[state["at"]], state["hint"])
-                state["T"] = top.size
+                top, state["hints"] = finder.best(gs[state["at"]][None], state["hints"])
+                state["T"] = top.elements[0]
 
             ways[cost] = (best, state)
         took = side_by_side({**{cost: way for cost, (way, _) in ways.items()}, "gradient": gradient}, lasting=2.0)

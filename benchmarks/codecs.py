@@ -32,7 +32,7 @@ def packing(rng: np.random.Generator) -> None:
     for width in (7, 8, 13, 16, 20, 24, 32):
         fields = rng.integers(0, 2**width, D, dtype=np.uint64).astype(np.uint32)
         out, back = np.empty(D * width // 8, dtype=np.uint8), np.empty_like(fields)
-        pack = seconds(lambda: bits.pack_fields(fields, width, out, 0))  # noqa: B023
+        pack = seconds(lambda: bits.write_fields(fields, width, out))  # noqa: B023
         unpack = seconds(lambda: bits.read_fields(out, 0, width, 2**width, back))  # noqa: B023
         print(f"{width:6}{D / pack / 1e6:8.0f}{D / unpack / 1e6:8.0f}   {60 if width % 8 else 200}")
 
@@ -78,7 +78,7 @@ def large_vectors(rng: np.random.Generator) -> None:
             made = compressor.compress(v, t)
             ways: dict[str, Callable[[], object]] = {
                 "compress": lambda: compressor.compress(v, t),  # noqa: B023
-                "code": lambda: link.read(link.codec.encode(made)),  # noqa: B023
+                "code": lambda: link.unpack(link.encode(made)),  # noqa: B023
                 "all": lambda: link.unpack(link.pack(v, t)).add_to(out),  # noqa: B023
             }
             if plain:

@@ -68,7 +68,7 @@ def selection():
     for d in DIMENSIONS:
         for name, v in vectors(d).items():
             for k in (10, d // 100, d // 10):
-                t = side_by_side({"ours": partial(select.largest, v, k), "numpy": partial(plain_largest, v, k)})
+                t = side_by_side({"ours": partial(select.largest, v[None], k), "numpy": partial(plain_largest, v, k)})
                 print(f"{d:>9,} {k:>7,}  {name:<13}{t['ours']:>10.1f}{t['numpy']:>14.1f}{t['ours'] / t['numpy']:>7.2f}")
 
 

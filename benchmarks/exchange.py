@@ -43,13 +43,13 @@ def raw(comm: Any, size: int) -> Callable[[], None]:
 def ours(comm: Any, size: int) -> Callable[[], None]:
     """A round by the exchange of a run, one worker on each rank but the first."""
     from mpi_compress.exchange.mpi import PointToPoint
-    from mpi_compress.messages.link import Message
+    from mpi_compress.messages.link import batch_of, together
 
     exchange, data = PointToPoint(comm, comm.size - 1, False, 1800.0), np.ones(size, np.uint8)
 
     def play() -> None:
-        ups = exchange.gather([Message(data) for _ in exchange.mine])
-        exchange.broadcast(Message(data) if exchange.has_master else None)
+        ups = exchange.gather(together([batch_of(data) for _ in exchange.mine]))
+        exchange.broadcast(batch_of(data) if exchange.has_master else None)
         assert len(ups) == (comm.size - 1 if exchange.is_root else 0)
 
     return play

@@ -12,11 +12,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "mpi_compress"
 
 FLOORS = {
-    "core": 1, "kernels": 1, "messages": 2, "exchange": 3, "results": 3, "problem": 4, "algorithms": 5, "saving": 5, "job": 6,
-    "engine.fast": 6, "guard": 7, "evidence": 7, "preparing": 8, "figures": 8, "engine": 9, "planning": 10, "cluster": 11,
+    "kernels": 0, "core": 1, "messages": 2, "exchange": 3, "results": 3, "problem": 4, "algorithms": 5, "saving": 5, "job": 6,
+    "guard": 7, "evidence": 7, "preparing": 8, "figures": 8, "engine": 9, "planning": 10, "cluster": 11,
     "report": 12, "cli": 13,
 }  # fmt: skip
-"""A room's floor: it imports rooms of lower floors alone. engine.fast stands below the engine, which alone imports it."""
+"""A room's floor: it imports rooms of lower floors alone."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,6 @@ class Module:
     @property
     def room(self) -> str:
         """The room that it lies in; "" for the top level."""
-        if self.name.split(".")[:2] == ["engine", "fast"]:
-            return "engine.fast"
         return "" if self.name == "__main__" else self.name.partition(".")[0]
 
     @property

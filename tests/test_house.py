@@ -14,8 +14,7 @@ from import_graph import FLOORS, PACKAGE, Module, circles, edges, modules
 Found = Mapping[str, Module]
 Rule = Callable[[Found], Iterator[str]]
 
-MAY_NAME_METHODS = "engine.fast"  # the room that plays some algorithms faster, and so knows which
-VERBS = {"estimators": {"worker_sends"}, "servers": {"move"}, "downlinks": {"start", "all_hear"}, "papers": set()}
+VERBS = {"estimators": {"workers_send"}, "servers": {"move"}, "downlinks": {"start", "all_hear"}, "papers": set()}
 STATES = {"Master", "Memory", "Node", "Worker"}  # what a method remembers; each method's file may define its own
 CLASSES_BELOW_A_CONTRACT = 2
 LINES_OF_A_FUNCTION, METHODS_OF_A_CLASS, PARAMETERS_OF_A_CONSTRUCTOR, IGNORED_TYPES = 40, 20, 7, 20
@@ -40,8 +39,6 @@ def rooms_import_lower_floors_alone(found: Found) -> Iterator[str]:
                     yield f"{name} imports the package's top level"
             elif FLOORS[other] >= FLOORS[room]:
                 yield f"{name} (floor {FLOORS[room]}) imports {target} (floor {FLOORS[other]})"
-            elif other == MAY_NAME_METHODS and room != "engine":
-                yield f"{name} imports {target}, which the engine alone may"
 
 
 def no_circle_within_a_room(found: Found) -> Iterator[str]:
@@ -59,7 +56,7 @@ def no_concrete_part_is_named_outside_its_folder(found: Found) -> Iterator[str]:
             folder = folder_of.get(what) or (of_module.folder if of_module is not None and of_module.parts else None)
             if folder is None or f"{module.folder}.".startswith(f"{folder}.") or name == "":
                 continue
-            if not (module.room in (MAY_NAME_METHODS, "algorithms") and folder.startswith("algorithms")):
+            if not (module.room == "algorithms" and folder.startswith("algorithms")):
                 yield f"{name} imports {what or target} of {target}"
 
 
@@ -189,11 +186,10 @@ WRONG = {
         "algorithms/gd.py": '@algorithms.register("gd")\nclass GD: ...\n',
         "algorithms/sgd.py": "from mpi_compress.algorithms.gd import GD\n",
         "engine/rounds.py": "from mpi_compress.algorithms.gd import GD\n",
-        "engine/fast/gd.py": "from mpi_compress.algorithms.gd import GD\n",
     },
     methods_define_the_verbs_of_their_folder: {
         "algorithms/estimators/gd.py": (
-            '@algorithms.register("gd")\nclass GD(Estimator):\n    def worker_sends(self): ...\n'
+            '@algorithms.register("gd")\nclass GD(Estimator):\n    def workers_send(self): ...\n'
             'class SGD(GD): ...\n@algorithms.register("svrg")\nclass SVRG(SGD): ...\n'
         ),
         "algorithms/servers/step.py": '@servers.register("step")\nclass Step(Server):\n    def move(self): ...\n',

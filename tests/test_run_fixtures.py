@@ -5,6 +5,7 @@ import pytest
 from fixtures import places, played, runs
 
 import mpi_compress as mc
+from mpi_compress.algorithms.hosted import HostedWorkers
 
 STORED, VALUES = places.load(places.RUNS), places.load(places.VALUES)
 RANKS = 3
@@ -61,6 +62,15 @@ def apart(found, was, exactly):
 @pytest.mark.parametrize("name", runs.RUNS)
 def test_a_run_gives_the_bytes_that_it_always_gave(name, alone):
     assert differing(name, played.kept(alone[name])) == []
+
+
+@pytest.mark.usefixtures("same_machine")
+@pytest.mark.parametrize("share", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_runs_give_the_same_bytes_where_workers_send_one_by_one_and_the_last_one_first(share, tmp_path, monkeypatch):
+    monkeypatch.setattr(HostedWorkers, "parts", lambda self, awake: (slice(i, i + 1) for i in reversed(awake.tolist())))
+    names = [*runs.RUNS][::share]
+    found = played.in_this_process(tmp_path, names)
+    assert [line for name in names for line in differing(name, played.kept(found[name]))] == []
 
 
 @pytest.mark.parametrize("name", runs.RUNS)

@@ -16,12 +16,11 @@ run, which has the run's setting and links, and numbers in place of formulas.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
-from numpy.typing import NDArray
-
+from mpi_compress.algorithms import memories
 from mpi_compress.algorithms.error_memory import packed, rest_of
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
@@ -30,15 +29,16 @@ from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.steps import OF_COMPRESSORS, Changing, Step, named_by, of_compressor, step_at, theorems_of, values_of
 from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.core import arrays
+from mpi_compress.core.forms import complete
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.returned import returns
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.compressors.base import coordinates_sent
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import ChoosingLink, Link, Message
+from mpi_compress.messages.link import Batch, ChoosingLink, Link, Message, attempt, together
 from mpi_compress.messages.mean import Averager
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
@@ -129,9 +129,14 @@ class Method(Part, ABC):
     def _batches(self) -> Batches | None:
         return None if self.batch is None else Batches(self.batch, self.sampling)
 
-    def rows(self, f: Objective, t: Round, number: int | None = None) -> NDArray[Any] | None:
-        """The rows of a worker's minibatch of round t.k, of that `number` if not every round takes one; None: all of its shard."""
-        return None if self._batches is None else self._batches.rows(len(f.rows), t, number)
+    def rows(self, f: Any, t: Any, number: int | None = None) -> Any:
+        """The rows of a worker's minibatch of round t.k, of that `number` if not every round takes one; None: all of its shard. Of
+        workers together a list of each one's."""
+        if self._batches is None:
+            return None
+        if isinstance(t, Rounds):
+            return [self._batches.rows(size, each, number) for size, each in zip(f.sizes, t, strict=True)]
+        return self._batches.rows(len(f.rows), t, number)
 
     def iterate(self, node: Any) -> Vector:
         """The point (d,) to evaluate."""
@@ -156,7 +161,15 @@ def in_setting(method: Any, setting: Setting) -> Any:
 
 
 class Algorithm(Method):
-    """A method in rounds: workers send, the master answers, everyone hears."""
+    """A method in rounds: workers send, the master answers, everyone hears.
+
+    What one worker does is `worker_sends`; what all that a process hosts do is `workers_send`, whose arrays have an axis of workers
+    in front. A class defines one of the two, and has the other by it. So do `start_worker` and `worker_hears`.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        complete(cls, Algorithm, _FORMS)
 
     @abstractmethod
     def start(self, x0: Vector) -> Any:
@@ -166,6 +179,13 @@ class Algorithm(Method):
         """A worker's own memory before round 0."""
         return None
 
+    def start_workers(self, node: Any, fs: Shards) -> Any:
+        """The workers' own memories before round 0, as rows."""
+        each = [self.start_worker(node, f) for f in fs]
+        verbs = ((type(self).workers_send, Algorithm.workers_send), (type(self).workers_hear, Algorithm.workers_hear))
+        takes_rows = self.log.of_rows or any(own is not loop for own, loop in verbs)
+        return memories.together(each) if each and takes_rows else each
+
     def start_master(self, node: Any) -> Any:
         """The master's own memory before round 0."""
         return rest_of(self)
@@ -174,12 +194,31 @@ class Algorithm(Method):
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         """A worker's message of round t.k. It must not change `node`."""
 
+    def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
+        """The messages of round t.k of the workers `t.who`, whose memories and f_i are the rows of w and fs. It must not change
+        `node`."""
+        return together([self._sent(node, w, fs, t, i) for i in range(len(fs))])
+
+    def _sent(self, node: Any, w: Any, fs: Shards, t: Rounds, i: int) -> Batch:
+        worker = memories.one(w, i)
+        sent = attempt(self.worker_sends, getattr(node, "of_worker", lambda i: node)(i), worker, fs[i], t[i])
+        memories.put(w, i, worker)
+        return sent
+
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
         """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`."""
         return packed(master, self.downlink(node, t.k), self.mean(ups), t)
 
     def worker_hears(self, node: Any, worker: Any, down: Compressed, t: Round) -> None:
         """Take the master's message over into a worker's own memory, before `all_hear`. It must not change `node`."""
+
+    def workers_hear(self, node: Any, w: Any, down: Compressed, t: Rounds) -> None:
+        """The same of all workers hosted here; `down` is one vector, or rows of one for each."""
+        if type(self).worker_hears is not Algorithm.worker_hears:
+            for i in range(len(t)):
+                worker = memories.one(w, i)
+                self.worker_hears(node, worker, down if down.rows is None else down[i], t[i])
+                memories.put(w, i, worker)
 
     @abstractmethod
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
@@ -206,6 +245,33 @@ class Algorithm(Method):
         """(1/n) Σ of compressed vectors, added in worker order, sparse where they are; (1/r) Σ if `partial_mean` says so."""
         average = Averager(self.setting.dim).mean
         return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
+
+
+def _starts(self: Any, of_rows: Callable[..., Any], node: Any, f: Objective) -> Any:
+    """`start_worker` by rows of one."""
+    return memories.one(of_rows(self, node, f.shard), 0)
+
+
+def _sends(self: Any, of_rows: Callable[..., Any], node: Any, worker: Any, f: Objective, t: Round) -> Message:
+    """`worker_sends` by rows of one."""
+    w = memories.together([worker])
+    sent = of_rows(self, node, w, f.shard, Rounds.of(t))
+    memories.become(worker, memories.one(w, 0))
+    return replace(sent, one=True)
+
+
+def _hears(self: Any, of_rows: Callable[..., Any], node: Any, worker: Any, down: Compressed, t: Round) -> None:
+    """`worker_hears` by rows of one."""
+    w = memories.together([worker])
+    of_rows(self, node, w, down, Rounds.of(t))
+    memories.become(worker, memories.one(w, 0))
+
+
+_FORMS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "start_worker": ("start_workers", _starts),
+    "worker_sends": ("workers_send", _sends),
+    "worker_hears": ("workers_hear", _hears),
+}
 
 
 def one_each(method: Any, given: Any, *_: Any) -> Sequence[Message]:

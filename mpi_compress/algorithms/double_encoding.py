@@ -16,11 +16,11 @@ from mpi_compress.algorithms.needs import SMOOTH, WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.registry import fact
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Compressed, Lattice, Vector, lattice_bits
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.messages.link import Batch, Link, Message
+from mpi_compress.problem.objective import Shards
 
 LATTICE = {"compressor": "lattice", "codec": {"float": 32}}
 EPS = float(np.finfo(float).eps)  # one unit in the last place
@@ -43,14 +43,14 @@ class Past:
 
 @dataclass
 class Worker:
-    s: Vector  # (d,) s_i, the master's copy of ∇f_i
-    g: Vector  # (d,) g_i of the last round
-    ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of its last message up
+    s: Vector  # (m, d) s_i, the master's copy of ∇f_i
+    g: Vector  # (m, d) g_i of the last round
+    ball: Vector  # (m, 2) σ and M of its last message up
 
     def hear(self, d: Compressed) -> None:
         """s ← s + d, what the master heard."""
         d.add_to(self.s)
-        self.ball = ball(d)
+        self.ball[:] = np.array(np.broadcast_arrays(*ball(d))).T
 
 
 @dataclass
@@ -165,8 +165,8 @@ class DoubleEncoding(Algorithm):
             k = node.past.k
             return {"gap": norm(node.v - mean) / self.budget(k - 1) if k and self.quantises else math.nan}
 
-        bits = lambda worker: lemma(worker.ball, d, self.stochastic)  # noqa: E731
-        return Log(("lower_up", "upper_up"), bits, of_means, attrgetter("g"), gap)
+        bits = lambda w: np.array([lemma(ball, d, self.stochastic) for ball in w.ball.tolist()]).T  # noqa: E731
+        return Log(("lower_up", "upper_up"), bits, of_means, attrgetter("g"), gap, of_rows=True)
 
     def point(self, node: Node) -> Vector:
         """Where gradients are taken (d,)."""
@@ -176,23 +176,23 @@ class DoubleEncoding(Algorithm):
         x_star = self.setting.x_star
         return Node(x0.copy(), np.zeros_like(x0), Past(math.nan if x_star is None else norm(x0 - x_star)))
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim), np.zeros(f.dim))
+    def start_workers(self, node: Node, fs: Shards) -> Worker:
+        return Worker(fs.zeros(), fs.zeros(), np.full((len(fs), 2), np.nan))
 
     def start_master(self, node: Node) -> Master:
         return Master(np.zeros_like(node.x))
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
         Q = self.uplink(node, t.k)
         y = self.point(node)
-        worker.g[:] = f.gradient(y, self.rows(f, t))
-        if self.quantises and self.budget(t.k) < max(TINY, EPS * norm(worker.g), EPS * self.L * norm(y)):
+        w.g[:] = fs.gradients(y, self.rows(fs, t))
+        if self.quantises and self.budget(t.k) < max(TINY, EPS * max(map(norm, w.g)), EPS * self.L * norm(y)):
             raise PrecisionExhausted(f"a precision of {self.budget(t.k):g} is finer than floats")
-        d = Q.pack(worker.g - worker.s, t)
-        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
+        d = Q.pack(w.g - w.s, t)
+        w.hear(Q.unpack(d))  # s_i ← s_i + d_i
         return d
 
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: Master, ups: Any, t: Round) -> Message:
         self.mean(ups).add_to(master.S)
         return self.downlink(node, t.k).pack(master.S - node.v, t)
 
@@ -228,8 +228,8 @@ def lemma(ball: tuple[float, float], dim: int, stochastic: bool) -> tuple[float,
     return max(0.0, math.log2(radius / sigma)) if radius else 0.0, lattice_bits(dim, sigma, radius, stochastic) / dim
 
 
-def ball(sent: Compressed) -> tuple[float, float]:
-    """σ and M of a message of lattice points; NaN for others."""
+def ball(sent: Compressed) -> tuple[float, Any]:
+    """σ and M of a message of lattice points, M (m,) of rows; NaN for others."""
     return (sent.sigma, sent.radius) if isinstance(sent, Lattice) else (math.nan, math.nan)
 
 

@@ -2,21 +2,20 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import ROUNDED_DOWN
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import feedback as kernels
+from mpi_compress.kernels.threshold import reaching_among
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Compressed, Pair, Sparse, Vector
 from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Shards
 from mpi_compress.problem.scaled_vector import ScaledVector
 
 _REMEASURED = 1e-8  # a norm that is followed is measured again below this share of what was added and taken out
@@ -33,31 +32,8 @@ def _of_means(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
     return {**means, **roots, **({} if memory is None else {"silent": memory.silent})}
 
 
-ERRORS = Log(LOGS, attrgetter("sizes"), _of_means)
+ERRORS = Log(LOGS, lambda w: w.sizes.T, _of_means, of_rows=True)
 """What error feedback logs."""
-
-
-@dataclass
-class FollowedNorm:
-    """‖v‖², followed from change to change by a compensated sum: if changes are sparse, v need not be read whole."""
-
-    squares: float = 0.0  # ‖v‖²
-    lost: float = 0.0  # what its additions rounded off
-    turned: float = 0.0  # Σ of the magnitudes of changes since it was last measured
-    growth: float = 0.0  # by the gradient of this round
-
-    @property
-    def value(self) -> float:
-        return self.squares + self.lost
-
-    def add(self, change: float) -> None:
-        total = self.squares + change
-        big, small = (self.squares, change) if abs(self.squares) >= abs(change) else (change, self.squares)
-        self.lost += (big - total) + small
-        self.squares = total
-
-    def measure(self, v: Vector) -> None:
-        self.squares, self.lost, self.turned = kernels.squares(v), 0.0, 0.0
 
 
 def level_of(compressor: Any) -> float:
@@ -67,72 +43,99 @@ def level_of(compressor: Any) -> float:
 
 
 @dataclass
-class ErrorMemory:
-    """The error is kept in units of the gradient, e_i/γ: then p/γ = e/γ + g costs one addition."""
+class FollowedNorms:
+    """‖v‖² of each row, followed from change to change by a compensated sum: if changes are sparse, v need not be read whole."""
 
-    e: Vector  # (d,) e_i/γ; p/γ between `add_gradient` and `take_out`
-    followed: FollowedNorm | None = None  # ‖e_i/γ‖², where it is followed and not measured
-    step: float = 0.0  # γ of the last round
-    sizes: Vector = field(default_factory=lambda: np.zeros(len(LOGS)))  # the worker's numbers, as LOGS names them
+    squares: Vector  # (m,) ‖v‖²
+    lost: Vector  # (m,) what its additions rounded off
+    turned: Vector  # (m,) Σ of the magnitudes of changes since it was last measured
+    growth: Vector  # (m,) by the gradient of this round
+
+    def value(self, i: int) -> float:
+        return float(self.squares[i] + self.lost[i])
+
+    def add(self, i: int, change: float) -> None:
+        squares = float(self.squares[i])
+        total = squares + change
+        big, small = (squares, change) if abs(squares) >= abs(change) else (change, squares)
+        self.lost[i] += (big - total) + small
+        self.squares[i] = total
+
+    def measure(self, i: int, v: Vector) -> None:
+        self.squares[i], self.lost[i], self.turned[i] = kernels.squares(v), 0.0, 0.0
+
+
+@dataclass
+class ErrorMemory:
+    """The errors are kept in units of the gradient, e_i/γ: then p/γ = e/γ + g costs one addition."""
+
+    e: Vector  # (m, d) e_i/γ; p/γ between `add_gradients` and `take_out`
+    sizes: Vector  # (m, 4) the workers' numbers, as LOGS names them
+    step: Vector  # (m,) γ of their last round
+    followed: FollowedNorms | None = None  # ‖e_i/γ‖², where they are followed and not measured
 
     @classmethod
-    def begun(cls, f: Objective, compressor: Compressor, batch: int | None, stays: bool) -> "ErrorMemory":
-        """e_i = 0. The norm of the error is followed, not measured, if minibatches are sparse and no other coordinates than theirs
-        can come to be sent: the threshold is the same in all rounds, and the step and the errors stay (`stays`)."""
+    def begun(cls, fs: Shards, compressor: Compressor, batch: int | None, stays: bool) -> "ErrorMemory":
+        """e_i = 0. The norms of the errors are followed, not measured, if minibatches are sparse and no other coordinates than
+        theirs can come to be sent: the threshold is the same in all rounds, and the step and the errors stay (`stays`)."""
         same_level = level_of(compressor) > 0 and stays
-        follows = same_level and batch is not None and f.gradients_are_sparse
-        return cls(np.zeros(f.dim), FollowedNorm() if follows else None)
+        follows = same_level and batch is not None and fs.gradients_are_sparse
+        m = len(fs)
+        return cls(fs.zeros(), np.zeros((m, len(LOGS))), np.zeros(m), FollowedNorms(*np.zeros((4, m))) if follows else None)
 
     def at_step(self, step: float, e_stays: bool) -> None:
         """Go on with the step γ: where e_i stays, e_i/γ changes."""
-        if e_stays and self.step not in (0.0, step):
-            self.e *= self.step / step
-        self.step = step
+        other = (self.step != 0.0) & (self.step != step)
+        if e_stays and other.any():
+            self.e[other] *= (self.step[other] / step)[:, None]
+        self.step[:] = step
 
-    def add_gradient(self, f: Objective, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
-        """p ← e + γ g, both over γ."""
-        if self.followed is None or rows is None:
-            f.add_gradient(self.e, x, rows)
-        else:
-            _, self.followed.growth = f.add_sparse_gradient(self.e, x, rows)
+    def touched(self, fs: Shards, x: Vector | ScaledVector, rows: Any, level: float) -> Sparse:
+        """p ← e + γ g, both over γ, and C(p/γ), where norms are `followed`: a round costs what minibatches hold."""
+        assert self.followed is not None
+        found = []
+        for i, f in enumerate(fs):
+            held, self.followed.growth[i] = f.add_sparse_gradient(self.e[i], x, rows[i])
+            found.append(reaching_among(self.e[i], held, level))
+        indices, values = (np.concatenate(each) for each in zip(*found, strict=True))
+        return Sparse(fs.dim, indices, values, np.cumsum([each.size for each, _ in found]))
 
     def take_out(self, sent: Compressed) -> None:
         """e ← p − Δ, both over γ."""
-        if self.followed is not None:
-            self._take_out_following(self.followed, sent)
-        elif type(sent) is Sparse:
-            kernels.take_out_and_note(sent.indices, sent.values, self.e, self.step, self.sizes)
+        sparse = sent if isinstance(sent, Sparse) else None
+        if sparse is None:
+            corrected = kernels.squares_of_rows(self.e)
+            sent.add_to(self.e, -1.0)
+            left = kernels.squares_of_rows(self.e)
+        elif self.followed is None:
+            left, corrected = np.empty((2, len(self.e)))
+            kernels.take_out_of_rows(sparse.indices, sparse.values, sparse.ends, self.e, left, corrected)
         else:
-            self._take_out_measuring(sent)
-
-    def _take_out_measuring(self, sent: Compressed) -> None:
-        before = kernels.squares(self.e)
-        sent.add_to(self.e, -1.0)
-        self._note(before, kernels.squares(self.e), sent)
-
-    def _take_out_following(self, norm: FollowedNorm, sent: Compressed) -> None:
-        """If nearly all of ‖e/γ‖² was taken out, the rest is measured: followed, it would be only rounding."""
-        if not isinstance(sent, Sparse):
-            self._take_out_measuring(sent)
-            norm.measure(self.e)
-            return
-        norm.add(norm.growth)
-        before, after = kernels.take_out(sent.indices, sent.values, self.e)
-        corrected = max(norm.value, before)
-        norm.add(after - before)
-        norm.turned += abs(norm.growth) + before + after
-        if norm.value < _REMEASURED * norm.turned:
-            norm.measure(self.e)
-        self._note(corrected, norm.value, sent)
-
-    def _note(self, corrected: float, left: float, sent: Compressed) -> None:
+            left, corrected = self._taken_out_following(self.followed, sparse)
         kernels.note(self.sizes, self.step, corrected, left, sent.elements / sent.dim)
+
+    def _taken_out_following(self, norms: FollowedNorms, sent: Sparse) -> Vector:
+        """‖e/γ‖² of each row, after and before. If nearly all was taken out, the rest is measured: followed, it would be only
+        rounding."""
+        sizes = np.empty((2, len(self.e)))
+        for i, e in enumerate(self.e):
+            c = sent[i]
+            norms.add(i, norms.growth[i])
+            before, after = kernels.take_out(c.indices, c.values, e)
+            corrected = max(norms.value(i), before)
+            norms.add(i, after - before)
+            norms.turned[i] += abs(norms.growth[i]) + before + after
+            if norms.value(i) < _REMEASURED * norms.turned[i]:
+                norms.measure(i, e)
+            sizes[:, i] = norms.value(i), corrected
+        return sizes
 
     def drop(self) -> None:
         """e ← 0."""
         self.e[:] = 0.0
         if self.followed is not None:
-            self.followed = FollowedNorm()
+            for held in vars(self.followed).values():
+                held[:] = 0.0
 
 
 @dataclass

@@ -9,14 +9,14 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.needs import LOSS_ALONE, WHOLE_GRADIENTS, Need
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.from_tables import parts_of
 from mpi_compress.messages.kinds import Compressed, Vector, triangle
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.messages.link import Batch, Link
+from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.second_order import curvature_at, dense_hessian
 
 OF_MARGINS = Need(
@@ -74,22 +74,21 @@ class SendsHessians(Algorithm):
         except ValueError as error:
             raise ValueError(f"hessian.compressor: {error}") from None
 
-    def gradient(self, x: Vector, worker: Any, f: Objective, t: Round) -> Message:
-        """The message of C(∇f_i(x) − h_i), which h_i takes in where it is compressed."""
-        message = self.up.pack(f.gradient(x) - worker.h, t)
+    def gradient(self, x: Vector, w: Any, fs: Shards, t: Rounds) -> Batch:
+        """The messages of C(∇f_i(x) − h_i), which h_i takes in where it is compressed."""
+        sent = self.up.pack(fs.gradients(x) - w.h, t)
         if self.learns_gradients:
-            self.up.unpack(message).add_to(worker.h)
-        return message
+            self.up.unpack(sent).add_to(w.h)
+        return sent
 
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
         node.x = node.x + down.dense()
 
-    def mean_of(self, ups: Sequence[Any], at: int, dim: int) -> Vector:
+    def mean_of(self, ups: Any, at: int, dim: int) -> Vector:
         """(1/n) Σ of the part number `at` of each message (dim,), in worker order."""
-        total = np.zeros(dim)
-        for up in ups:
-            up.parts[at].add_to(total)
-        return total / self.setting.n
+        total = np.zeros((1, dim))
+        ups.content.parts[at].add_to(total, 1.0, np.zeros(len(ups.content), dtype=np.int64))
+        return total[0] / self.setting.n
 
 
 def hessian(f: Objective, x: Vector) -> Vector:

@@ -12,11 +12,11 @@ from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.needs import LOSS_ALONE, Need
 from mpi_compress.algorithms.steps import takes_theorem_step
 from mpi_compress.core.errors import NotMet
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.kinds import Compressed, Dense, Sparse, Vector, square, triangle
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Batch, Link
 from mpi_compress.messages.several import SeveralLink
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 from mpi_compress.problem.second_order import dense_hessian, smoothness_diagonal
 
@@ -89,34 +89,36 @@ class KnowsSmoothness(Algorithm):
         link = super().uplink(node, k)
         return link if k else SeveralLink(link, self.roots)
 
-    def no_root(self) -> Root:
-        """What a worker has before round 0."""
-        return Root(np.zeros(self.shape), np.zeros(self.shape))
+    def no_root(self, m: int) -> Root:
+        """What m workers have before round 0."""
+        return Root(np.zeros((m, *self.shape)), np.zeros((m, *self.shape)))
 
     def no_roots(self, own: Any = None) -> Roots:
         """What the master has before round 0."""
         return Roots(np.zeros((self.setting.n, *self.shape)), own)
 
-    def learn(self, L: Root, f: Objective, t: Round) -> Message:
-        """The message with L_i^{1/2}; the worker keeps what the receiver decodes from it, and its inverse."""
-        message = self.roots.pack(root_of(f, self.matrix), t)
-        L.S = self._as_matrix(self.roots.unpack(message))
-        L.inverse = inverse(L.S)
-        return message
+    def learn(self, L: Root, fs: Shards, t: Rounds) -> Batch:
+        """The messages with L_i^{1/2}; workers keep what the receiver decodes from them, and its inverse."""
+        sent = self.roots.pack(np.array([root_of(f, self.matrix) for f in fs]), t)
+        L.S[:] = self._as_matrices(self.roots.unpack(sent))
+        L.inverse[:] = [inverse(S) for S in L.S]
+        return sent
 
-    def with_root(self, node: Any, message: Message, root: Message | None) -> Message:
-        """The message of a round; in round 0 L_i^{1/2} is in it, too."""
-        return message if root is None else self.uplink(node, 0).join(message, root)
+    def with_root(self, node: Any, sent: Batch, root: Batch | None) -> Batch:
+        """The messages of a round; in round 0 L_i^{1/2} is in them, too."""
+        return sent if root is None else self.uplink(node, 0).join(sent, root)
 
-    def received(self, master: Roots, ups: Sequence[Any], t: Round) -> list[tuple[Vector, Any]]:
-        """Each worker's L_i^{1/2}, and what else it sent, in worker order."""
+    def received(self, master: Roots, ups: Any, t: Round) -> tuple[Vector, Any]:
+        """The workers' L_i^{1/2}, and what else they sent, in worker order."""
+        content = ups.content
         if t.k == 0:
-            ups, roots = zip(*(up.parts for up in ups), strict=True)
-            master.S = np.array([self._as_matrix(root) for root in roots])
-        return list(zip(master.S, ups, strict=True))
+            content, roots = content.parts
+            master.S = self._as_matrices(roots)
+        return master.S, content
 
-    def _as_matrix(self, root: Compressed) -> Vector:
-        return square(root.dense()) if self.matrix == "full" else root.dense()
+    def _as_matrices(self, roots: Compressed) -> Vector:
+        """The roots of all rows."""
+        return np.array([square(root) for root in roots.dense()]) if self.matrix == "full" else roots.dense()
 
 
 def root_of(f: Objective, matrix: str) -> Vector:
@@ -128,14 +130,17 @@ def root_of(f: Objective, matrix: str) -> Vector:
 
 
 def times(S: Vector, v: Vector) -> Vector:
-    """S v (d,) of a matrix (d, d), or of a diagonal (d,)."""
-    return S * v if S.ndim == 1 else S @ v
+    """S_i v_i (m, d) of matrices (m, d, d), or of diagonals (m, d)."""
+    return S * v if S.ndim == 2 else np.array([S_i @ v_i for S_i, v_i in zip(S, v, strict=True)])
 
 
 def scaled(S: Vector, Δ: Compressed) -> Compressed:
-    """S Δ, sparse where S is diagonal and Δ is sparse."""
-    sparse = Δ.sparse() if S.ndim == 1 else None
-    return Dense(times(S, Δ.dense())) if sparse is None else Sparse(Δ.dim, sparse.indices, S[sparse.indices] * sparse.values)
+    """S_i Δ_i of rows, sparse where S is diagonal and Δ is sparse."""
+    sparse = Δ.sparse() if S.ndim == 2 else None
+    if sparse is None:
+        return Dense(times(S, Δ.dense()))
+    row = np.repeat(np.arange(len(S)), sparse.counts)
+    return Sparse(Δ.dim, sparse.indices, S[row, sparse.indices] * sparse.values, sparse.ends)
 
 
 def inverse(S: Vector) -> Vector:

@@ -7,13 +7,14 @@ from mpi_compress.algorithms.product import Estimator, MinibatchParameters, Usua
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.messages.link import Batch, Link, Message
+from mpi_compress.problem.objective import Objective, Shards
 
 __all__ = [
     "Algorithm",
+    "Batch",
     "Compressed",
     "Direction",
     "Downlink",
@@ -29,8 +30,10 @@ __all__ = [
     "Objective",
     "PartialMean",
     "Round",
+    "Rounds",
     "Sampling",
     "Setting",
+    "Shards",
     "Step",
     "UsualParameters",
     "Vector",

@@ -29,7 +29,7 @@ _WHAT = {"TIMEOUT": "time limit: ", "NODE_FAIL": _NODE, "BOOT_FAIL": _NODE, "OUT
 
 
 class Statuses:
-    """The statuses of a job's runs; SLURM is asked anew once some seconds have passed.
+    """The statuses of a job's runs; SLURM is asked again once some seconds have passed.
 
     Args:
         prepares: also refuse what is refused once data are parsed, as far as that takes a moment.

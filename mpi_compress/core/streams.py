@@ -5,12 +5,15 @@ random numbers: the seed is its key and the address its counter, so that streams
 generator to an address takes about 2 µs; building one takes 12.
 """
 
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
 from numpy.typing import NDArray
+
+from mpi_compress.kernels import philox
 
 
 class Role(IntEnum):
@@ -30,23 +33,30 @@ class Streams:
     """The random streams of one run."""
 
     def __init__(self, seed: int):
-        self._key = SeedSequence(seed).generate_state(2, np.uint64)
+        self.key = SeedSequence(seed).generate_state(2, np.uint64)
         self._generators: dict[Role, Generator] = {}  # made at their first use: most compressors draw nothing
 
-    def at(self, role: Role, who: int, k: int) -> Generator:
-        """The stream of one address. It is valid until this is called again for the same role."""
+    def at(self, role: Role, who: int, k: int, taken: int = 0, half: tuple[int, int] = (0, 0)) -> Generator:
+        """The stream of one address, of which `taken` words are drawn, and a `half` of one perhaps left. It is valid until this is
+        called again for the same role."""
         generator = self._generators.get(role)
         if generator is None:
             generator = self._generators[role] = Generator(Philox(0))
         generator.bit_generator.state = {
             "bit_generator": "Philox",
-            "state": {"counter": np.array([0, k, who, role], dtype=np.uint64), "key": self._key},
+            "state": {"counter": np.array([taken // 4, k, who, role], dtype=np.uint64), "key": self.key},
             "buffer": np.zeros(4, dtype=np.uint64),
             "buffer_pos": 4,
-            "has_uint32": 0,
-            "uinteger": 0,
+            "has_uint32": half[0],
+            "uinteger": half[1],
         }
+        if taken % 4:
+            generator.bit_generator.random_raw(taken % 4)
         return generator
+
+    def common_seed(self, role: Role, k: int) -> int:
+        """A seed of 32 bits, the same for all nodes of that role in round k."""
+        return int(self.at(Role.ALIKE, int(role), k).integers(2**32))
 
 
 class Pool:
@@ -125,7 +135,7 @@ class Round:
     @property
     def common_seed(self) -> int:
         """A seed of 32 bits, the same for all workers in this round; the master has another."""
-        return int(self._streams.at(Role.ALIKE, int(self._role), self.k).integers(2**32))
+        return self._streams.common_seed(self._role, self.k)
 
     def _of(self, role: Role, who: int) -> Generator:
         if self._drawn is None:
@@ -133,3 +143,131 @@ class Round:
         if role not in self._drawn:
             self._drawn[role] = self._streams.at(role, who, self.k)
         return self._drawn[role]
+
+
+class Rounds:
+    """Round k of many nodes: row i is the round of node who[i], with its own stream, which goes on where its last draw ended."""
+
+    __slots__ = ("_own", "_role", "_rows", "_shared", "_streams", "k", "second", "states", "who")
+
+    def __init__(
+        self, k: int, streams: Streams, role: Role, who: NDArray[np.int64], states: Sequence[Any] | None = None, second: float = 0.0
+    ):
+        self.k = k
+        self.who = who  # (m,)
+        self.second = second
+        self.states = states  # what `Compressor.start` made for each of these nodes
+        self._streams = streams
+        self._role = role
+        self._own: _OwnStreams | _OneStream = _OwnStreams(streams, role, who, k)
+        self._rows = np.arange(who.size)  # those of `_own` that these are
+        self._shared: Generator | None = None
+
+    @classmethod
+    def of(cls, t: Round) -> "Rounds":
+        """One row: the round of one node, from whose stream, or pool, it draws."""
+        rows = cls(t.k, t._streams, t._role, np.array([t.who]), [t.state], t.second)
+        rows._own = _OneStream(t)
+        return rows
+
+    def __len__(self) -> int:
+        return self.who.size
+
+    def __iter__(self) -> Iterator[Round]:
+        return map(self.__getitem__, range(len(self)))
+
+    @overload
+    def __getitem__(self, rows: int) -> Round: ...
+    @overload
+    def __getitem__(self, rows: slice | NDArray[Any]) -> "Rounds": ...
+    def __getitem__(self, rows: Any) -> Any:
+        """The round of one row; the rounds of some, by a slice, a mask or their numbers."""
+        if isinstance(rows, int | np.integer):
+            return self._own.round(int(self._rows[rows]), self, None if self.states is None else self.states[int(rows)])
+        states = None if self.states is None else [self.states[i] for i in np.arange(self.who.size)[rows].tolist()]
+        some = Rounds(self.k, self._streams, self._role, self.who[rows], states, self.second)
+        some._own, some._rows = self._own, self._rows[rows]
+        return some
+
+    @property
+    def shared(self) -> Generator:
+        """The stream from which every node draws the same numbers."""
+        if self._shared is None:
+            self._shared = self._streams.at(Role.SHARED, 0, self.k)
+        return self._shared
+
+    @property
+    def common_seed(self) -> int:
+        """A seed of 32 bits, the same for all workers in this round; the master has another."""
+        return self._streams.common_seed(self._role, self.k)
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        """(m, n): the next n words of each row's own stream."""
+        return self._own.words(self._rows, np.full(self.who.size, n)).reshape(-1, n)
+
+    def random(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """So many (m,) next numbers of [0, 1) of each row's own stream, one row after another."""
+        return (self._own.words(self._rows, counts) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+class _OwnStreams:
+    """The streams of many nodes, and where the draws from each of them have ended."""
+
+    def __init__(self, streams: Streams, role: Role, who: NDArray[np.int64], k: int):
+        self.address = streams, role, who, k
+        self._taken = np.zeros(who.size, dtype=np.int64)  # words
+        self._halves: dict[int, tuple[int, int]] = {}  # of words that draws of 32 bits have left
+        self._drawing: tuple[int, Any] | None = None  # the row whose generator draws, and this
+
+    def round(self, row: int, rows: Rounds, state: Any) -> Round:
+        return _RowOf(self, row, state, rows.second)
+
+    def generator(self, row: int) -> Generator:
+        """A row's stream, valid until this or `words` is called."""
+        streams, role, who, k = self.address
+        if self._drawing is None or self._drawing[0] != row:
+            self._note()
+            self._drawing = row, streams.at(role, int(who[row]), k, int(self._taken[row]), self._halves.get(row, (0, 0)))
+        return self._drawing[1]
+
+    def _note(self) -> None:
+        """Keep where the generator that drew last has ended."""
+        if self._drawing is not None:
+            row, state = self._drawing[0], self._drawing[1].bit_generator.state
+            self._taken[row] = 4 * (int(state["state"]["counter"][0]) - 1) + state["buffer_pos"]
+            self._halves[row] = state["has_uint32"], state["uinteger"]
+            self._drawing = None
+
+    def words(self, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The next words of the streams of these rows, one row after another."""
+        self._note()
+        streams, role, who, k = self.address
+        return philox.words(streams.key, role.value, who, k, self._taken, rows, counts)
+
+
+class _OneStream:
+    """The stream, or pool, of one node's round."""
+
+    def __init__(self, t: Round):
+        self._round = t
+
+    def round(self, row: int, rows: Rounds, state: Any) -> Round:
+        return self._round
+
+    def words(self, rows: Any, counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+        return self._round.rng.integers(0, 2**64 - 1, int(counts.sum()), dtype=np.uint64, endpoint=True)
+
+
+class _RowOf(Round):
+    """The round of one of many nodes, whose streams go on wherever they are drawn from."""
+
+    __slots__ = ("_all", "_row")
+
+    def __init__(self, own: _OwnStreams, row: int, state: Any, second: float):
+        streams, role, who, k = own.address
+        super().__init__(k, streams, role, int(who[row]), state=state, second=second)
+        self._all, self._row = own, row
+
+    @property
+    def rng(self) -> Generator:
+        return self._all.generator(self._row)

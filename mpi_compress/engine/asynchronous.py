@@ -53,14 +53,14 @@ def run(
     exchange, objectives, stop = observer.exchange, observer.objectives, observer.stop
     n = exchange.n
     shared = Shared.within(exchange.memory(2 * x0.size + 3 * n), n)
-    workers: dict[int, Any] = {i: (shared, i) for i in objectives.who}
-    pools = {i: _pool(algorithm.pool, streams, i) for i in objectives.who}
+    workers = [(shared, i) for i in objectives.who.tolist()]
+    pools = {i: _pool(algorithm.pool, streams, i) for i in objectives.who.tolist()}
     k = _begin(shared, pools, exchange, x0, keeper)
     while True:
         finite = bool(exchange.agree(bool(np.isfinite(shared.x).all())))
         verdict = observer.look(k, algorithm, shared, workers, finite)
         if keeper is not None and not verdict:
-            verdict = keeper.look(States(k, shared, None, {i: pool.at if pool else 0 for i, pool in pools.items()}))
+            verdict = keeper.look(States(k, shared, None, [pool.at if pool else 0 for pool in pools.values()], [None] * len(pools)))
             exchange.meet()  # nobody updates while x is being saved
         if verdict:
             return verdict, shared.x.copy()
@@ -73,9 +73,9 @@ def run(
 
 def _begin(shared: Shared, pools: Mapping[int, Pool | None], exchange: Exchange, x0: Vector, keeper: Keeper | None) -> int:
     """Put the first state, or the one that was saved, into the shared memory; returns its round."""
-    first = States(0, Shared.begun_at(x0, exchange.n), None, dict.fromkeys(pools, 0))
+    first = States(0, Shared.begun_at(x0, exchange.n), None, [0] * len(pools), [None] * len(pools))
     begin = first if keeper is None else keeper.restore(first)
-    for pool, at in zip(pools.values(), begin.workers.values(), strict=True):
+    for pool, at in zip(pools.values(), begin.workers, strict=True):
         if pool:
             pool.at = at
     if exchange.is_root:

@@ -1,17 +1,16 @@
 """Counts the bits, coordinates and costs of a run's messages, and its seconds."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from operator import add
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.core.clock import stood_still
-from mpi_compress.core.sums import added
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import LENGTH_BYTES, Batch, Link
 from mpi_compress.results.columns import COLUMNS, named
 
 _COUNTED = [(c, *c.name.rpartition("_")[::2]) for c in COLUMNS if c.since == "counter"]  # with its field of `Counts`, and the way
@@ -23,33 +22,35 @@ class Counts:
     """What is counted of messages, or of all messages that senders have sent: each field has one number a sender. A field is the
     column `<name>_up` of the trace, `<name>_down`, or both: those that `results.columns` has a row for."""
 
-    wire_bits: Sequence[int]
-    paper_bits: Sequence[float]
-    elements: Sequence[int]  # coordinates
+    wire_bits: NDArray[np.int64]
+    paper_bits: NDArray[np.float64]
+    elements: NDArray[np.int64]  # coordinates
 
     @classmethod
-    def of(cls, messages: Sequence[Message], link: Link) -> "Counts":
+    def of(cls, batch: Batch, link: Link) -> "Counts":
         """The counts of each message, read by its link."""
-        once = {id(m): m for m in messages}
-        if len(once) < len(messages):  # silent workers hosted together share one message
-            rows = dict(zip(once, zip(*vars(cls.of([*once.values()], link)).values(), strict=True), strict=True))
-            return cls(*zip(*[rows[id(m)] for m in messages], strict=True))
-        read = [m.content or link.unpack(m) for m in messages]
-        return cls(
-            wire_bits=[m.wire_bits for m in messages],
-            paper_bits=[0.0 if m.is_silent else link.paper_bits(c) for m, c in zip(messages, read, strict=True)],
-            elements=[c.elements for c in read],
-        )
+        speaks, content = batch.lengths > 0, link.unpack(batch)
+        counts = cls(8 * (LENGTH_BYTES + batch.lengths), np.zeros(speaks.size), np.zeros(speaks.size, dtype=np.int64))
+        counts.paper_bits[speaks], counts.elements[speaks] = link.paper_bits(content), content.elements
+        return counts
 
     @classmethod
     def zeros(cls, senders: int) -> "Counts":
         """Those to which others can be added."""
-        return cls(*(np.zeros(senders, _DTYPES.get(f.name, "float64")).tolist() for f in fields(cls)))
+        return cls(*(np.zeros(senders, _DTYPES.get(f.name, "float64")) for f in fields(cls)))
 
-    def add(self, more: "Counts") -> None:
-        """Add what the same senders have sent since."""
+    def add(self, more: "Counts", times: int = 1) -> None:
+        """Add what the same senders have sent since, one message after another where these are fewer; each so many times."""
         for total, each in zip(vars(self).values(), vars(more).values(), strict=True):
-            total[:] = map(add, total, each)
+            if total.size == each.size:
+                total += times * each
+            else:
+                total[0] = in_order(times * each, total[0])
+
+
+def in_order(numbers: Any, start: Any = 0) -> Any:
+    """((start + a) + b) + …, each sum rounded."""
+    return np.cumsum(np.concatenate([[start], numbers]))[-1].item()
 
 
 @dataclass
@@ -95,18 +96,18 @@ class Counters:
 
     @property
     def wire_bits_up(self) -> int:
-        return sum(self.up.wire_bits)
+        return int(self.up.wire_bits.sum())
 
     @property
     def trace(self) -> dict[str, float]:
         """The counted columns of a row of the trace."""
         ways = {"up": vars(self.up), "down": vars(self.down)}
-        return {c.name: added(ways[way][name]) if name in ways[way] else getattr(self, c.name) for c, name, way in _COUNTED}
+        return {c.name: in_order(ways[way][name]) if name in ways[way] else getattr(self, c.name) for c, name, way in _COUNTED}
 
     @property
     def workers(self) -> dict[str, list[float]]:
         """The counted columns of a row of /workers."""
-        return {c.name: [*getattr(getattr(self, way), name)] for c, name, way in _COUNTED if c.workers}
+        return {c.name: getattr(getattr(self, way), name).tolist() for c, name, way in _COUNTED if c.workers}
 
     @property
     def by_model(self) -> dict[str, float]:
@@ -132,24 +133,20 @@ class Counters:
     def add_up(self, counts: Counts, cost: CostModel) -> None:
         """Count every worker's message of a round, in worker order."""
         self.up.add(counts)
-        before, clock = None, cost.clock
-        for i, bits in enumerate(zip(counts.wire_bits, counts.paper_bits, strict=True)):
-            if clock:
-                each = clock.at(self.model_seconds, i).of(*bits)
-            elif bits != before:
-                each, before = cost.of(*bits), bits
-            self.cost_up += each
+        self.cost_up = in_order(self._costs(counts, cost), self.cost_up)
 
-    def add_down(self, downlink: Link, downs: Sequence[Message], cost: CostModel) -> None:
+    def add_down(self, downlink: Link, downs: Batch, cost: CostModel) -> None:
         """Count the master's messages, one for each worker in worker order; or the one message to all of them, once for each."""
-        n, counts, clock = len(self.up.wire_bits), Counts.of(downs, downlink), cost.clock
+        n, counts = len(self.up.wire_bits), Counts.of(downs, downlink)
         to_each = n // len(downs)
-        for total, column in zip(vars(self.down).values(), vars(counts).values(), strict=True):
-            for each in column:
-                total[0] += to_each * each
-        for i, bits in enumerate(zip(counts.wire_bits, counts.paper_bits, strict=True)):
-            if clock:
-                hearers = range(n) if to_each > 1 else (i,)
-                self.cost_down += added(clock.at(self.model_seconds, j).of(*bits) for j in hearers)
-            else:
-                self.cost_down += to_each * cost.of(*bits)
+        self.down.add(counts, to_each)
+        costs: Any = self._costs(counts, cost, to_each)
+        self.cost_down = in_order([in_order(costs)] if cost.clock and to_each > 1 else costs, self.cost_down)
+
+    def _costs(self, counts: Counts, cost: CostModel, to_each: int = 1) -> Any:
+        """The cost of each message; of one to all workers that of each worker's, where links differ."""
+        bits = [*zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)]
+        if cost.clock:
+            return [cost.clock.at(self.model_seconds, i).of(*each) for i, each in enumerate(bits * to_each)]
+        each: Any = counts.wire_bits.astype(np.float64), counts.paper_bits
+        return to_each * np.asarray(cost.of(*each), dtype=np.float64)

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms.memories import some
 from mpi_compress.engine.counting import Clock
 from mpi_compress.engine.meter import Meter
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
-from mpi_compress.kernels.vectors import add_rows, norm, scatter_add, squared_norm
-from mpi_compress.messages.kinds import Indices, Vector
+from mpi_compress.kernels.vectors import add_rows, norm, squared_norm
+from mpi_compress.messages.kinds import Indices, Sparse, Vector
 from mpi_compress.problem.objective import Shards
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.points import Point
@@ -57,7 +58,8 @@ class Tally:
         if len(gradients) == 1:
             add_rows(gradients[0], self.gradient)
         else:
-            scatter_add(gradients[0].astype(np.uint32, copy=False), gradients[1], 1.0, self.gradient)
+            places, values = gradients
+            Sparse(self.gradient.size, places.astype(np.uint32, copy=False), values).add_to(self.gradient)
         if self.numbers:
             np.maximum(self.largest, largest, out=self.largest)
             add_rows(vectors, self.vector)
@@ -119,7 +121,7 @@ class Evaluator:
     meter: Meter | None = None
 
     def evaluate(
-        self, algorithm: Method, node: Any, workers: Mapping[int, Any], clock: Clock, master: Any = None
+        self, algorithm: Method, node: Any, workers: Any, clock: Clock, master: Any = None
     ) -> Evaluation | None:
         """The evaluation of the iterate, at rank 0; `clock` is this rank's own."""
         x = algorithm.iterate(node)
@@ -132,22 +134,22 @@ class Evaluator:
         point, gradient = self._evaluation(tally, x, algorithm, node)
         return replace(point, lyapunov=self.meter.value(node, terms, master, x, point.loss, gradient)) if self.meter else point
 
-    def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[list[NDArray]]:
+    def _reports(self, x: Vector, algorithm: Method, workers: Any, clock: Clock) -> Iterator[list[NDArray]]:
         """The reports of the workers hosted here: `_LARGEST` and peaks, columns and `_ADDED`, their vectors and gradients."""
-        fs, log, memories, point = self.objectives, algorithm.log, [*workers.values()], Point.at(x)
+        fs, log, point = self.objectives, algorithm.log, Point.at(x)
         compute, borrowed, peaks = float(fs.seconds.sum()), float(fs.borrowed.sum()), ()
         columns = len(log.columns)
         for places, block in (fs if self.samples is None else self.samples).blocks():
             values, gradients = block.at(point)
             numbers = np.zeros((len(block), columns + len(_ADDED)))
-            numbers[:, :columns] = log.numbers(memories[places])
+            numbers[:, :columns] = log.numbers(some(workers, places), len(block))
             numbers[:, columns], numbers[:, columns + 1] = values, fs.samples[places]
             if self.theory:
                 gradients = gradients.copy()  # where the next lines evaluate one function, they may use the same memory
                 each = [self.theory.of_worker(algorithm, f, x, g) for f, g in zip(fs[places], gradients, strict=True)]
                 peaks, numbers[:, columns + 2] = np.max([of[0] for of in each], axis=0), [of[1] for of in each]
             largest = (compute, clock.sends - (compute - borrowed), borrowed, clock.wall, *peaks)
-            yield report(largest, numbers, log.vectors(memories[places]), gradients, block.listed)
+            yield report(largest, numbers, log.vectors(some(workers, places), len(block)), gradients, block.listed)
 
     def _evaluation(self, tally: Tally, x: Vector, algorithm: Method, node: Any) -> tuple[Evaluation, Vector]:
         """The evaluation without V, and ∇f(x) (d,)."""

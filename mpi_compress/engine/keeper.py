@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from mpi_compress.algorithms.memories import one, put
 from mpi_compress.engine.observer import Observer
 from mpi_compress.job.tables import Ending, Every
 from mpi_compress.problem.datasets.opening import refuse_changed
@@ -42,18 +43,20 @@ class Keeper:
             observer.counters.go_on_elsewhere()
         observer.clock.sends = 0.0
         exchange.bytes_received_up = header.received
-        dealt = zip(first.workers.items(), exchange.deal(frames), strict=True)
-        each: dict[int, OfWorker] = {i: read(frame, OfWorker(worker, first.up.get(i))) for (i, worker), frame in dealt}
+        each: list[OfWorker] = [
+            read(frame, OfWorker(one(first.workers, i), first.up[i])) for i, frame in enumerate(exchange.deal(frames))
+        ]
         if stored:
             stored.close()
         of_master, fs = OfMaster(first.master, first.down), self.objectives
         if exchange.has_master:
             of_master = read(master, of_master)
-        for row, saved in enumerate(each.values()):
+        for row, saved in enumerate(each):
             fs.samples[row], fs.seconds[row], fs.borrowed[row] = saved.samples, saved.seconds, saved.borrowed
             observer.clock.sends += saved.sends
-        workers, up = ({i: getattr(saved, what) for i, saved in each.items()} for what in ("worker", "compressor"))
-        return States(header.k, common.node, of_master.master, workers, up, of_master.compressor)
+            put(first.workers, row, saved.worker)
+        up = [saved.compressor for saved in each]
+        return States(header.k, common.node, of_master.master, first.workers, up, of_master.compressor)
 
     def look(self, states: States) -> Ending:
         """Save if it is time to, or if the run should end; the verdict is the same on every rank."""
@@ -90,8 +93,8 @@ class Keeper:
         self.saved.write(states.k, self.recorder.mark, received, of_all, frames)
 
     def _worker_frames(self, states: States) -> Iterator[Frame]:
-        sends = self.observer.clock.sends / max(1, len(states.workers))
+        sends = self.observer.clock.sends / max(1, len(self.objectives))
         fs = self.objectives
         counts = zip(fs.samples.tolist(), fs.seconds.tolist(), fs.borrowed.tolist(), strict=True)
-        for (i, worker), of_worker in zip(states.workers.items(), counts, strict=True):
-            yield dump(OfWorker(worker, states.up.get(i), *of_worker, sends))
+        for row, of_worker in enumerate(counts):
+            yield dump(OfWorker(one(states.workers, row), states.up[row], *of_worker, sends))

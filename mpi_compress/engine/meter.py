@@ -1,12 +1,13 @@
 """V of a method whose theorem states it, beside the theorem's line: evaluated at logged rounds, off the clock and the counts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms.memories import one
 from mpi_compress.algorithms.theorem import Shard, factor, in_mean, unproved, value_of
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.engine.counting import Counters
@@ -23,15 +24,15 @@ class Meter:
     method: Method
     exchange: Exchange
     streams: Streams
-    shards: Mapping[int, Shard]
+    shards: Sequence[Shard]
 
     @classmethod
     def of(cls, method: Method, exchange: Exchange, fs: Shards, seed: int) -> "Meter | None":
         """That of a bound method; None if V is not evaluated in its setting."""
-        shards = {i: Shard(f, method.setting.x_star) for i, f in fs.items()}
+        shards = [Shard(f, method.setting.x_star) for f in fs]
         return None if unproved(method) else cls(method, exchange, Streams(seed), shards)
 
-    def means(self, node: Any, workers: Mapping[int, Any], x: Vector) -> list[Any]:
+    def means(self, node: Any, workers: Any, x: Vector) -> list[Any]:
         """The means of the workers' terms at the iterate x (d,), at rank 0."""
         total, n, sizes = np.zeros(0), 0, np.zeros(0)
         for rows, lengths in self.exchange.collect(self._reports(node, workers, x)):
@@ -41,12 +42,12 @@ class Meter:
         parts = np.split(total / max(1, n), np.cumsum(abs(sizes[:-1])))
         return [float(part[0]) if size < 0 else part for part, size in zip(parts, sizes, strict=False)]
 
-    def _reports(self, node: Any, workers: Mapping[int, Any], x: Vector) -> Iterator[list[Vector]]:
+    def _reports(self, node: Any, workers: Any, x: Vector) -> Iterator[list[Vector]]:
         """The terms of each worker in a row, and the length of each term; −1 for a number."""
         each = []
-        for i, shard in self.shards.items():
+        for i, shard in enumerate(self.shards):
             shard.x = x
-            each.append(self.method.theorem.terms(self.method, node, workers[i], shard))
+            each.append(self.method.theorem.terms(self.method, node, one(workers, i), shard))
         if each:
             rows = [np.concatenate([np.empty(0), *map(np.ravel, terms)]) for terms in each]
             yield [np.array(rows), np.array([term.size if isinstance(term, np.ndarray) else -1.0 for term in each[0]])]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mpi_compress.engine.counting import Counters
 from mpi_compress.exchange import Exchange
 from mpi_compress.messages.costs.links import Links
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.link import LENGTH_BYTES, Batch
 from mpi_compress.problem.objective import Shards
 
 
@@ -33,7 +33,7 @@ class ModelClock:
         """A round begins: what workers compute from now on is its gradients."""
         self._before = self._objectives.samples.copy()
 
-    def end(self, c: Counters, ups: Sequence[int], downs: Sequence[Message]) -> None:
+    def end(self, c: Counters, ups: Sequence[int], downs: Batch) -> None:
         """The round is over; at rank 0 ups are the wire bits of every worker's message, downs one message to each or to all."""
         computed: list[float] = []
         if self._links.computing(1.0) > 0:
@@ -48,12 +48,12 @@ class ModelClock:
             nonzeros = (self._objectives.samples - self._before) * self._nonzeros
             yield [np.array([self._links.computing(each) for each in nonzeros.tolist()])]
 
-    def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Sequence[Message]) -> None:
+    def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Batch) -> None:
         """Add a round to the clock, and what the messages that were waited for say of it."""
         last, arrived, latency = self._slowest(ups, [c.model_seconds + seconds for seconds in computed])
         c.model_fixed += computed[last] + latency
         c.model_bits += ups[last]
-        each = [m.wire_bits for m in (downs if len(downs) == len(ups) else [*downs] * len(ups))]
+        each = np.resize(8 * (LENGTH_BYTES + downs.lengths), len(ups)).tolist()
         last, c.model_seconds, latency = self._slowest(each, [arrived] * len(each))
         c.model_fixed += latency
         c.model_bits += each[last]

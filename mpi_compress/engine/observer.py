@@ -19,7 +19,7 @@ from mpi_compress.job.stops.base import why_it_ends
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
 from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Batch, Link
 from mpi_compress.results.rows import RowsSoFar
 from mpi_compress.results.writer import Row
 
@@ -66,7 +66,7 @@ class Observer:
         if self.model is not None:
             self.model.begin()
 
-    def count(self, uplink: Link, arrived: list[Message], downlink: Link, downs: Sequence[Message]) -> None:
+    def count(self, uplink: Link, arrived: Batch, downlink: Link, downs: Batch) -> None:
         """Add a finished round: at rank 0 its messages to the counts, on every rank its seconds to the model's clock.
 
         Args:
@@ -77,7 +77,7 @@ class Observer:
         wire_bits: Sequence[int] = ()
         if self.exchange.is_root:
             counts = Counts.of(arrived, uplink)
-            wire_bits = counts.wire_bits
+            wire_bits = counts.wire_bits.tolist()
             if self.conventions:
                 starts_whole = self.corrects and not self.counters.wire_bits_up
                 by_convention = bits_by(self.conventions, uplink, arrived)
@@ -92,7 +92,7 @@ class Observer:
             self.model.end(self.counters, wire_bits, downs)
 
     def look(
-        self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool, master: Any = None
+        self, k: int, algorithm: Method, node: Any, workers: Any, finite: bool, master: Any = None
     ) -> Ending:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
         begun = now()
@@ -111,7 +111,7 @@ class Observer:
         return verdict
 
     def _log(
-        self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], master: Any, verdict: Ending = Ending.GO_ON
+        self, k: int, algorithm: Method, node: Any, workers: Any, master: Any, verdict: Ending = Ending.GO_ON
     ) -> Ending:
         """Evaluate the iterate of round k, write its row, and judge it; once. The graver of this and the given verdict."""
         c = self.counters

@@ -16,9 +16,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
+from mpi_compress.algorithms.hosted import HostedWorkers
+from mpi_compress.algorithms.memories import one
 from mpi_compress.core.ending import run_to_the_end
 from mpi_compress.core.signals import Interrupts, Stopped
-from mpi_compress.engine import rounds
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.runner import run_as
@@ -27,7 +28,7 @@ from mpi_compress.guard.of_algorithms import FAILED
 from mpi_compress.job.loading import parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Ending, Stop
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.link import Batch
 from mpi_compress.preparing.wanted import without_optimum
 from mpi_compress.saving.checkpoint import States
 from mpi_compress.saving.frames import dump
@@ -38,45 +39,40 @@ class RecordingKeeper(Keeper):
 
     Args:
         note: takes the round, the stage, whose it is, and what is hashed.
-        backwards: the workers in the opposite order.
         stop_at: the round before which the run is saved and ends, unless it goes on from there.
     """
 
-    def __init__(self, *arguments: Any, note: Any, backwards: bool, stop_at: int | None):
+    def __init__(self, *arguments: Any, note: Any, stop_at: int | None):
         super().__init__(*arguments)
         self._note, self._stop_at, self._round = note, stop_at, 0
-        self._order = [*self.exchange.mine][:: -1 if backwards else 1]
-        gather, broadcast, scatter = self.exchange.gather, self.exchange.broadcast, self.exchange.scatter
-        self.exchange.gather = lambda ups: gather(self._sent(ups))  # type: ignore[method-assign]
-        self.exchange.broadcast = lambda down: broadcast(self._answered(down))  # type: ignore[method-assign]
-        self.exchange.scatter = lambda downs: self._dealt(scatter(downs))  # type: ignore[method-assign]
+        exchange: Any = self.exchange  # whose methods are replaced
+        gather, broadcast, scatter = exchange.gather, exchange.broadcast, exchange.scatter
+        exchange.gather = lambda ups: gather(self._sent(ups))
+        exchange.broadcast = lambda down: broadcast(self._answered(down))
+        exchange.scatter = lambda downs: self._dealt(scatter(downs))
 
-    def _sent(self, ups: list[Message]) -> list[Message]:
-        by_worker = dict(zip(self._order, ups, strict=True))
-        for i in self.exchange.mine:
-            self._note(self._round, "message", i, by_worker[i].data)
-        return [by_worker[i] for i in self.exchange.mine]
+    def _sent(self, ups: Batch) -> Batch:
+        self._note_each("message", ups)
+        return ups
 
-    def _answered(self, down: Message | None) -> Message | None:
+    def _note_each(self, stage: str, batch: Batch) -> None:
+        for row, i in enumerate(self.exchange.mine):
+            each = batch.part(row, row + 1)
+            self._note(self._round, stage, i, each.raw)
+
+    def _answered(self, down: Batch | None) -> Batch | None:
         if down is not None and self.exchange.is_root:
-            self._note(self._round, "answer", 0, down.data)
+            self._note(self._round, "answer", 0, down.raw)
         return down
 
-    def _dealt(self, downs: list[Message]) -> list[Message]:
-        by_worker = dict(zip(self.exchange.mine, downs, strict=True))
-        for i, down in by_worker.items():
-            self._note(self._round, "answer", i, down.data)
-        return [by_worker[i] for i in self._order]
-
-    def restore(self, first: States) -> States:
-        states = super().restore(first)
-        states.workers = {i: states.workers[i] for i in self._order}
-        return states
+    def _dealt(self, downs: Batch) -> Batch:
+        self._note_each("answer", downs)
+        return downs
 
     def look(self, states: States) -> Ending:
         before, self._round = states.k - 1, states.k
-        for i, worker in states.workers.items():
-            self._note(before, "worker", i, _bytes((worker, states.up.get(i))))
+        for row, i in enumerate(self.exchange.mine):
+            self._note(before, "worker", i, _bytes((one(states.workers, row), states.up[row])))
         if self.exchange.is_root:
             self._note(before, "master", 0, _bytes((states.master, states.down)))
         self._note(before, "node", 0, _bytes(states.node))
@@ -107,7 +103,7 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
         def note(k: int, stage: str, who: int, held: Any, number: int = number) -> None:
             notes.write(json.dumps([number, k, stage, who, blake2b(bytes(held), digest_size=12).hexdigest()]) + "\n")
 
-        keeper = partial(RecordingKeeper, note=note, backwards=plan["backwards"], stop_at=plan["stop_at"])
+        keeper = partial(RecordingKeeper, note=note, stop_at=plan["stop_at"])
         try:
             job = parse_job(tomllib.loads(text), "verified", Path(plan["folder"]), {})
             short = replace(job, runs=[shortened(spec, plan["rounds"]) for spec in job.runs])
@@ -128,7 +124,8 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     plan = json.loads((folder / "play.json").read_text())
     if plan["backwards"]:
-        rounds.faster = lambda hosted: hosted  # fast paths run workers in their order
+        hosted: Any = HostedWorkers
+        hosted.parts = lambda self, awake: (slice(i, i + 1) for i in reversed(awake.tolist()))
     ranks = launched() if plan["ranks"] > 1 else Ranks()
     with (folder / f"{ranks.rank}.jsonl").open("a", encoding="utf-8") as notes:
         _play(folder, plan, ranks, notes)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.algorithms.tuning.search import Improvement, SignQuantisation, Sparsification, StochasticSparsification, falling
+from mpi_compress.algorithms.tuning.search import Improvement
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.costs import CostModel
@@ -30,12 +30,6 @@ def budgets(dim: int, also: Iterable[int] = ()) -> NDArray[np.int64]:
     tens = 10 ** np.arange(math.floor(math.log10(dim)) + 1)
     even = np.geomspace(1, dim, math.ceil(_PER_DECADE * math.log10(dim)) + 1).round().astype(np.int64)
     return np.unique(np.r_[np.arange(1, min(_ALL_UP_TO, dim) + 1), tens, even, dim, np.array(list(also), dtype=np.int64)])
-
-
-def curve(improvement: Improvement, g: Vector, T: NDArray[np.int64]) -> Vector:
-    """improvement(T) of g (d,) for each of T; NaN where g is zero or not finite."""
-    top = falling(g)
-    return np.full(T.size, np.nan) if top is None else improvement.of(top)[T - 1]
 
 
 def sparsification(codec: Codec, cost: CostModel, dim: int, T: NDArray[np.int64]) -> tuple[Vector, Vector]:
@@ -76,15 +70,15 @@ class Theory:
 
     def of_worker(self, algorithm: Method, f: Objective, x: Vector, g: Vector) -> tuple[Vector, float]:
         """What worker i with g = ∇f_i(x) reports: −ω(T) for all T and −improvement; and E‖g_i‖², rows drawn with replacement."""
-        omega = curve(StochasticSparsification(), g, self.T)
+        omega = Improvement.OMEGA.curve(g)[self.T - 1]
         noise = 0.0 if algorithm.batch is None else sampling_noise(f, x) / algorithm.batch
         return -np.append(omega, algorithm.lemma.improvement(g)), squared_norm(g) + noise
 
     def row(self, gradient: Vector, peaks: Vector, moment: float, mean: float) -> dict[str, Any]:
         """The row of /theory: `peaks` the largest of the workers' reports, `moment` the mean of E‖g_i‖², `mean` ‖(1/n)ΣE g_i‖²."""
         return {
-            "alpha": curve(Sparsification(), gradient, self.T),
-            "beta": curve(SignQuantisation(), gradient, self.T),
+            "alpha": Improvement.ALPHA.curve(gradient)[self.T - 1],
+            "beta": Improvement.BETA.curve(gradient)[self.T - 1],
             "omega": -peaks[:-1],
             "improvement": -peaks[-1],
             "variance": max(moment - mean, 0.0),

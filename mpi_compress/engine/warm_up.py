@@ -9,6 +9,7 @@ import numpy as np
 
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms.memories import one
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
@@ -63,16 +64,16 @@ def first_states(p: Prepared, sample: Rows) -> States:
     algorithm = p.spec.algorithm.bind(p.algorithm.setting)
     if not isinstance(algorithm, Algorithm):
         shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)
-        return States(0, shared, None, {0: 0}, {0: None})
-    up, down = {0: algorithm.up.start()}, algorithm.down.start()
+        return States(0, shared, None, [0], [None])
+    up, down = [algorithm.up.start()], algorithm.down.start()
     try:
         node = algorithm.start(_start(p))
-        worker = algorithm.start_worker(node, _trial_shards(p, sample, _ROWS)[0])
-        first = States(0, node, algorithm.start_master(node), {0: worker}, up, down)
+        workers = [one(algorithm.start_workers(node, _trial_shards(p, sample, _ROWS)), 0)]
+        first = States(0, node, algorithm.start_master(node), workers, up, down)
     except Exception:
         if not p.spec.owns(p.spec.algorithm):
             raise
-        return States(0, UNKNOWN, UNKNOWN, {0: UNKNOWN}, up, down)
+        return States(0, UNKNOWN, UNKNOWN, [UNKNOWN], up, down)
     try:
         dump([first.node, first.master, first.workers, up, down])
     except TypeError as error:

@@ -1,50 +1,40 @@
 """The exchange within one process, from which those over MPI are derived; and messages that go together."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from struct import pack, unpack_from
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import NotAsAnnounced
-from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
+from mpi_compress.messages.fields import ROOM
+from mpi_compress.messages.link import Batch, Bytes, silent
 
 _REFUSED = 2**32 - 1  # the length that stands for a refused message
 
 
-def lengths_of(messages: Sequence[Message]) -> tuple[bytes, int]:
-    """The length of each message in 4 bytes, of a refused one `_REFUSED`; and how long they are together."""
-    lengths = [m.data.size or (_REFUSED if m.is_refused else 0) for m in messages]
-    return pack(f"<{len(lengths)}I", *lengths), sum_of(lengths)
+def framed(batch: Batch) -> tuple[Bytes, Bytes]:
+    """The length of each message in 4 bytes, of a refused one `_REFUSED`; and the messages, without the refused ones."""
+    lengths, data = batch.lengths.astype("<u4"), batch.raw
+    if batch.refused:
+        refused = np.isin(np.arange(len(batch)), [*batch.refused])
+        data, lengths = data[~np.repeat(refused, lengths)], np.where(refused, np.uint32(_REFUSED), lengths)
+    return lengths.view(np.uint8), data
 
 
-def sum_of(lengths: Sequence[int]) -> int:
-    return sum(lengths) - (_REFUSED * lengths.count(_REFUSED))
+def lengths_in(frames: Bytes) -> tuple[NDArray[np.uint32], int]:
+    """The lengths that `framed` wrote, and how many bytes they announce."""
+    lengths = frames.view("<u4")
+    return lengths, int(lengths.sum(where=lengths != _REFUSED, dtype=np.int64))
 
 
-def joined(messages: Sequence[Message]) -> Bytes:
-    """The lengths of messages, and then themselves, in one array."""
-    return np.frombuffer(b"".join([lengths_of(messages)[0], *[m.data.data for m in messages]]), np.uint8)
-
-
-def parted(data: Bytes, number: int) -> list[Message]:
-    """So many messages that were `joined`."""
-    return cut(data[LENGTH_BYTES * number :], unpack_from(f"<{number}I", data.data))
-
-
-def cut(data: Bytes, lengths: Sequence[int]) -> list[Message]:
-    """Messages of these lengths that lie one after another."""
-    messages, at = [], 0
-    for length in lengths:
-        if length == _REFUSED:
-            messages.append(Message(REFUSED))
-        else:
-            messages.append(Message(data[at : at + length]))
-            at += length
-    if at != data.size:
-        raise NotAsAnnounced(f"{data.size} bytes came where {at} were announced: this MPI loses bytes")
-    return messages
+def cut(data: Bytes, lengths: NDArray[np.uint32]) -> Batch:
+    """Messages of these lengths that lie one after another in data, which has `ROOM` bytes more."""
+    refused = np.flatnonzero(lengths == _REFUSED)
+    ends = np.cumsum(np.where(lengths == _REFUSED, 0, lengths), dtype=np.int64)
+    if (size := int(ends[-1]) if ends.size else 0) + ROOM != data.size:
+        raise NotAsAnnounced(f"{data.size - ROOM} bytes came where {size} were announced: this MPI loses bytes")
+    return Batch(data, ends, refused=dict.fromkeys(refused.tolist()))
 
 
 T = TypeVar("T")
@@ -70,22 +60,22 @@ class Exchange:
 
     def __init__(self, n: int, counts_down: bool = True):
         self.n = n  # all logical workers
-        self.mine = range(n)  # those hosted here
+        self.mine = range(n)  # those hosted here, one after another
         self.counts_down = counts_down  # False with allgather: nothing is sent down
 
-    def gather(self, ups: list[Message]) -> list[Message]:
-        """Every worker's message in worker order, on ranks that compute the master's part; [] elsewhere."""
+    def gather(self, ups: Batch) -> Batch:
+        """Every worker's message in worker order, on ranks that compute the master's part; none elsewhere."""
         return ups
 
-    def broadcast(self, down: Message | None) -> Message:
+    def broadcast(self, down: Batch | None) -> Batch:
         """The master's message, on every rank."""
         assert down is not None
         return down
 
-    def scatter(self, downs: list[Message] | None) -> list[Message]:
+    def scatter(self, downs: Batch | None) -> Batch:
         """The master's messages to the workers hosted here, of those to all workers, which ranks with the master's part have."""
         assert downs is not None
-        return [downs[i] for i in self.mine]
+        return downs.part(self.mine.start, self.mine.stop) if self.mine else silent(0)
 
     def collect(self, reports: Iterable[Report], dtype: type = np.float64) -> Iterator[Any]:
         """All ranks' reports at rank 0, in worker order, and none elsewhere: they are sent while this is iterated. The first array

@@ -9,7 +9,6 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from struct import unpack_from
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,11 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import NotAsAnnounced
-from mpi_compress.exchange.base import T, cut, lengths_of, sum_of
+from mpi_compress.exchange.base import T, cut, framed, lengths_in
 from mpi_compress.exchange.bell import Bell, Patience, Wait
 from mpi_compress.exchange.host import Room, nap, wake_on_time
-from mpi_compress.messages.link import LENGTH_BYTES, Message
+from mpi_compress.messages.fields import ROOM
+from mpi_compress.messages.link import LENGTH_BYTES, Batch
 
 _OBJECT = 99  # tag
 _SHORT = 2**14  # bytes; messages up to this travel together with their lengths
@@ -118,22 +118,18 @@ class Messages(Channel):
     """A channel for messages; sender and receiver know how many of them come at once. Messages go as their lengths (4 bytes each),
     and then themselves: together if they are short, else in a second MPI message."""
 
-    def send_messages(self, messages: Sequence[Message], to: Iterable[int], tag: int) -> None:
+    def send_messages(self, batch: Batch, to: Iterable[int], tag: int) -> None:
         """Send the same messages to some ranks."""
         to = [*to]
-        self.wait(*self.begin_to_send(messages, to, tag), to=to)
+        self.wait(*self.begin_to_send(batch, to, tag), to=to)
 
-    def begin_to_send(self, messages: Sequence[Message], to: Iterable[int], tag: int) -> list[MPI.Request]:
+    def begin_to_send(self, batch: Batch, to: Iterable[int], tag: int) -> list[MPI.Request]:
         """Send the same messages to some ranks; the requests to wait for."""
-        lengths, size = lengths_of(messages)
-        each, parts = [m.data for m in messages], list[Any]()
-        if size <= _SHORT:
-            parts = [b"".join([lengths, *[data.data for data in each]])]
-        else:
-            parts = [lengths, each[0] if len(each) == 1 else np.concatenate(each, out=self.room.take(size))]
+        lengths, data = framed(batch)
+        parts = [np.concatenate([lengths, data])] if data.size <= _SHORT else [lengths, data]
         return [self.comm.Isend(part, rank, tag) for rank in to for part in parts]
 
-    def receive_messages(self, numbers: Mapping[int, int], tag: int) -> dict[int, list[Message]]:
+    def receive_messages(self, numbers: Mapping[int, int], tag: int) -> dict[int, Batch]:
         """The next messages from some ranks, of each as many as `numbers` says; NotAsAnnounced if other bytes come than their
         lengths say."""
         try:
@@ -144,29 +140,30 @@ class Messages(Channel):
             said = f"more bytes came from one of ranks {[*numbers]} than it has announced: this MPI mixes messages"
             raise NotAsAnnounced(said) from error
 
-    def _received(self, numbers: Mapping[int, int], tag: int) -> dict[int, list[Message]]:
-        sources, found = [*numbers], dict[int, list[Message]]()
-        begun = [np.empty(LENGTH_BYTES * number + _SHORT, np.uint8) for number in numbers.values()]
-        waited = [self.comm.Irecv(first, source, tag) for first, source in zip(begun, sources, strict=True)]
+    def _received(self, numbers: Mapping[int, int], tag: int) -> dict[int, Batch]:
+        sources, found, longer = [*numbers], dict[int, Batch](), []
+        begun = [np.zeros(LENGTH_BYTES * number + _SHORT + ROOM, np.uint8) for number in numbers.values()]
+        waited = [self.comm.Irecv(first[: first.size - ROOM], source, tag) for first, source in zip(begun, sources, strict=True)]
         rung = all(map(self.bell.reaches, sources))
-        requests, sizes, statuses = [], [], [MPI.Status() for _ in waited]
-        while len(found) < len(sources):
+        requests, statuses = [], [MPI.Status() for _ in waited]
+        arrived = 0
+        while arrived < len(sources):
             for i, status in zip(self._some(waited, rung, statuses), statuses, strict=False):
-                source, start = sources[i], begun[i].size - _SHORT
-                lengths = unpack_from(f"<{numbers[source]}I", begun[i].data)
-                size = sum_of(lengths)
+                arrived += 1
+                start = LENGTH_BYTES * numbers[sources[i]]
+                lengths, size = lengths_in(begun[i][:start])
                 _refuse_other(status, start + (size if size <= _SHORT else 0))
-                data = begun[i][start : start + size]
+                data = begun[i][start : start + size + ROOM]
                 if size > _SHORT:
-                    data = self.room.take(size)
-                    requests.append(self.comm.Irecv(data, source, tag))
-                    sizes.append(size)
-                found[source] = cut(data, lengths)
-        for status, size in zip(self.wait(*requests, arriving=True), sizes, strict=True):
+                    data = self.room.take(size + ROOM)
+                    requests.append(self.comm.Irecv(data[:size], sources[i], tag))
+                    longer.append(size)
+                found[sources[i]] = cut(data, lengths)
+        for status, size in zip(self.wait(*requests, arriving=True), longer, strict=True):
             _refuse_other(status, size)
         for source in sources:
             self.bell.ring(source)
-        return found
+        return {source: found[source] for source in sources}
 
     def _some(self, requests: list[Any], rung: bool, statuses: list[MPI.Status]) -> Sequence[int]:
         """Wait until some requests are complete; which. Their statuses are then the first ones."""

@@ -5,6 +5,7 @@ length + bytes) of the workers of other ranks. Evaluations and decisions use ano
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.base import Exchange, Report, T, W, block, joined, parted
+from mpi_compress.exchange.base import Exchange, Report, T, W, block, cut, framed, lengths_in
 from mpi_compress.exchange.bell import Bell, Patience
 from mpi_compress.exchange.channel import Channel, Messages
 from mpi_compress.exchange.host import Room
-from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
+from mpi_compress.messages.fields import ROOM
+from mpi_compress.messages.link import LENGTH_BYTES, Batch, Bytes, silent, together
 
 UP, DOWN, DOWN_TO_EACH, REPORT, STATE = range(1, 6)  # tags
 
@@ -122,26 +124,27 @@ class PointToPoint(_OverMPI):
         self.has_master = self.is_root
         self._senders = {rank: len(workers) for rank, workers in self._blocks.items() if workers and rank != 0}
 
-    def gather(self, ups: list[Message]) -> list[Message]:
+    def gather(self, ups: Batch) -> Batch:
         if not self.is_root:
-            if ups:
+            if len(ups):
                 self._data.send_messages(ups, [0], UP)
-            return []
+            return silent(0)
         arrived = self._data.receive_messages(self._senders, UP)
-        self.bytes_received_up += sum(LENGTH_BYTES + m.data.size for messages in arrived.values() for m in messages)
-        return [m for rank in self._blocks for m in (ups if rank == 0 else arrived.get(rank, []))]
+        self.bytes_received_up += sum(LENGTH_BYTES * len(batch) + batch.size for batch in arrived.values())
+        return together([ups, *arrived.values()] if len(ups) else [*arrived.values()])
 
-    def broadcast(self, down: Message | None) -> Message:
+    def broadcast(self, down: Batch | None) -> Batch:
         if down is None:
-            return self._data.receive_messages({0: 1}, DOWN)[0][0]
-        self._data.send_messages([down], range(1, self.n_ranks), DOWN)
+            return replace(self._data.receive_messages({0: 1}, DOWN)[0], one=True)
+        self._data.send_messages(down, range(1, self.n_ranks), DOWN)
         return down
 
-    def scatter(self, downs: list[Message] | None) -> list[Message]:
+    def scatter(self, downs: Batch | None) -> Batch:
         if downs is None:
-            return self._data.receive_messages({0: len(self.mine)}, DOWN_TO_EACH)[0] if self.mine else []
+            return self._data.receive_messages({0: len(self.mine)}, DOWN_TO_EACH)[0] if self.mine else silent(0)
         for rank in self._senders:
-            self._data.send_messages([downs[i] for i in self._blocks[rank]], [rank], DOWN_TO_EACH)
+            workers = self._blocks[rank]
+            self._data.send_messages(downs.part(workers.start, workers.stop), [rank], DOWN_TO_EACH)
         return super().scatter(downs)
 
 
@@ -152,16 +155,17 @@ class AllGather(_OverMPI):
         super().__init__(comm, n, range(comm.size), patience, bell, counts_down=False)
         self._rank = comm.rank
 
-    def gather(self, ups: list[Message]) -> list[Message]:
-        mine = joined(ups)
+    def gather(self, ups: Batch) -> Batch:
+        mine = np.concatenate(framed(ups))
         sizes = np.empty(self.n_ranks, dtype=np.int64)
         self._data.wait(self._data.comm.Iallgather(np.array([mine.size], dtype=np.int64), sizes))
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        everything = np.empty(starts[-1], dtype=np.uint8)
-        self._data.wait(self._data.comm.Iallgatherv(mine, [everything, sizes, starts[:-1], MPI.BYTE]))
-        self.bytes_received_up += everything.size - mine.size
-        return [
-            message
-            for rank, workers in self._blocks.items()
-            for message in (ups if rank == self._rank else parted(everything[starts[rank] : starts[rank + 1]], len(workers)))
-        ]
+        everything = np.zeros(starts[-1] + ROOM, dtype=np.uint8)
+        self._data.wait(self._data.comm.Iallgatherv(mine, [everything[: starts[-1]], sizes, starts[:-1], MPI.BYTE]))
+        self.bytes_received_up += int(starts[-1]) - mine.size
+        batches = []
+        for rank, workers in self._blocks.items():
+            first = int(starts[rank]) + LENGTH_BYTES * len(workers)
+            lengths, _ = lengths_in(everything[starts[rank] : first])
+            batches.append(ups if rank == self._rank else cut(everything[first : starts[rank + 1] + ROOM], lengths))
+        return together(batches)

@@ -16,7 +16,7 @@ from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.host import end_with_the_launcher, refuse_little_shared_memory
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.link import batch_of
 
 T = TypeVar("T")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")  # mpiexec's before SLURM's
@@ -150,7 +150,7 @@ class MPIRanks(Ranks):
         from mpi_compress.exchange.channel import Messages
 
         channel, took = Messages(MPI.COMM_SELF, None, 0), []
-        message = [Message(np.zeros(100, np.uint8))]
+        message = batch_of(np.zeros(100, np.uint8))
         for _ in range(_TIMES):
             start = time.perf_counter()
             requests = channel.begin_to_send(message, [0], 0)  # they complete where they are received

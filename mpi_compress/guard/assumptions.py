@@ -9,7 +9,7 @@ import numpy as np
 from mpi_compress.algorithms.steps import named_by
 from mpi_compress.algorithms.theorem import in_mean, names_of_theorem
 from mpi_compress.guard.findings import SEED, Finding
-from mpi_compress.guard.of_algorithms import Rounds
+from mpi_compress.guard.of_algorithms import CheckedRounds
 from mpi_compress.guard.of_messages import applied, stated, states_something, vectors
 from mpi_compress.guard.random_problems import RandomProblem, links_of, loses_much
 from mpi_compress.messages.compressors.base import has_state
@@ -74,10 +74,10 @@ def _independence(given: object, problems: Sequence[RandomProblem]) -> Iterator[
         return
     alike = dict.fromkeys(p.fs.who, True)
     for seed in range(_SEEDS):
-        play = Rounds(p.method, Shards([p.fs.terms[0]] * len(p.fs)), p.x0, False, SEED + seed)
+        play = CheckedRounds(p.method, Shards([p.fs.terms[0]] * len(p.fs)), p.x0, False, SEED + seed)
         for k in range(_ROUNDS):
             sent, _ = play.play(k)
-            alike = {i: alike[i] and np.array_equal(sent[i].data, sent[0].data) for i in sent}
+            alike = {i: alike[i] and np.array_equal(sent.part(i, i + 1).raw, sent.part(0, 1).raw) for i in alike}
     together = [i for i in alike if i and alike[i]]
     text = f"worker {together[0]} draws as worker 0 does" if together else "workers with the same samples send unlike messages"
     yield Finding("independence", not together, f"{text} ({p.text})")
@@ -92,7 +92,7 @@ def _coin(problems: Sequence[RandomProblem]) -> Iterator[Finding]:
     chance, heads, tosses = p.method.p, 0.0, 0.0
     for seed, k in product(range(_TOSSES), range(_ROUNDS)):
         if k == 0:
-            play = Rounds(p.method, p.fs, p.x0, False, SEED + seed)
+            play = CheckedRounds(p.method, p.fs, p.x0, False, SEED + seed)
         taken = play.fs.samples[0]
         play.play(k)
         new = p.method.theorem.tossed(play.nodes[0], play.ups, (play.fs.samples[0] - taken) / play.fs.sizes[0])

@@ -23,7 +23,7 @@ from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link, batch_of
 from mpi_compress.problem.datasets.formats import Format
 from mpi_compress.problem.datasets.generators import Generator
 from mpi_compress.problem.losses import Loss
@@ -114,7 +114,7 @@ def _after(link: Link, name: str) -> Iterator[Finding]:
             asked = {"the next one": vector, **{what: ask(u, sent) for what, ask in _ASKED.items()}}
             yield from _of_state(link, k, state, asked, name)
         try:
-            v, sent = vector, link.unpack(Message(link.pack(vector, round_of(k, state=state)).data)).dense()
+            v, sent = vector, link.unpack(batch_of(link.pack(vector, round_of(k, state=state)).raw)).dense()
         except OverflowError:  # more than the codec's floats can hold
             return
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms import Method
+from mpi_compress.algorithms.hosted import HostedWorkers
+from mpi_compress.algorithms.memories import one, put
 from mpi_compress.core.errors import AllSent
-from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.core.streams import Role, Round, Rounds, Streams
 from mpi_compress.guard.findings import SEED, Finding, tried
-from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.kinds import Dense, Vector, stacked
+from mpi_compress.messages.link import Batch, arrived, together
 from mpi_compress.problem.objective import Shards
 from mpi_compress.saving.frames import dump
 from mpi_compress.saving.saved_states import Expected, load
@@ -71,7 +73,7 @@ def _of_rounds(method: Method, fs: Shards, x0: Vector, what: str) -> Iterator[Fi
 
 def _played(method: Method, fs: Shards, x0: Vector, apart: bool) -> Notes:
     stages = [*STAGES]
-    play, notes = Rounds(method, fs, x0, apart), dict[Key, Any]()
+    play, notes = CheckedRounds(method, fs, x0, apart), dict[Key, Any]()
     for k in range(_ROUNDS):
         try:
             found = play.round(k)
@@ -83,57 +85,72 @@ def _played(method: Method, fs: Shards, x0: Vector, apart: bool) -> Notes:
     return notes
 
 
-class Rounds:
+class CheckedRounds:
     """Rounds of a method. Workers share one node; or, `apart`, each and the master has its own, and the last worker comes first."""
 
     def __init__(self, method: Any, fs: Shards, x0: Vector, apart: bool, seed: int = SEED):
         self.method, self.fs, self.streams = method, fs, Streams(seed)
-        self.homes: list[list[int]] = [[], *([i] for i in sorted(fs.who, reverse=True))] if apart else [[*fs.who]]
-        self.nodes = [method.start(x0.copy()) for _ in self.homes]
-        self.workers = {i: method.start_worker(node, fs[i]) for node, home in self._hosts() for i in home}
-        self.up = {i: method.up.start() for i in fs.who}
+        n = len(fs)
+        homes = [slice(0, 0), *(slice(i, i + 1) for i in reversed(range(n)))] if apart else [slice(0, n)]
+        self.nodes = [method.start(x0.copy()) for _ in homes]
+        self.hosted = [self._hosted(node, fs[home]) for node, home in zip(self.nodes, homes, strict=True)]
         self.master, self.down = method.start_master(self.nodes[0]), method.down.start()
-        self.firsts = copy.deepcopy((self.nodes[0], self.workers, self.master))
+        self.firsts = copy.deepcopy((self.nodes[0], [*self.workers], self.master))
         self.expected = Expected(False, x0.size, type(method))
-        self.ups: Sequence[Any] = []  # what the workers' last messages decode to
+        self.ups: Any = None  # what the workers' last messages decode to
 
-    def _hosts(self) -> Iterator[tuple[Any, list[int]]]:
-        return zip(self.nodes, self.homes, strict=True)
+    def _hosted(self, node: Any, fs: Shards) -> HostedWorkers:
+        states = [self.method.up.start() for _ in range(len(fs))]
+        return HostedWorkers(self.method, fs, self.method.start_workers(node, fs) if states else [], self.streams, states)
 
-    def play(self, k: int) -> tuple[Mapping[int, Message], Sequence[Message]]:
+    @property
+    def workers(self) -> Iterator[Any]:
+        """Their memories, in worker order."""
+        of = {who: (hosted, row) for hosted in self.hosted for row, who in enumerate(hosted.fs.who.tolist())}
+        return (one(hosted.workers, row) for hosted, row in map(of.get, self.fs.who.tolist()))  # type: ignore[misc]
+
+    def play(self, k: int) -> tuple[Batch, Batch]:
         """Run a round: the messages of workers, and the master's."""
-        method, sent = self.method, {i: message for node, home in self._hosts() for i, message in self._sent(node, home, k)}
-        uplink, downlink = method.uplink(self.nodes[0], k), method.downlink(self.nodes[0], k)
-        self.ups = [uplink.unpack(Message(sent[i].data)) for i in self.fs.who]
-        asked = self.nodes[0], self.master, self.ups, Round(k, self.streams, Role.MASTER, state=self.down)
-        answers = [*method.answers(*asked)] if hasattr(method, "answers") else [method.master_answers(*asked)]
-        heard = [downlink.unpack(Message(message.data)) for message in answers]
-        for node, home in self._hosts():
-            t = Round(k, self.streams, Role.MASTER)
-            for i in home:
-                method.worker_hears(node, self.workers[i], heard[i % len(heard)], t.to(i))
-            method.all_hear(node, Dense(method.point(self.master)) if hasattr(method, "answers") else heard[0], t)
-        return sent, answers
+        method, first = self.method, self.nodes[0]
+        sent = [hosted.messages(node, k) for node, hosted in zip(self.nodes, self.hosted, strict=True)]
+        ups = _all_sent(sent if len(sent) == 1 else sent[:0:-1])
+        self.ups = arrived(method.uplink(first, k), ups)
+        asked = first, self.master, self.ups, Round(k, self.streams, Role.MASTER, state=self.down)
+        answers = _all_sent([*method.answers(*asked)] if hasattr(method, "answers") else [method.master_answers(*asked)])
+        heard = arrived(method.downlink(first, k), answers)
+        for node, hosted in zip(self.nodes, self.hosted, strict=True):
+            t = Rounds(k, self.streams, Role.MASTER, who := hosted.fs.who)
+            if who.size:
+                each = stacked([heard[i] for i in who]) if hasattr(method, "answers") else heard[0]
+                method.workers_hear(node, hosted.workers, each, t)
+            down = Dense(method.point(self.master)) if hasattr(method, "answers") else heard[0]
+            method.all_hear(node, down, Round(k, self.streams, Role.MASTER))
+        return ups, answers
 
     def round(self, k: int) -> dict[tuple[str, int], Any]:
         """Run a round: its messages, and the states after it."""
         sent, answers = self.play(k)
         return {
-            **{("message", i): sent[i].data for i in self.fs.who},
-            **{("answer", i): message.data for i, message in enumerate(answers)},
-            **{("worker", i): dump(self.workers[i]).data for i in self.fs.who},
+            **{("message", i): sent.part(i, i + 1).raw for i in range(len(sent))},
+            **{("answer", i): answers.part(i, i + 1).raw for i in range(len(answers))},
+            **{("worker", i): dump(worker).data for i, worker in enumerate(self.workers)},
             ("master", 0): dump(self.master).data,
             ("node", 0): b"".join({bytes(dump(node).data) for node in self.nodes}),
         }
-
-    def _sent(self, node: Any, home: list[int], k: int) -> Iterator[tuple[int, Message]]:
-        for i in home:
-            t = self.fs.rounds[i] = Round(k, self.streams, Role.WORKER, i, state=self.up[i])
-            yield i, self.method.worker_sends(node, self.workers[i], self.fs[i], t)
 
     def save_and_read(self) -> None:
         """Let all states be what a checkpoint makes of them."""
         node, workers, master = self.firsts
         self.nodes = [load(dump(each), node, self.expected) for each in self.nodes]
-        self.workers = {i: load(dump(worker), workers[i], self.expected) for i, worker in self.workers.items()}
+        for hosted in self.hosted:
+            for row, who in enumerate(hosted.fs.who.tolist()):
+                put(hosted.workers, row, load(dump(one(hosted.workers, row)), workers[who], self.expected))
         self.master = load(dump(self.master), master, self.expected)
+
+
+def _all_sent(batches: Sequence[Batch]) -> Batch:
+    """These messages as their receiver has them; the error of the first one that could not be encoded is raised."""
+    sent = together(batches)
+    for error in filter(None, sent.refused.values()):
+        raise error
+    return Batch(sent.data, sent.ends)

@@ -15,7 +15,7 @@ from mpi_compress.algorithms.steps import TIGHT
 from mpi_compress.algorithms.theorem import Shard, factor, names_of_theorem, unproved, value_of
 from mpi_compress.core.streams import Role, Round
 from mpi_compress.guard.findings import SEED, NeedsAJob
-from mpi_compress.guard.of_algorithms import Problem, Rounds
+from mpi_compress.guard.of_algorithms import CheckedRounds, Problem
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
@@ -52,7 +52,7 @@ class RandomProblem:
 
     def fall(self, seed: int, rounds: int) -> tuple[Vector, Vector]:
         """V before and after some rounds (rounds + 1,), and ρ of each (rounds,)."""
-        method, play, ρ = self.method, Rounds(self.method, self.fs, self.x0, False, seed), list[float]()
+        method, play, ρ = self.method, CheckedRounds(self.method, self.fs, self.x0, False, seed), list[float]()
         shards = {i: Shard(f, method.setting.x_star) for i, f in self.fs.items()}
         V = [self.at(play, shards)]
         while len(ρ) < rounds and V[-1] > _LEAST * V[0]:
@@ -64,13 +64,14 @@ class RandomProblem:
             V.append(self.at(play, shards))
         return np.array(V), np.array(ρ)
 
-    def at(self, play: Rounds, shards: Mapping[int, Shard]) -> float:
+    def at(self, play: CheckedRounds, shards: Mapping[int, Shard]) -> float:
         """V."""
         method, node, n = self.method, play.nodes[0], len(shards)
         x = method.iterate(node)
         for shard in shards.values():
             shard.x = x
-        terms = [method.theorem.terms(method, node, play.workers[i], shard) for i, shard in shards.items()]
+        pairs = zip(play.workers, shards.values(), strict=True)
+        terms = [method.theorem.terms(method, node, worker, shard) for worker, shard in pairs]
         f, g = (sum(each) / n for each in zip(*(shard.at(x) for shard in shards.values()), strict=True))
         return value_of(method, node, [sum(each) / n for each in zip(*terms, strict=True)], play.master, x, f, g)
 

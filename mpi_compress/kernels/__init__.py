@@ -5,6 +5,8 @@ it is written, on any rank.
 `reassociating_kernel` lets sums be reordered so that they use vector registers; it is for values that one node computes and no
 other recomputes. NaN and infinity still propagate. It is always inlined: otherwise several copies of it, each optimised by itself,
 would exist, and which one runs would depend on what was compiled in this process and what was cached.
+`reassociating_rows` is for sums of rows that Python asks for. They stand in the loops of such a kernel itself: what is inlined is
+optimised once more, which may order sums otherwise.
 `inlined_kernel` is for a few lines that kernels share in their inner loops.
 
 To import Numba takes longer than many commands take. It is imported when a kernel is first called, and within functions
@@ -167,8 +169,10 @@ def _decorator(**options: Any) -> Callable:
 
 kernel = _decorator(error_model="numpy", fastmath=False)
 inlined_kernel = _decorator(error_model="numpy", inline="always")
-REASSOCIATING: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
+_LOOSE: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+REASSOCIATING: Any = {**_LOOSE, "forceinline": True}
 reassociating_kernel = _decorator(**REASSOCIATING)
+reassociating_rows = _decorator(**_LOOSE)
 
 
 def intrinsic(function: Callable) -> Any:

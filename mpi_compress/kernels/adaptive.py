@@ -3,7 +3,7 @@
 A number n ≥ 1 is coded as its bit length, a path down a binary tree, and the bits below the leading one: three with learned
 chances, the others as they are. Every node of a tree has its own chance in `chance` int64, and the number of outcomes `seen` there.
 
-The encoders return 0 if the room in `digits` does not suffice.
+Encoders write digits into an array of scratch, and then bytes; both have `room`.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels import range_coder as coder
 from mpi_compress.kernels.bits import bit_length
+from mpi_compress.kernels.fields import of_row
 
 u = np.uint64
-ROOM = 48  # digits that one number can need, and the coder's slack
 LEARNED = 3  # bits below the leading one
 TREE = 32  # nodes of a tree of bit lengths 1 … 32
 BITS = 8 * 33  # nodes of the trees of learned bits, one for each bit length
@@ -74,7 +74,8 @@ def expected_gaps(count, dim):
         chance, seen, the trees' depth, and the bit length of a usual gap.
     """
     chance = np.empty(3 * TREE + BITS, dtype=np.int64)
-    seen = np.full(3 * TREE + BITS, PRIOR, dtype=np.int64)
+    seen = np.empty(3 * TREE + BITS, dtype=np.int64)
+    seen[:] = PRIOR
     depth = bit_length(bit_length(u(dim)) - u(1))
     decay = np.log1p(-count / dim)
     leaves = 1 << depth
@@ -107,15 +108,21 @@ def gap_context(length, usual):
 
 
 @kernel
+def room(count, each):
+    """Digits, and bytes, for so many outcomes of at most `each` bytes: no learned chance costs more than two bytes."""
+    return count * each + 64
+
+
+@kernel
 def write_set(indices, dim, digits, out):
-    """Write an increasing index set (T,) uint32, 0 < T < dim. Returns its length in bytes."""
+    """Write an increasing index set (T,) uint32, in no bytes where it is empty or has all `dim`. Returns its length in bytes."""
+    if indices.size == 0 or indices.size == dim:
+        return np.int64(0)
     chance, seen, depth, usual = expected_gaps(indices.size, dim)
     context = u(TREE)
     low, width, at = u(0), u(coder.FULL), u(1)
     before = u(0)
     for j in range(indices.size):
-        if at + u(ROOM) > u(digits.size):
-            return np.int64(0)
         gap = u(indices[j]) + u(1) - before
         before += gap
         length = bit_length(gap)
@@ -126,8 +133,12 @@ def write_set(indices, dim, digits, out):
 
 @kernel
 def read_set(data, start, dim, indices):
-    """Read T = indices.size indices, 0 < T < dim, from data[start] on. Returns where they end, or CORRUPT. `data` uint8 has 8 bytes
-    or more."""
+    """Read T = indices.size ≤ dim indices from data[start] on. Returns where they end, or CORRUPT. `data` uint8 has 8 bytes or
+    more."""
+    if indices.size == 0 or indices.size == dim:
+        for j in range(indices.size):
+            indices[j] = j
+        return np.int64(start)
     chance, seen, depth, usual = expected_gaps(indices.size, dim)
     context = u(TREE)
     code, width, at = coder.big_endian(data, u(start)), u(coder.FULL), u(start + 8)
@@ -148,6 +159,8 @@ CONTEXTS = 34
 SIGN = CONTEXTS
 SIZES = CONTEXTS + 1
 SIZE_BITS = SIZES + TREE * CONTEXTS
+PLAIN = 31  # bits of a magnitude with learned chances; those below are sent as they are
+MOST_IN_A_BYTE = 2**19  # an outcome costs 2⁻¹⁶ bits or more: its chance is up to 1 − 2⁻¹⁶
 
 
 @kernel
@@ -166,60 +179,118 @@ def longest(integers, low_bits):
 
 
 @kernel
-def write_integers(integers, low_bits, length, digits, out):
-    """Write integers (d,), whose high parts have at most `length` ≤ 32 bits, and their low bits as they are. Returns the length in
-    bytes."""
-    chance = np.full(SIZE_BITS + BITS, coder.ONE // 2, dtype=np.int64)
-    seen = np.zeros(SIZE_BITS + BITS, dtype=np.int64)
-    depth = np.int64(bit_length(u(length - 1)))
-    low, width, at = u(0), u(coder.FULL), u(1)
-    one, two = u(0), u(0)
-    for j in range(integers.size):
-        if at + u(ROOM) > u(digits.size):
-            return np.int64(0)
-        high = rounded(np.int64(integers[j]), low_bits)
-        size = u(abs(high))
-        context = min(bit_length(one + two), u(CONTEXTS - 1))
-        low, width, at = coder.put_bit(size != u(0), context, chance, seen, digits, low, width, at)
-        if size != u(0):
-            low, width, at = coder.put_bit(high < 0, u(SIGN), chance, seen, digits, low, width, at)
-            low, width, at = put_size(
-                size, bit_length(size), depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, digits, low, width, at
-            )
-        if low_bits > 0:
-            low, width, at = put_low(np.int64(integers[j]), high, low_bits, digits, low, width, at)
-        one, two = size, one
-    return coder.settle(digits, low, width, at, out)
+def split(nbits):
+    """Low bits to send as they are of integers of that many bits, and the bit length of what is above them, rounding included."""
+    if nbits <= PLAIN:
+        return np.int64(0), nbits
+    return nbits - PLAIN, np.int64(PLAIN + 1)
 
 
 @kernel
-def read_integers(data, start, low_bits, length, integers):
-    """Read integers (d,) from data[start] on. Returns where they end, or CORRUPT. `data` uint8 has 8 bytes or more."""
-    chance = np.full(SIZE_BITS + BITS, coder.ONE // 2, dtype=np.int64)
-    seen = np.zeros(SIZE_BITS + BITS, dtype=np.int64)
+def most_bytes(nbits):
+    """The most bytes that an integer of that many bits takes: two for each learned outcome, and what is sent as it is."""
+    low_bits, length = split(nbits)
+    return 2 * (5 + np.int64(bit_length(u(length)))) + (low_bits + length) // 8 + 1
+
+
+@kernel
+def forget(length, chance, seen):
+    """Begin with even chances where integers of at most `length` bits can come. Returns the depth of the trees of their lengths."""
     depth = np.int64(bit_length(u(length - 1)))
-    code, width, at = coder.big_endian(data, u(start)), u(coder.FULL), u(start + 8)
-    one, two = u(0), u(0)
-    for j in range(integers.size):
-        if at > u(data.size) + u(8):
-            return np.int64(coder.CORRUPT)
-        context = min(bit_length(one + two), u(CONTEXTS - 1))
-        value = np.int64(0)
-        size = u(0)
-        some, code, width, at = coder.take_bit(context, chance, seen, data, code, width, at)
-        if some:
-            negative, code, width, at = coder.take_bit(u(SIGN), chance, seen, data, code, width, at)
-            size, bits, code, width, at = take_size(
-                depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, data, code, width, at
-            )
-            if bits > u(length):
-                return np.int64(coder.CORRUPT)
-            value = -np.int64(size) if negative else np.int64(size)
-        if low_bits > 0:
-            value, code, width, at = take_low(value, low_bits, data, code, width, at)
-        integers[j] = value
-        one, two = size, one
-    return coder.end_of(data, code, width, at)
+    leaves = 1 << depth
+    for i in range(SIZES):
+        chance[i], seen[i] = coder.ONE // 2, 0
+    for context in range(min(length + 2, CONTEXTS)):
+        for i in range(SIZES + TREE * context, SIZES + TREE * context + leaves):
+            chance[i], seen[i] = coder.ONE // 2, 0
+    for i in range(SIZE_BITS, SIZE_BITS + 8 * (leaves + 1)):
+        chance[i], seen[i] = coder.ONE // 2, 0
+    return depth
+
+
+@kernel
+def put_integers(integers):
+    """Write integers (m, d), each row as a byte for the bit length n of its largest magnitude, then the integers, unless all are 0.
+    The n − 31 lowest bits, where n is more, are sent as they are. Returns the bytes, and where each row's end (m,)."""
+    m, d = integers.shape
+    stops, needed, in_all = np.empty(m, dtype=np.int64), 0, m
+    for i in range(m):
+        stops[i] = longest(integers[i], 0)
+        each = room(d, most_bytes(stops[i])) if stops[i] else 0
+        needed, in_all = max(needed, each), in_all + each
+    out, digits = np.empty(in_all + 8, dtype=np.uint8), np.empty(needed, dtype=np.uint16)
+    chance, seen = np.empty(SIZE_BITS + BITS, dtype=np.int64), np.empty(SIZE_BITS + BITS, dtype=np.int64)
+    stop = 0
+    for i in range(m):
+        nbits, out[stop], stops[i] = stops[i], stops[i], stop + 1
+        stop += 1
+        if nbits == 0:
+            continue
+        low_bits, length = split(nbits)
+        depth = forget(length, chance, seen)
+        low, width, at = u(0), u(coder.FULL), u(1)
+        one, two = u(0), u(0)
+        for j in range(d):
+            high = rounded(np.int64(integers[i, j]), low_bits)
+            size = u(abs(high))
+            context = min(bit_length(one + two), u(CONTEXTS - 1))
+            low, width, at = coder.put_bit(size != u(0), context, chance, seen, digits, low, width, at)
+            if size != u(0):
+                low, width, at = coder.put_bit(high < 0, u(SIGN), chance, seen, digits, low, width, at)
+                low, width, at = put_size(
+                    size, bit_length(size), depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, digits, low, width, at
+                )
+            if low_bits > 0:
+                low, width, at = put_low(np.int64(integers[i, j]), high, low_bits, digits, low, width, at)
+            one, two = size, one
+        stop += coder.settle(digits, low, width, at, out[stop:])
+        stops[i] = stop
+    return out, stops
+
+
+@kernel
+def take_integers(data, at, ends, most, integers):
+    """Read integers (m, d), all 0 before, up to most (m,) or (1,) in size, that `put_integers` wrote. Moves `at`. Returns the first
+    row that has none before ends[i], or CORRUPT, that is −1."""
+    chance, seen = np.empty(SIZE_BITS + BITS, dtype=np.int64), np.empty(SIZE_BITS + BITS, dtype=np.int64)
+    for i in range(at.size):
+        largest, d = of_row(most, i), integers.shape[1]
+        if at[i] >= ends[i] or data[at[i]] > bit_length(u(largest)):
+            return i
+        nbits, at[i] = np.int64(data[at[i]]), at[i] + 1
+        if nbits == 0:
+            continue
+        if d > (ends[i] - at[i]) * MOST_IN_A_BYTE:
+            return i
+        low_bits, length = split(nbits)
+        depth = forget(length, chance, seen)
+        code, width, place = coder.big_endian(data, u(at[i])), u(coder.FULL), u(at[i] + 8)
+        one, two = u(0), u(0)
+        for j in range(d):
+            if place > u(data.size) + u(8):
+                return i
+            context = min(bit_length(one + two), u(CONTEXTS - 1))
+            value, size = np.int64(0), u(0)
+            some, code, width, place = coder.take_bit(context, chance, seen, data, code, width, place)
+            if some:
+                negative, code, width, place = coder.take_bit(u(SIGN), chance, seen, data, code, width, place)
+                size, bits, code, width, place = take_size(
+                    depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, data, code, width, place
+                )
+                if bits > u(length):
+                    return i
+                value = -np.int64(size) if negative else np.int64(size)
+            if low_bits > 0:
+                value, code, width, place = take_low(value, low_bits, data, code, width, place)
+            if abs(value) > largest:
+                return i
+            integers[i, j] = value
+            one, two = size, one
+        end = coder.end_of(data, code, width, place)
+        if not 0 <= end <= ends[i]:
+            return i
+        at[i] = end
+    return np.int64(coder.CORRUPT)
 
 
 @kernel

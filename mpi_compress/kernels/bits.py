@@ -7,9 +7,10 @@ place of the next byte. They are passed and returned, so that a compiled loop ke
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.instructions import leading_zeros
+from mpi_compress.kernels.instructions import leading_zeros, trailing_zeros
 
 u = np.uint64
+CORRUPT = -1
 
 
 @kernel
@@ -65,45 +66,104 @@ def window(data, bit):
 
 
 @kernel
-def pack_fields(fields, width, out, start):
-    """Write `fields` (T,) uint32, each below 2^width, as (T·width + 7) // 8 bytes from out[start] on, the last padded by 0."""
+def write_fields(fields, width, out):
+    """Write `fields` (T,) uint32, each below 2^width, the last byte padded by 0. Returns where they end."""
     if width == 16:
         for j in range(fields.size):
-            out[u(start) + u(2) * u(j)] = np.uint8(fields[j])
-            out[u(start) + u(2) * u(j) + u(1)] = np.uint8(fields[j] >> np.uint32(8))
-    else:
-        held, nheld, at = u(0), u(0), u(start)
-        for j in range(fields.size):
-            held, nheld, at = put(u(fields[j]), u(width), out, held, nheld, at)
-        put_rest(out, held, nheld, at)
+            out[u(2) * u(j)] = np.uint8(fields[j])
+            out[u(2) * u(j) + u(1)] = np.uint8(fields[j] >> np.uint32(8))
+        return u(2 * fields.size)
+    held, nheld, at = u(0), u(0), u(0)
+    for j in range(fields.size):
+        held, nheld, at = put(u(fields[j]), u(width), out, held, nheld, at)
+    return put_rest(out, held, nheld, at)
 
 
 @kernel
-def read_fields(data, start, width, dim, indices):
-    """Read T = indices.size fields of `width` bits from data[start] on. Returns whether they increase and stay below `dim`. `data`
-    uint8 has 8 bytes or more, and what the fields take."""
+def read_fields(data, bit, width, dim, indices):
+    """Read T = indices.size fields of `width` bits from position `bit` on. Returns where they end, or CORRUPT unless they increase
+    and stay below `dim`. `data` uint8 has 8 bytes or more."""
     mask = (u(1) << u(width)) - u(1)
-    bit = u(8) * u(start)
+    end = u(bit)
     after = u(0)
     right = True
     for j in range(indices.size):
-        field = window(data, bit) & mask
-        bit += u(width)
+        field = window(data, end) & mask
+        end += u(width)
         right &= field >= after
         indices[j] = np.uint32(field)
         after = field + u(1)
-    return right and after <= u(dim)
+    return np.int64(end) if right and after <= u(dim) else CORRUPT
 
 
 @kernel
-def disjoint(a, b):
-    """True if two increasing index sets have no index in common."""
-    i, j = u(0), u(0)
-    while i < u(a.size) and j < u(b.size):
-        if a[i] == b[j]:
-            return False
-        if a[i] < b[j]:
-            i += u(1)
-        else:
-            j += u(1)
-    return True
+def write_flags(flags, out):
+    """Write flags (T,) as bits, the last byte padded by 0. Returns the bytes that they take."""
+    whole = flags.size // 8
+    for i in range(whole):
+        word = u(0)
+        for j in range(8):
+            word |= u(flags[u(8) * u(i) + u(j)]) << u(8 * j)
+        out[i] = np.uint8((word * u(0x0102040810204080)) >> u(56))  # bit 0 of each byte, side by side
+    if flags.size % 8:
+        out[whole] = 0
+        for j in range(flags.size % 8):
+            out[whole] |= np.uint8(flags[8 * whole + j]) << np.uint8(j)
+        whole += 1
+    return whole
+
+
+@kernel
+def read_flags(data, start, flags):
+    """Read flags (T,), which begin at data[start] and are there. Returns where they end."""
+    for i in range(flags.size // 8):
+        byte = data[u(start) + u(i)]
+        for j in range(8):
+            flags[u(8) * u(i) + u(j)] = byte >> np.uint8(j) & np.uint8(1) != 0
+    for j in range(flags.size // 8 * 8, flags.size):
+        flags[j] = data[start + j // 8] >> np.uint8(j % 8) & np.uint8(1) != 0
+    return start + (flags.size + 7) // 8
+
+
+@kernel
+def write_bitmap(indices, dim, out):
+    """Write an increasing index set (T,) as `dim` bits, 1 for each index that is in it. Returns where they end."""
+    size = (dim + 7) // 8
+    out[:size] = 0
+    for index in indices:
+        out[index >> np.uint32(3)] |= np.uint8(1) << np.uint8(index & np.uint32(7))
+    return size
+
+
+@kernel
+def read_bitmap(data, start, dim, indices):
+    """Read a set of T = indices.size indices below `dim` from data[start] on. Returns where it ends, or CORRUPT."""
+    end, n = start + (dim + 7) // 8, 0
+    if end > data.size:
+        return CORRUPT
+    for at in range(start, end):
+        byte = u(data[at])
+        while byte:
+            index = 8 * (at - start) + trailing_zeros(byte)
+            if n == indices.size or index >= dim:
+                return CORRUPT
+            indices[n] = index
+            n += 1
+            byte &= byte - u(1)
+    return end if n == indices.size else CORRUPT
+
+
+@kernel
+def shared_index(a, a_ends, b, b_ends):
+    """The first row in which two increasing index sets, those of a row before its end, have an index in common; or CORRUPT."""
+    i = j = 0
+    for row in range(a_ends.size):
+        while i < a_ends[row] and j < b_ends[row]:
+            if a[i] == b[j]:
+                return row
+            if a[i] < b[j]:
+                i += 1
+            else:
+                j += 1
+        i, j = a_ends[row], b_ends[row]
+    return CORRUPT

@@ -6,12 +6,12 @@ A code word is at most 43 bits for n < 2^32 and stands in the low bits of a word
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.bits import bit_length, put, put_rest, window
-from mpi_compress.kernels.hits import keys_above
+from mpi_compress.kernels.bits import CORRUPT, bit_length, put, put_rest, window
+from mpi_compress.kernels.fields import put_count, take_count
 from mpi_compress.kernels.instructions import trailing_zeros
 
 u = np.uint64
-CORRUPT = -1
+DENSE, SPARSE = 0, 1  # forms of levels
 
 
 def omega_word(n: int) -> tuple[int, int]:
@@ -134,47 +134,20 @@ def set_length(indices, omega):
 
 
 @kernel
-def size_of(level):
-    """|level| of a signed integer, as uint64."""
-    return u(abs(np.int64(level)))
-
-
-@kernel
-def levels_lengths(levels, omega):
-    """The increasing indices of the levels (d,) that are not 0, and bits without their signs in two forms.
-
-    sparse: code of the gap and code of the size for each that is not 0; dense: code of the size + 1 for each.
-    """
-    at = keys_above(levels, 0)
-    sparse, dense = set_length(at, omega), u(levels.size - at.size) * code_of(u(1), omega)[1]
-    for j in at:
-        size = size_of(levels[j])
-        sparse += code_of(size, omega)[1]
-        dense += code_of(size + u(1), omega)[1]
-    return at, sparse, dense
-
-
-@kernel
-def write_set(indices, levels, omega, out):
-    """Write the codes of a set's gaps into `out`, of as many bytes as they need. After each, unless `levels` (0,) is empty, comes
-    the sign of the level there (d,), 1 if it is negative, and the code of its size."""
+def write_set(indices, omega, out):
+    """Write the codes of a set's gaps. Returns where they end."""
     held, nheld, at, before = u(0), u(0), u(0), u(0)
     for j in range(indices.size):
         index = u(indices[j]) + u(1)
         code, length = code_of(index - before, omega)
         held, nheld, at = put_long(code, length, out, held, nheld, at)
         before = index
-        if levels.size:
-            level = levels[indices[j]]
-            code, length = code_of(size_of(level), omega)
-            held, nheld, at = put_long(u(level < 0) | code << u(1), length + u(1), out, held, nheld, at)
-    put_rest(out, held, nheld, at)
+    return put_rest(out, held, nheld, at)
 
 
 @kernel
-def read_set(data, bit, omega, dim, indices, levels):
-    """Read T = indices.size indices below `dim` from position `bit` of `data` on, and the levels there, unless `levels` int32 (0,)
-    is empty; it is (d,), all 0 before. Returns where they end, or CORRUPT."""
+def read_set(data, bit, omega, dim, indices):
+    """Read T = indices.size indices below `dim` from position `bit` of `data` on. Returns where they end, or CORRUPT."""
     end, before = u(bit), u(0)
     for j in range(indices.size):
         gap, length = read_code(window(data, end), omega)
@@ -183,39 +156,119 @@ def read_set(data, bit, omega, dim, indices, levels):
         if gap == u(0) or before > u(dim) or end > u(8) * u(data.size):
             return CORRUPT
         indices[j] = np.uint32(before - u(1))
-        if levels.size:
+    return np.int64(end)
+
+
+# Levels (d,) have two forms. SPARSE: for each that is not 0 the code of the gap to it, its sign, 1 if it is negative, and the code
+# of its size. DENSE: for each the code of its size + 1, and its sign unless it is 0.
+
+
+@kernel
+def levels_lengths(levels, omega):
+    """How many levels (d,) are not 0, and the bits of the sparse form and of the dense one without their signs."""
+    at, count = np.empty(levels.size + 1, dtype=np.uint32), u(0)
+    for j in range(levels.size):
+        at[count] = j
+        count += u(levels[j] != 0)
+    at = at[:count]
+    sparse, dense = set_length(at, omega), u(levels.size - at.size) * code_of(u(1), omega)[1]
+    for j in at:
+        size = u(abs(np.int64(levels[j])))
+        sparse += code_of(size, omega)[1]
+        dense += code_of(size + u(1), omega)[1]
+    return count, sparse, dense
+
+
+@kernel
+def paper_bits(levels):
+    """Bits (m,) of levels (m, d) in omega codes, the shorter form, in which every level of the dense one has a sign, 0 too."""
+    bits = np.empty(len(levels))
+    for i in range(bits.size):
+        count, sparse, dense = levels_lengths(levels[i], True)
+        bits[i] = min(sparse + count, dense + u(levels.shape[1]))
+    return bits
+
+
+@kernel
+def write_levels(levels, form, omega, out):
+    """Write levels (d,) in this form. Returns where they end."""
+    held, nheld, at, before = u(0), u(0), u(0), u(0)
+    for j in range(levels.size):
+        level = levels[j]
+        size = u(abs(np.int64(level)))
+        if form == DENSE:
+            code, length = code_of(size + u(1), omega)
+            held, nheld, at = put_long(code | u(level < 0) << length, length + u(level != 0), out, held, nheld, at)
+        elif level:
+            code, length = code_of(u(j) + u(1) - before, omega)
+            held, nheld, at = put_long(code, length, out, held, nheld, at)
+            code, length = code_of(size, omega)
+            held, nheld, at = put_long(u(level < 0) | code << u(1), length + u(1), out, held, nheld, at)
+            before = u(j) + u(1)
+    return put_rest(out, held, nheld, at)
+
+
+@kernel
+def read_levels(data, bit, form, count, omega, levels):
+    """Read levels (d,) int32, all 0 before, of which `count` are written. Returns where they end, or CORRUPT."""
+    end, index, size = u(bit), u(0), u(0)
+    for _ in range(count):
+        word = window(data, end)
+        number, length = read_code(word, omega)
+        if number == u(0):
+            return CORRUPT
+        if form == SPARSE:
+            index += number
+            end += length
             word = window(data, end)
             size, length = read_code(word >> u(1), omega)
-            end += length + u(1)
-            if size == u(0) or size >= u(1) << u(31) or end > u(8) * u(data.size):
+            negative, length = word & u(1), length + u(1)
+            if size == u(0):
                 return CORRUPT
-            levels[indices[j]] = -np.int32(size) if word & u(1) else np.int32(size)
+        else:
+            index += u(1)
+            size = number - u(1)
+            negative = (word >> length) & u(1)
+            length += u(size != u(0))
+        end += length
+        if size >= u(1) << u(31) or index > u(levels.size) or end > u(8) * u(data.size):
+            return CORRUPT
+        levels[index - u(1)] = -np.int32(size) if negative else np.int32(size)
     return np.int64(end)
 
 
 @kernel
-def write_dense_levels(levels, omega, out):
-    """Write the dense form, with a sign after each code of a level that is not 0."""
-    held, nheld, at = u(0), u(0), u(0)
-    for j in range(levels.size):
-        code, length = code_of(size_of(levels[j]) + u(1), omega)
-        signed = u(levels[j] != 0)
-        code |= u(levels[j] < 0) << length
-        held, nheld, at = put_long(code, length + signed, out, held, nheld, at)
-    put_rest(out, held, nheld, at)
+def put_levels(levels, omega, forms, stops):
+    """Write levels (m, d), each row in the shorter form, which forms (m,) then says; the sparse one with their number ahead.
+    Returns the bytes; stops (m,): where each row's end."""
+    counts, stop = np.empty(stops.size, dtype=np.int64), 0
+    for i in range(stops.size):
+        counts[i], sparse, dense = levels_lengths(levels[i], omega)
+        forms[i] = SPARSE if sparse < dense else DENSE
+        ahead = 1 + (np.int64(bit_length(u(counts[i] | 1))) - 1) // 7 if sparse < dense else 0
+        stop += ahead + (np.int64(min(sparse, dense)) + counts[i] + 7) // 8
+        stops[i] = stop
+    out, start = np.empty(stop, dtype=np.uint8), 0
+    for i in range(stops.size):
+        if forms[i] == SPARSE:
+            start += put_count(counts[i], out[start:])
+        write_levels(levels[i], forms[i], omega, out[start:])
+        start = stops[i]
+    return out
 
 
 @kernel
-def read_dense_levels(data, bit, omega, levels):
-    """Read all levels (d,) int32. Returns where they end, or CORRUPT."""
-    end = u(bit)
-    for j in range(levels.size):
-        word = window(data, end)
-        size, length = read_code(word, omega)
-        if size == u(0) or size > u(1) << u(31) or end > u(8) * u(data.size):
-            return CORRUPT
-        size -= u(1)
-        negative = (word >> length) & u(1)
-        end += length + u(size != u(0))
-        levels[j] = -np.int32(size) if negative else np.int32(size)
-    return np.int64(end) if end <= u(8) * u(data.size) else CORRUPT
+def take_levels(data, at, ends, forms, omega, levels):
+    """Read levels (m, d) int32, all 0 before, that `put_levels` wrote in these forms. Moves `at`. Returns the first row that has
+    none before ends[i], or CORRUPT, that is −1."""
+    for i in range(at.size):
+        count, start = np.int64(levels.shape[1]), at[i]
+        if forms[i] == SPARSE:
+            count, start = take_count(data, start, ends[i], count)
+        end = CORRUPT
+        if 0 <= count <= 8 * (ends[i] - start):
+            end = read_levels(data, 8 * start, forms[i], count, omega, levels[i])
+        if end < 0 or (end + 7) // 8 > ends[i]:
+            return i
+        at[i] = (end + 7) // 8
+    return CORRUPT

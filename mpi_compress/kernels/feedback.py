@@ -7,7 +7,6 @@ however wide a processor's registers are: 32 sums of every 32nd square, folded h
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.threshold import reaches
 
 _ONE, _LANES = np.uint64(1), np.uint64(32)
 _TWO, _THREE, _FOUR = 2 * _LANES, 3 * _LANES, 4 * _LANES
@@ -40,42 +39,23 @@ def squares(v):
 
 
 @kernel
+def squares_of_rows(e):
+    """`squares` of each row of e (m, d)."""
+    out = np.empty(e.shape[0])
+    for i in range(out.size):
+        out[i] = squares(e[i])
+    return out
+
+
+@kernel
 def note(sizes, step, corrected, left, density):
-    """Write the sizes (4,) of a round: ‖e‖², Σ_t ‖e‖², the density of the message and ‖p/γ‖²; ‖e/γ‖² = left."""
-    error = step * step * left
-    sizes[0] = error
-    sizes[1] += error
-    sizes[2] = density
-    sizes[3] = corrected
-
-
-@kernel
-def is_silent(e, threshold, step, sizes):
-    """True if all |e_j| < threshold: nothing is sent, and `sizes` are written. A threshold of 0 means that there is none."""
-    if not threshold > 0.0 or reaches(e, threshold):
-        return False
-    left = squares(e)
-    note(sizes, step, left, left, 0.0)
-    return True
-
-
-@kernel
-def grow(e, g, h, threshold, step, sizes):
-    """e += g − h, or e += g where h (0,) is empty, all (d,). Returns whether it `is_silent` then."""
-    if h.size == 0:
-        for j in range(e.size):
-            e[j] += g[j]
-    else:
-        for j in range(e.size):
-            e[j] += g[j] - h[j]
-    return is_silent(e, threshold, step, sizes)
-
-
-@kernel
-def grow_all(e, g, h, threshold, step, sizes, silent):
-    """`grow` of all rows (m, d), h (m, 0) if empty, sizes (m, 4); its results go to `silent` (m,)."""
-    for i in range(silent.size):
-        silent[i] = grow(e[i], g[i], h[i], threshold, step, sizes[i])
+    """Write the sizes (m, 4) of a round: ‖e‖², Σ_t ‖e‖², the density of the message and ‖p/γ‖²; ‖e/γ‖² = left, all (m,)."""
+    for i in range(left.size):
+        error = step[i] * step[i] * left[i]
+        sizes[i, 0] = error
+        sizes[i, 1] += error
+        sizes[i, 2] = density[i]
+        sizes[i, 3] = corrected[i]
 
 
 @kernel
@@ -93,18 +73,12 @@ def take_out(indices, values, v):
 
 
 @kernel
-def take_out_and_note(indices, values, e, step, sizes):
-    """e[indices] −= values, what was sent of e (d,); `sizes` are written."""
-    before, after = take_out(indices, values, e)
-    left = squares(e)
-    note(sizes, step, left - after + before, left, indices.size / e.size)
-
-
-@kernel
-def take_out_of_rows(indices, values, ends, rows, e, step, sizes):
-    """`take_out_and_note` of `rows` int64 of e (m, d) and sizes (m, 4), each with its own of `SparseRows`."""
+def take_out_of_rows(indices, values, ends, e, left, corrected):
+    """e[indices] −= values, what was sent of each row of e (m, d), `ends` (m,) where each row's end. ‖e‖² goes to `left` (m,), and
+    what it was before to `corrected`."""
     start = 0
-    for r in range(rows.size):
-        row = rows[r]
-        take_out_and_note(indices[start : ends[r]], values[start : ends[r]], e[row], step, sizes[row])
-        start = ends[r]
+    for i in range(ends.size):
+        before, after = take_out(indices[start : ends[i]], values[start : ends[i]], e[i])
+        left[i] = squares(e[i])
+        corrected[i] = left[i] - after + before
+        start = ends[i]

@@ -1,4 +1,4 @@
-"""Counts, and floats as little-endian bytes; messages of indices and floats, one or many by one call.
+"""Floats as little-endian bytes.
 
 A format of floats is given by its `precision`, the binary digits of a significand: 53 (float64), 24 (float32), 11 (IEEE binary16)
 or 8 (bfloat16). A float of precision p ≤ 11 has 16 bits: its sign, 16 − p bits of exponent, p − 1 digits. Values are rounded once,
@@ -8,9 +8,7 @@ from float64 to the nearest float, ties to the even one.
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.bits import pack_fields, read_fields
 from mpi_compress.kernels.instructions import bits_of, float_of
-from mpi_compress.kernels.vectors import refuse_unequal
 
 u = np.uint64
 INFINITE = 0x7FF0000000000000  # the bits of an infinite float64
@@ -71,26 +69,13 @@ def put_floats(values, precision, out):
             for i in range(8):
                 out[u(8) * u(j) + u(i)] = np.uint8(word >> u(8 * i))
         return True
-    right = True
+    endless = 0
     for j in range(values.size):
         short = np.float32(values[j])
-        if abs(short) == np.inf and abs(values[j]) < np.inf:
-            right = False
+        endless += (abs(short) == np.float32(np.inf)) & (abs(values[j]) < np.inf)
         bits = np.float32(short).view(np.uint32)
         for i in range(4):
             out[u(4) * u(j) + u(i)] = np.uint8(bits >> np.uint32(8 * i))
-    return right
-
-
-@kernel
-def shorten(values, out):
-    """Round values (T,) to `out` (T,) float32. Returns True if no finite value overflows."""
-    endless = 0
-    for j in range(values.size):
-        endless += abs(values[j]) == np.inf
-    for j in range(values.size):
-        out[j] = np.float32(values[j])
-        endless -= abs(out[j]) == np.float32(np.inf)
     return endless == 0
 
 
@@ -105,39 +90,6 @@ def put_halves(values, precision, out):
         out[u(2) * u(j)] = np.uint8(code)
         out[u(2) * u(j) + u(1)] = np.uint8(code >> u(8))
     return endless == 0
-
-
-@kernel
-def put_count(count, out):
-    """Write a count in seven-bit groups, low ones first, the top bit set on all but the last. Returns where it ends."""
-    at = 0
-    while count >= 128:
-        out[at] = count & 127 | 128
-        count >>= 7
-        at += 1
-    out[at] = count
-    return at + 1
-
-
-@kernel
-def count_length(count):
-    """The number of bytes that `put_count` writes."""
-    at = 1
-    while count >= 128:
-        count >>= 7
-        at += 1
-    return at
-
-
-@kernel
-def take_count(data, at):
-    """The count that `put_count` wrote at data[at], and where it ends."""
-    count = shift = 0
-    while data[at] >= 128:
-        count |= int(data[at] & 127) << shift
-        shift += 7
-        at += 1
-    return count | int(data[at]) << shift, at + 1
 
 
 @kernel
@@ -167,59 +119,3 @@ def take_halves(data, at, precision, values):
     for j in range(values.size):
         code = u(data[u(at) + u(2) * u(j)]) | u(data[u(at) + u(2) * u(j) + u(1)]) << u(8)
         values[j] = from_half(code, dropped, rebias, adder, infinity)
-
-
-@kernel
-def put_pairs(indices, values, width, precision, start, out):
-    """Write T, T floats, and T fields of `width` bits from out[start] on. Returns True if no finite value overflows."""
-    refuse_unequal(indices.size, values.size)
-    pack_fields(indices, width, out, start)
-    return put_floats(values, precision, out[put_count(values.size, out) :])
-
-
-@kernel
-def take_pairs(data, at, width, precision, dim, indices, values):
-    """Read T = values.size floats from data[at] on, then T fields. Returns whether these increase and stay below `dim`. `data` has
-    all of them, and 8 bytes or more."""
-    take_floats(data, at, precision, values)
-    return read_fields(data, at + values.size * float_bytes(precision), width, dim, indices)
-
-
-@kernel
-def put_rows(indices, values, ends, width, precision):
-    """The messages of m = ends.size sparse vectors, written as by `put_pairs`, one after the other. Returns them in an array that
-    is 8 bytes longer, where each ends, and whether no finite value overflows."""
-    stops = np.empty(ends.size, dtype=np.int64)
-    start = stop = 0
-    for i in range(ends.size):
-        T = ends[i] - start
-        stop += count_length(T) + T * float_bytes(precision) + (T * width + 7) // 8
-        start, stops[i] = ends[i], stop
-    out = np.zeros(stop + 8, dtype=np.uint8)
-    right = True
-    start = stop = 0
-    for i in range(ends.size):
-        T = ends[i] - start
-        ahead = count_length(T) + T * float_bytes(precision)
-        right &= put_pairs(indices[start : ends[i]], values[start : ends[i]], width, precision, ahead, out[stop : stops[i]])
-        start, stop = ends[i], stops[i]
-    return out, stops, right
-
-
-@kernel
-def take_rows(data, stops, width, precision, dim):
-    """Read what `put_rows` wrote: indices, values, where those of each vector end, and whether all indices are right."""
-    ends = np.empty(stops.size, dtype=np.int64)
-    at = end = 0
-    for i in range(stops.size):
-        T, _ = take_count(data, at)
-        end += T
-        at, ends[i] = stops[i], end
-    indices, values = np.empty(end, dtype=np.uint32), np.empty(end)
-    right = True
-    at = start = 0
-    for i in range(stops.size):
-        _, first = take_count(data, at)
-        right &= take_pairs(data, first, width, precision, dim, indices[start : ends[i]], values[start : ends[i]])
-        at, start = stops[i], ends[i]
-    return indices, values, ends, right

@@ -9,7 +9,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels import range_coder as coder
-from mpi_compress.kernels.adaptive import ROOM, put_low, rounded, take_low
+from mpi_compress.kernels.adaptive import MOST_IN_A_BYTE, put_low, room, rounded, take_low
 from mpi_compress.kernels.bits import bit_length
 
 u = np.uint64
@@ -45,58 +45,70 @@ def first_guesses(below):
 
 
 @kernel
-def write_gaussian(integers, low_bits, below, digits, out):
-    """Write integers (d,) int64. Returns the length in bytes, 0 where the digits do not suffice."""
+def put_gaussian(integers, low_bits, below):
+    """Write integers (m, d) int64. Returns the bytes, and where each row's end (m,)."""
+    m, d = integers.shape
+    needed = room(d, 13 + low_bits // 8)  # an escape takes 89 bits at most
+    out, digits = np.empty(m * needed, dtype=np.uint8), np.empty(needed, dtype=np.uint16)
+    stops, stop = np.empty(m, dtype=np.int64), 0
     reach = (below.size - 2) // 2
-    low, width, at = u(0), u(coder.FULL), u(1)
-    for j in range(integers.size):
-        if at + u(ROOM) > u(digits.size):
-            return np.int64(0)
-        high = rounded(integers[j], low_bits)
-        if abs(high) <= reach:
-            i = u(high + reach)
-            low, width, at = coder.narrow(below[i], below[i + u(1)] - below[i], u(28), digits, low, width, at)
-        else:
-            low, width, at = coder.narrow(u(coder.ONE - ESCAPE), u(ESCAPE), u(28), digits, low, width, at)
-            beyond = u(abs(high) - reach)
-            length = bit_length(beyond)
-            low, width, at = coder.put_number(length << u(1) | u(high < 0), u(7), digits, low, width, at)
-            low, width, at = coder.put_number(beyond >> u(32), length - min(length, u(32)), digits, low, width, at)
-            low, width, at = coder.put_number(beyond & u(0xFFFFFFFF), min(length, u(32)), digits, low, width, at)
-        if low_bits > 0:
-            low, width, at = put_low(integers[j], high, low_bits, digits, low, width, at)
-    return coder.settle(digits, low, width, at, out)
+    for i in range(m):
+        low, width, at = u(0), u(coder.FULL), u(1)
+        for j in range(d):
+            high = rounded(integers[i, j], low_bits)
+            if abs(high) <= reach:
+                k = u(high + reach)
+                low, width, at = coder.narrow(below[k], below[k + u(1)] - below[k], u(28), digits, low, width, at)
+            else:
+                low, width, at = coder.narrow(u(coder.ONE - ESCAPE), u(ESCAPE), u(28), digits, low, width, at)
+                beyond = u(abs(high) - reach)
+                length = bit_length(beyond)
+                low, width, at = coder.put_number(length << u(1) | u(high < 0), u(7), digits, low, width, at)
+                low, width, at = coder.put_number(beyond >> u(32), length - min(length, u(32)), digits, low, width, at)
+                low, width, at = coder.put_number(beyond & u(0xFFFFFFFF), min(length, u(32)), digits, low, width, at)
+            if low_bits > 0:
+                low, width, at = put_low(integers[i, j], high, low_bits, digits, low, width, at)
+        stop += coder.settle(digits, low, width, at, out[stop:])
+        stops[i] = stop
+    return out, stops
 
 
 @kernel
-def read_gaussian(data, start, low_bits, below, guesses, integers):
-    """Read integers (d,) int64 from data[start] on. Returns where they end, or CORRUPT. `data` uint8 has 8 bytes or more."""
+def take_gaussian(data, at, ends, low_bits, below, guesses, integers):
+    """Read integers (m, d) int64. Moves `at`. Returns the first row that has none before ends[i], or CORRUPT, that is −1."""
     reach = (below.size - 2) // 2
-    code, width, at = coder.big_endian(data, u(start)), u(coder.FULL), u(start + 8)
-    for j in range(integers.size):
-        if at > u(data.size) + u(8):
-            return np.int64(coder.CORRUPT)
-        part = width >> u(28)
-        chance = min(code // part, u(coder.ONE - 1))
-        if chance < u(coder.ONE - ESCAPE):
-            i = find(chance, below, guesses)
-            code, width, at = coder.shift_in(data, code - part * below[i], part * (below[i + u(1)] - below[i]), at)
-            high = np.int64(i) - reach
-        else:
-            code, width, at = coder.shift_in(data, code - part * u(coder.ONE - ESCAPE), part * u(ESCAPE), at)
-            head, code, width, at = coder.take_number(u(7), data, code, width, at)
-            length = head >> u(1)
-            top, code, width, at = coder.take_number(length - min(length, u(32)), data, code, width, at)
-            bottom, code, width, at = coder.take_number(min(length, u(32)), data, code, width, at)
-            if length + u(low_bits) > u(62):
-                return np.int64(coder.CORRUPT)
-            high = np.int64(top << u(32) | bottom) + reach
-            if head & u(1):
-                high = -high
-        if low_bits > 0:
-            high, code, width, at = take_low(high, low_bits, data, code, width, at)
-        integers[j] = high
-    return coder.end_of(data, code, width, at)
+    for i in range(at.size):
+        if integers.shape[1] > (ends[i] - at[i]) * MOST_IN_A_BYTE:
+            return i
+        code, width, place = coder.big_endian(data, u(at[i])), u(coder.FULL), u(at[i] + 8)
+        for j in range(integers.shape[1]):
+            if place > u(data.size) + u(8):
+                return i
+            part = width >> u(28)
+            chance = min(code // part, u(coder.ONE - 1))
+            if chance < u(coder.ONE - ESCAPE):
+                k = find(chance, below, guesses)
+                code, width, place = coder.shift_in(data, code - part * below[k], part * (below[k + u(1)] - below[k]), place)
+                high = np.int64(k) - reach
+            else:
+                code, width, place = coder.shift_in(data, code - part * u(coder.ONE - ESCAPE), part * u(ESCAPE), place)
+                head, code, width, place = coder.take_number(u(7), data, code, width, place)
+                length = head >> u(1)
+                top, code, width, place = coder.take_number(length - min(length, u(32)), data, code, width, place)
+                bottom, code, width, place = coder.take_number(min(length, u(32)), data, code, width, place)
+                if length + u(low_bits) > u(62):
+                    return i
+                high = np.int64(top << u(32) | bottom) + reach
+                if head & u(1):
+                    high = -high
+            if low_bits > 0:
+                high, code, width, place = take_low(high, low_bits, data, code, width, place)
+            integers[i, j] = high
+        end = coder.end_of(data, code, width, place)
+        if not 0 <= end <= ends[i]:
+            return i
+        at[i] = end
+    return np.int64(coder.CORRUPT)
 
 
 @kernel

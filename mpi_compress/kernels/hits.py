@@ -21,22 +21,6 @@ def take(v, indices, out):
         out[j] = v[indices[j]]
 
 
-@kernel
-def keys_above(keys, threshold):
-    """The increasing indices of the integers (d,) whose bits but the sign make a number above `threshold`; 0: that are not 0."""
-    u = np.uint64
-    found, n = with_room(np.empty(keys.size >> 3, dtype=np.uint32), u(0)), u(0)
-    hit = np.zeros(BLOCK, dtype=np.uint8)
-    eight = hit.view(np.uint64)
-    for start in range(0, keys.size, BLOCK):
-        found = with_room(found, n)
-        size = min(BLOCK, keys.size - start)
-        for j in range(size):
-            hit[j] = (keys[u(start) + u(j)] & MAGNITUDE) > threshold
-        n = append_hits(hit, eight, size, start, found, n)
-    return found[:n].copy()
-
-
 @inlined_kernel
 def append_hits(hit, eight, size, start, found, n):
     """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n. `eight` is
@@ -64,5 +48,6 @@ def with_room(found, n):
     if np.int64(n) + BLOCK + 8 <= found.size:
         return found
     longer = np.empty(2 * found.size + BLOCK + 8, dtype=np.uint32)
-    longer[:n] = found[:n]
+    for j in range(n):  # to assign a slice takes two seconds to compile
+        longer[j] = found[j]
     return longer

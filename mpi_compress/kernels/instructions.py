@@ -34,6 +34,20 @@ def trailing_zeros(typing, n):
 
 
 @intrinsic
+def high_product(typing, a, b):
+    """The upper 64 of the 128 bits of a·b, both uint64."""
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context, builder, signature, arguments):
+        word, double = ir.IntType(64), ir.IntType(128)
+        a, b = (builder.zext(each, double) for each in arguments)
+        return builder.trunc(builder.lshr(builder.mul(a, b), double(64)), word)
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
 def fma(typing, a, b, c):
     """a·b + c, rounded once."""
     from numba import types

@@ -7,45 +7,59 @@ Magnitudes are multiplied by `scale`, a power of two, so that no square overflow
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, Indices, append_hits, keys_above, with_room
+from mpi_compress.kernels import inlined_kernel, kernel, reassociating_kernel, reassociating_rows
+from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, Indices, append_hits, with_room
 
 Vector = NDArray[np.float64]
 LARGEST = np.finfo(np.float64).max.view(np.int64)
 _NEWTON_STEPS = 12
 
 
-class VectorSize(NamedTuple):
-    """The size of a vector: `peak` = max |v_j|, unscaled; the sums are of |v_j|·scale and their squares."""
+class Sizes(NamedTuple):
+    """The sizes of rows, all (m,): `peak` = max |v_j|, unscaled; the sums are of |v_j|·scale and their squares."""
 
-    peak: float
-    nonzeros: int
-    sum: float
-    squares: float
-    scale: float
-
-    @property
-    def norm(self) -> float:
-        """‖v‖; NaN or infinity where v has one."""
-        return math.sqrt(self.squares) / self.scale if self.peak < np.inf else self.peak
+    peak: Vector
+    nonzeros: NDArray[np.int64]
+    sum: Vector
+    squares: Vector
+    scale: Vector
+    norm: Vector  # ‖v‖; NaN or infinity where v has one
 
 
-def size_of(v: Vector) -> VectorSize:
-    """The size of v (d,), to full precision whatever its scale."""
-    v = np.ascontiguousarray(v, dtype=np.float64)
-    peak, nonzeros, total, squares = measure(v, 1.0)
-    exponent = math.frexp(peak)[1] if 0 < peak < np.inf else 0
-    if -300 <= exponent <= 400:
-        return VectorSize(peak, nonzeros, total, squares, 1.0)
-    scale = 2.0 ** (400 - exponent if exponent > 400 else -300 - exponent)
-    _, _, total, squares = measure(v, scale)
-    return VectorSize(peak, nonzeros, total, squares, scale)
+def sizes_of(vs: Vector) -> Sizes:
+    """The sizes of the rows of vs (m, d), to full precision whatever their scales."""
+    m = len(vs)
+    sizes = Sizes(np.empty(m), np.empty(m, dtype=np.int64), np.empty(m), np.empty(m), np.ones(m), np.empty(m))
+    measure_rows(vs, *sizes)
+    return sizes
+
+
+@reassociating_rows
+def measure_rows(vs, peaks, nonzeros, sums, squares, scales, norms):
+    """`measure` of each row, again with another scale than 1 where squares may be no floats."""
+    for i in range(vs.shape[0]):
+        v = vs[i]
+        bits = v.view(np.int64)
+        for _ in range(2):
+            peak, some, total, square = np.int64(0), 0, 0.0, 0.0
+            for j in range(v.size):
+                peak = max(peak, bits[j] & MAGNITUDE)
+                some += v[j] != 0
+                a = abs(v[j]) * scales[i]
+                total += a
+                square += a * a
+            peaks[i], nonzeros[i], sums[i], squares[i] = np.int64(peak).view(np.float64), some, total, square
+            exponent = math.frexp(peaks[i])[1] if 0 < peaks[i] < np.inf else 0
+            if -300 <= exponent <= 400:
+                break
+            scales[i] = math.ldexp(1.0, 400 - exponent if exponent > 400 else -300 - exponent)
+        norms[i] = np.sqrt(squares[i]) / scales[i] if peaks[i] < np.inf else peaks[i]
 
 
 @reassociating_kernel
@@ -62,182 +76,181 @@ def measure(v, scale):
     return np.int64(peak).view(np.float64), nonzeros, total, squares
 
 
-@reassociating_kernel
-def below(v, level, scale):
-    """The number of magnitudes a_j = |v_j|·scale that reach `level`, and Σ a_j and Σ a_j² over the others."""
-    above, total, squares = 0, 0.0, 0.0
-    for j in range(v.size):
-        a = abs(v[j]) * scale
-        inside = a < level
-        above += not inside
-        a = a if inside else 0.0
-        total += a
-        squares += a * a
-    return above, total, squares
+@reassociating_rows
+def below(vs, levels, scales, wanted, above, sums, squares):
+    """Of each row that is `wanted`: the number of magnitudes a_j = |v_j|·scale that reach its level, and Σ a_j and Σ a_j² over the
+    others."""
+    for i in range(vs.shape[0]):
+        if wanted[i]:
+            v, level, scale = vs[i], levels[i], scales[i]
+            reach, total, square = 0, 0.0, 0.0
+            for j in range(v.size):
+                a = abs(v[j]) * scale
+                inside = a < level
+                reach += not inside
+                a = a if inside else 0.0
+                total += a
+                square += a * a
+            above[i], sums[i], squares[i] = reach, total, square
 
 
-def level_of_budget(v: Vector, size: VectorSize, budget: float, passes: int | None = None) -> float:
-    """m with Σ min(1, a_j/m) = budget, a_j = |v_j|·scale; 0 where the budget covers all nonzeros of v (d,). `passes`: the number of
-    steps, after which Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m."""
-    if size.nonzeros == 0 or (passes is None and size.nonzeros <= budget):
-        return 0.0
-    v = np.ascontiguousarray(v, dtype=np.float64)
-    m = size.sum / budget
-    for _ in range(_NEWTON_STEPS if passes is None else passes):
-        above, total, _ = below(v, m, size.scale)
-        better = total / (budget - above) if above < budget else m
-        if not better < m:
-            return m
-        m = better
-    if passes is not None:
-        return m
-    a, total, _ = _falling(v, size)
-    left = np.maximum(budget - np.arange(a.size), 0)
-    k = int(np.argmax(left * a <= total))
-    return float(total[k] / left[k]) if left[k] > 0 else m
+def levels_of_budget(vs: Vector, sizes: Sizes, budget: Any, passes: int | None = None) -> Vector:
+    """m of each row with Σ min(1, a_j/m) = budget, one or (m,), a_j = |v_j|·scale; 0 where it covers all nonzeros of the row.
+    `passes`: the number of steps, after which Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m."""
+    wanted = sizes.nonzeros > (budget if passes is None else 0)
+    start = np.where(wanted, sizes.sum / budget, 0.0)
+    levels, unsettled = _by_steps(
+        vs, sizes, start, wanted, _NEWTON_STEPS if passes is None else passes,
+        lambda above, sums, _: np.where(above < budget, sums / (budget - above), np.inf),
+    )  # fmt: skip
+    for i in np.flatnonzero(unsettled) if passes is None else ():
+        a, total, _ = _falling(vs[i], sizes.scale[i])
+        left = np.maximum(np.broadcast_to(budget, len(vs))[i] - np.arange(a.size), 0)
+        k = int(np.argmax(left * a <= total))
+        levels[i] = total[k] / left[k] if left[k] > 0 else levels[i]
+    return levels
 
 
-def level_of_variance(v: Vector, size: VectorSize, epsilon: float) -> float:
-    """m with Σ v_j²/p_j = (1 + ε)‖v‖², p_j = min(1, a_j/m), a_j = |v_j|·scale (GSpar Algorithm 2: m = 1/λ)."""
-    if not size.nonzeros:
-        return 0.0
-    v = np.ascontiguousarray(v, dtype=np.float64)
-    extra = epsilon * size.squares
-    m = (extra + size.squares) / size.sum
-    for _ in range(_NEWTON_STEPS):
-        _, total, squares = below(v, m, size.scale)
-        better = (extra + squares) / total if total > 0 else m
-        if not better < m:
-            return m
-        m = better
-    a, total, squares = _falling(v, size)
-    k = int(np.argmax(a * total <= extra + squares))
-    return float((extra + squares[k]) / total[k])
+def levels_of_variance(vs: Vector, sizes: Sizes, epsilon: float) -> Vector:
+    """m of each row with Σ v_j²/p_j = (1 + ε)‖v‖², p_j = min(1, a_j/m), a_j = |v_j|·scale (GSpar Algorithm 2: m = 1/λ)."""
+    extra, wanted = epsilon * sizes.squares, sizes.nonzeros > 0
+    with np.errstate(invalid="ignore"):
+        start = np.where(wanted, (extra + sizes.squares) / sizes.sum, 0.0)
+    levels, unsettled = _by_steps(
+        vs, sizes, start, wanted, _NEWTON_STEPS,
+        lambda _, sums, squares: np.where(sums > 0, (extra + squares) / sums, np.inf),
+    )  # fmt: skip
+    for i in np.flatnonzero(unsettled):
+        a, total, squares = _falling(vs[i], sizes.scale[i])
+        k = int(np.argmax(a * total <= extra[i] + squares))
+        levels[i] = (extra[i] + squares[k]) / total[k]
+    return levels
 
 
-def _falling(v: Vector, size: VectorSize) -> tuple[Vector, Vector, Vector]:
+def _by_steps(
+    vs: Vector, sizes: Sizes, levels: Vector, unsettled: NDArray[np.bool_], steps: int, better: Callable[..., Vector]
+) -> tuple[Vector, NDArray[np.bool_]]:
+    """The levels after so many steps to `better` ones, which are lower, and the rows where they still fall."""
+    found = np.zeros(levels.size, dtype=np.int64), np.zeros(levels.size), np.zeros(levels.size)
+    for _ in range(steps):
+        below(vs, levels, sizes.scale, unsettled, *found)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            lower = better(*found)
+        unsettled = unsettled & (lower < levels)
+        if not unsettled.any():
+            break
+        levels = np.where(unsettled, lower, levels)
+    return levels, unsettled
+
+
+def _falling(v: Vector, scale: float) -> tuple[Vector, Vector, Vector]:
     """The nonzero magnitudes a_(1) ≥ a_(2) ≥ …, and for each k the sums of a_(j) and of a_(j)² over j > k, k from 0."""
-    rising = np.sort(np.abs(v[v != 0]) * size.scale)
+    rising = np.sort(np.abs(v[v != 0]) * scale)
     return rising[::-1], np.cumsum(rising)[::-1], np.cumsum(rising**2)[::-1]
 
 
-def draw(v: Vector, size: VectorSize, level: float, rng: Generator) -> tuple[Indices, NDArray[np.bool_], float]:
-    """Coordinates drawn independently with p_j = min(1, |v_j|/m), m = `level` over the scale.
+class Draws(NamedTuple):
+    """Coordinates of rows that were drawn, one row after another. Where a row is not finite, what is not finite is certain and
+    nothing else is drawn."""
 
-    Returns:
-        Their increasing indices (r,), which of them were certain (p = 1), and m, which is v_j/p_j for the others. Where v is not
-        finite, what is not finite is certain and nothing else is drawn.
-    """
-    v = np.ascontiguousarray(v, dtype=np.float64)
-    if not (size.peak < np.inf and level > 0):
-        found = keys_above(v.view(np.int64), np.int64(0) if size.peak < np.inf else LARGEST)
-        return found, np.ones(found.size, dtype=np.bool_), 0.0
-    m = level / size.scale
+    indices: Indices  # (r,) increasing in each row
+    values: Vector  # (r,) v_j
+    certain: NDArray[np.bool_]  # (r,) which had p = 1
+    ends: NDArray[np.int64]  # (m,) where those of each row end
+    level: Vector  # (m,) m, which is |v_j|/p_j for the others
+
+    @property
+    def weighted(self) -> Vector:
+        """(r,) v_j/p_j."""
+        levels = np.repeat(self.level, np.diff(self.ends, prepend=0))
+        return np.where(self.certain, self.values, np.copysign(levels, self.values))
+
+
+def draw(vs: Vector, sizes: Sizes, levels: Vector, t: Any) -> Draws:
+    """Coordinates drawn independently with p_j = min(1, |v_j|/m), m = `levels` over the scale of their row."""
+    drawn = (sizes.peak < np.inf) & (levels > 0)
+    u = random_bytes(t if drawn.all() else t[drawn], vs.shape[1])
+    of_rows = vs, sizes.peak, sizes.scale, levels, u
+    indices, ends, ties = likely(*of_rows)
+    values, certain = settle(*of_rows, t.random(ties), indices, ends)
+    return Draws(indices[: ends[-1]], values, certain, ends, np.where(drawn, levels / sizes.scale, 0.0))
+
+
+def random_bytes(t: Any, n: int) -> NDArray[np.uint8]:
+    """n random bytes of each row, or a few more. With ties settled by a second draw they are as exact as n floats, in an eighth of
+    the time."""
+    return t.words((n + 7) // 8).view(np.uint8)
+
+
+@inlined_kernel
+def _chance(level, scale):
+    """a and b such that |v_j|·a·b = 256·|v_j|·scale/level, without 1/level overflowing."""
+    m = level / scale
     if 0 < m < np.inf:
-        level = m * size.scale  # the m that is sent is rounded if it is denormal
-    lift = 2.0**500 if level < 2.0**-500 else 1.0  # 1/level must be a number
-    scale, per_level = size.scale * lift, 256 / (level * lift)
-    u = random_bytes(rng, v.size)
-    found, tied = likely(v, scale, per_level, u)
-    certain = np.empty(found.size, dtype=np.bool_)
-    n = settle(v, scale, per_level, u, rng.random(tied), found, certain)
-    return found[:n], certain[:n], m
-
-
-def random_bytes(rng: Generator, n: int) -> NDArray[np.uint8]:
-    """n random bytes. With ties settled by a second draw they are as exact as n floats, in an eighth of the time."""
-    return rng.integers(0, 2**64 - 1, (n + 7) // 8, dtype=np.uint64, endpoint=True).view(np.uint8)[:n]
+        level = m * scale  # the m that is sent is rounded if it is denormal
+    lift = 2.0**500 if level < 2.0**-500 else 1.0
+    return scale * lift, 256 / (level * lift)
 
 
 @kernel
-def likely(v, scale, per_level, u):
-    """The coordinates that the bytes u (d,) do not rule out, and how many of them they do not settle. These are u_j ≤ ⌊x_j⌋ and
-    u_j = ⌊x_j⌋ for x_j = |v_j|·scale·per_level = 256·p_j."""
-    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), np.uint64(0)), np.uint64(0)
-    tied = 0
+def likely(vs, peaks, scales, levels, u):
+    """The coordinates that the bytes u do not rule out, one row after another, where those of each row end, and how many of them
+    the bytes do not settle. These are u_j ≤ ⌊x_j⌋ and u_j = ⌊x_j⌋ for x_j = 256·p_j. u has a row for each with a level above 0."""
+    m, d = vs.shape
+    bits = vs.view(np.int64)
+    found, n, row = with_room(np.empty(vs.size >> 3, dtype=np.uint32), np.uint64(0)), np.uint64(0), 0
+    ends, ties = np.empty(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
     hit = np.zeros(BLOCK, dtype=np.uint8)
     eight = hit.view(np.uint64)
-    for start in range(0, v.size, BLOCK):
-        found = with_room(found, n)
-        size = min(BLOCK, v.size - start)
-        for j in range(size):
-            i = np.uint64(start) + np.uint64(j)
-            whole = np.int32(min(abs(v[i]) * scale * per_level, 256.0))
-            hit[j] = (u[i] <= whole) & (v[i] != 0)
-            tied += (u[i] == whole) & (v[i] != 0)
-        n = append_hits(hit, eight, size, start, found, n)
-    return found[:n].copy(), tied
-
-
-@kernel
-def settle(v, scale, per_level, u, spare, found, certain):
-    """Keep those of `found` with u_j < ⌊x_j⌋, and of the equal ones those whose next digit, `spare`, is below the rest of x_j. They
-    move to the front. Returns their number; `certain` says which have p = 1."""
-    n, ties = np.uint64(0), np.uint64(0)
-    for i in range(found.size):
-        j = found[i]
-        x = min(abs(v[j]) * scale * per_level, 256.0)
-        whole = np.int32(x)
-        keep = u[j] < whole
-        if u[j] == whole:
-            keep = spare[ties] < x - whole
-            ties += np.uint64(1)
-        found[n] = j
-        certain[n] = whole == 256
-        n += np.uint64(keep)
-    return np.int64(n)
-
-
-@kernel
-def values_at(v, found, certain, m, out):
-    """out (r,): v_j where certain, else m with the sign of v_j."""
-    for i in range(found.size):
-        a = v[found[i]]
-        out[i] = a if certain[i] else np.copysign(m, a)
-
-
-@reassociating_kernel
-def absolute_and_squares(v, start, stop):
-    absolute, squares = 0.0, 0.0
-    for j in range(start, stop):
-        absolute += abs(v[j])
-        squares += v[j] * v[j]
-    return absolute, squares
-
-
-@kernel
-def sums_and_above(v, threshold):
-    """Σ|v_j|, Σv_j² and the increasing indices with |v_j| > threshold, in one pass over v (d,)."""
-    u = np.uint64
-    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), u(0)), u(0)
-    hit = np.zeros(BLOCK, dtype=np.uint8)
-    eight = hit.view(np.uint64)
-    absolute, squares = 0.0, 0.0
-    for start in range(0, v.size, BLOCK):
-        size = min(BLOCK, v.size - start)
-        a, s = absolute_and_squares(v, u(start), u(start + size))
-        absolute += a
-        squares += s
-        if s > threshold * threshold or not s >= 0.0:
+    for i in range(m):
+        drawn, certain = peaks[i] < np.inf and levels[i] > 0, np.int64(0) if peaks[i] < np.inf else LARGEST
+        scale, per_level = _chance(levels[i], scales[i])
+        for start in range(0, d, BLOCK):
+            stop = min(start + BLOCK, d)
             found = with_room(found, n)
-            for j in range(size):
-                hit[j] = abs(v[u(start) + u(j)]) > threshold
-            n = append_hits(hit, eight, size, start, found, n)
-    return absolute, squares, found[:n].copy()
+            if drawn:
+                ties[i] += _compare(vs[i, start:stop], scale, per_level, u[row, start:stop], hit)
+            else:
+                for j in range(start, stop):
+                    hit[j - start] = (bits[i, j] & MAGNITUDE) > certain
+            n = append_hits(hit, eight, stop - start, start, found, n)
+        ends[i] = n
+        row += drawn
+    return found, ends, ties
 
 
 @kernel
-def omega(largest, absolute, squares, out):
-    """out[T − 1] = ω(T), T = 1 … m, from the m largest magnitudes, falling, and the sums over all d coordinates. With k magnitudes
-    saturated (p = 1), the others have p_j = |g_j|(T − k)/Σ_{j>k}|g_j|; k is the smallest number for which no such p_j exceeds 1,
-    and it grows with T."""
-    k = 0
-    first, second = 0.0, 0.0  # of the saturated: Σ|g_j|, Σg_j²
-    for i in range(out.size):
-        T = i + 1.0
-        while k < i and largest[k] * (T - k) > absolute - first:
-            first += largest[k]
-            second += largest[k] * largest[k]
-            k += 1
-        rest = max(absolute - first, 0.0)
-        out[i] = min(1.0, squares / max(second + rest * rest / (T - k), 1e-300))
+def _compare(v, scale, per_level, u, hit):
+    ties = 0
+    for j in range(v.size):
+        whole = np.int32(min(abs(v[j]) * scale * per_level, 256.0))
+        hit[j] = (u[j] <= whole) & (v[j] != 0)
+        ties += (u[j] == whole) & (v[j] != 0)
+    return ties
+
+
+@kernel
+def settle(vs, peaks, scales, levels, u, spare, found, ends):
+    """Keep those of `found` with u_j < ⌊x_j⌋, and of the equal ones those whose next digit, `spare`, is below the rest of x_j. They
+    move to the front, and `ends` with them. Returns the values there, and which have p = 1."""
+    values, certain = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.bool_)
+    n, ties, at, row = np.uint64(0), np.uint64(0), 0, 0
+    for i in range(ends.size):
+        drawn = peaks[i] < np.inf and levels[i] > 0
+        scale, per_level = _chance(levels[i], scales[i])
+        while at < ends[i]:
+            j = found[at]
+            v, keep, sure = vs[i, j], True, True
+            if drawn:
+                x = min(abs(v) * scale * per_level, 256.0)
+                whole = np.int32(x)
+                keep, sure = u[row, j] < whole, whole == 256
+                if u[row, j] == whole:
+                    keep = spare[ties] < x - whole
+                    ties += np.uint64(1)
+            found[n], values[n], certain[n] = j, v, sure
+            n += np.uint64(keep)
+            at += 1
+        ends[i] = n
+        row += drawn
+    return values[:n], certain[:n]

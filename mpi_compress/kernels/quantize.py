@@ -1,4 +1,4 @@
-"""Rounding to the grid scale·{…, −1, 0, 1, …}: at random, so that the mean is exact, or to the nearest point.
+"""Rounding of rows to the grid scale·{…, −1, 0, 1, …}: at random, so that the mean is exact, or to the nearest point.
 
 Random rounding compares the first eight binary digits of the part after the point with a random byte; where they are equal, which
 is rare, a second draw of 53 bits is compared with the other digits. If a scale is not finite, its integers are all 1, so that the
@@ -6,7 +6,6 @@ receiver sees the scale in every coordinate.
 """
 
 import numpy as np
-from numpy.random import Generator
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.hits import BLOCK, append_hits, with_room
@@ -15,14 +14,17 @@ from mpi_compress.kernels.probabilities import measure, random_bytes
 MOST = 2**53  # the largest integer that is rounded to
 
 
-def round_at_random(v, scales, bucket, top, out, rng: Generator):
-    """out_j: an integer next to v_j / scales[⌊j/bucket⌋], equal to it in the mean; at most `top` ≤ MOST in size.
+def round_at_random(vs, scales, bucket, top, out, t, some=None):
+    """out_ij: an integer next to v_ij / scales[i, ⌊j/bucket⌋], equal to it in the mean; at most `top` ≤ MOST in size.
 
-    v (d,), out (d,) of integers; a scale is 0 only where its bucket is.
+    vs (m, d), out (m, d) of integers, t the rows' `streams.Rounds`; a scale is 0 only where its bucket is. `some` (m,): rows that
+    are not of these draw nothing, and stay as they are.
     """
-    v, u = np.ascontiguousarray(v, dtype=np.float64), random_bytes(rng, v.size)
-    tied = quantize(v, scales, bucket, top, u, out)
-    settle(v, scales, bucket, top, tied, rng.random(tied.size), out)
+    if some is not None and not some.all():
+        out[some] = round_at_random(vs[some], scales[some], bucket, top, out[some], t[some])
+        return out
+    tied, counts = quantize(vs, scales, bucket, top, random_bytes(t, vs.shape[1]), out)
+    settle(vs, scales, bucket, top, tied, counts, t.random(counts), out)
     return out
 
 
@@ -34,23 +36,27 @@ def _grid(scale):
 
 
 @kernel
-def quantize(v, scales, bucket, top, u, out):
-    """Round by the bytes u (d,). Returns the indices where a byte does not decide."""
-    tied, n = with_room(np.empty(v.size >> 6, dtype=np.uint32), np.uint64(0)), np.uint64(0)
+def quantize(vs, scales, bucket, top, u, out):
+    """Round rows by the bytes u (m, d or more). Returns the indices where a byte does not decide, and how many each row has."""
+    m, d = vs.shape
+    tied, n, counts = with_room(np.empty(vs.size >> 6, dtype=np.uint32), np.uint64(0)), np.uint64(0), np.empty(m, dtype=np.int64)
     tie = np.zeros(BLOCK, dtype=np.uint8)
     eight = tie.view(np.uint64)
-    for b in range(scales.size):
-        first, end = b * bucket, min((b + 1) * bucket, v.size)
-        if not 0 < scales[b] < np.inf:
-            out[first:end] = 0 if scales[b] == 0 else 1
-            continue
-        lift, per_scale = _grid(scales[b])
-        for start in range(first, end, BLOCK):
-            stop = min(start + BLOCK, end)
-            tied = with_room(tied, n)
-            _round_block(v[start:stop], lift, per_scale, np.int64(top) << 8, u[start:stop], out[start:stop], tie)
-            n = append_hits(tie, eight, stop - start, start, tied, n)
-    return tied[:n].copy()
+    for i in range(m):
+        before = n
+        for b in range(scales.shape[1]):
+            scale, first, end = scales[i, b], b * bucket, min((b + 1) * bucket, d)
+            if not 0 < scale < np.inf:
+                out[i, first:end] = 0 if scale == 0 else 1
+                continue
+            lift, per_scale = _grid(scale)
+            for start in range(first, end, BLOCK):
+                stop = min(start + BLOCK, end)
+                tied = with_room(tied, n)
+                _round_block(vs[i, start:stop], lift, per_scale, np.int64(top) << 8, u[i, start:stop], out[i, start:stop], tie)
+                n = append_hits(tie, eight, stop - start, start, tied, n)
+        counts[i] = n - before
+    return tied, counts
 
 
 @kernel
@@ -66,38 +72,45 @@ def _round_block(v, lift, per_scale, top, u, out, tie):
 
 
 @kernel
-def settle(v, scales, bucket, top, tied, spare, out):
-    """Round at `tied`, by `spare` uniform on [0, 1)."""
-    for i in range(tied.size):
-        j = tied[i]
-        lift, per_scale = _grid(scales[j // bucket])
-        x = min(abs(v[j]) * lift * per_scale, 256.0 * top)
-        size = (np.int64(x) >> 8) + (spare[i] < x - np.floor(x))
-        out[j] = -size if v[j] < 0 else size
+def settle(vs, scales, bucket, top, tied, counts, spare, out):
+    """Round at `tied`, of which each row has `counts` (m,), by `spare` uniform on [0, 1)."""
+    at = 0
+    for i in range(counts.size):
+        for _ in range(counts[i]):
+            j = tied[at]
+            v = vs[i, j]
+            lift, per_scale = _grid(scales[i, j // bucket])
+            x = min(abs(v) * lift * per_scale, 256.0 * top)
+            size = (np.int64(x) >> 8) + (spare[at] < x - np.floor(x))
+            out[i, j] = -size if v < 0 else size
+            at += 1
 
 
 @kernel
-def round_to_nearest(v, step, out):
-    """out_j: the integer for which step·out_j, rounded to a float as the receiver will, is nearest to v_j."""
-    for j in range(v.size):
-        x = np.rint(v[j] / step)
-        off = v[j] - step * x
-        if off > 0.5 * step:
-            x += 1
-        elif off < -0.5 * step:
-            x -= 1
-        out[j] = np.int64(x)
+def round_to_nearest(vs, step, some, out):
+    """out_ij: the integer for which step·out_ij, rounded to a float as the receiver will, is nearest to v_ij, in `some` rows."""
+    for i in np.flatnonzero(some):
+        for j in range(vs.shape[1]):
+            x = np.rint(vs[i, j] / step)
+            off = vs[i, j] - step * x
+            if off > 0.5 * step:
+                x += 1
+            elif off < -0.5 * step:
+                x -= 1
+            out[i, j] = np.int64(x)
 
 
 @kernel
-def bucket_sizes(v, bucket, euclidean, out):
-    """out_b: the 2-norm of bucket b if `euclidean`, else its largest magnitude; NaN and infinity propagate."""
-    for b in range(out.size):
-        part = v[b * bucket : min((b + 1) * bucket, v.size)]
-        out[b], _, _, squares = measure(part, 1.0)
-        if euclidean and 0 < out[b] < np.inf:
-            lift = 1.0
-            if not 1e-140 < out[b] < 1e140:  # squares that are no floats
-                lift = 2.0**600 if out[b] < 1 else 2.0**-600
-                _, _, _, squares = measure(part, lift)
-            out[b] = np.sqrt(squares) / lift
+def bucket_sizes(vs, bucket, euclidean, out):
+    """out_ib: the 2-norm of bucket b of row i if `euclidean`, else its largest magnitude; NaN and infinity propagate."""
+    for i in range(out.shape[0]):
+        for b in range(out.shape[1]):
+            part = vs[i, b * bucket : min((b + 1) * bucket, vs.shape[1])]
+            peak, _, _, squares = measure(part, 1.0)
+            out[i, b] = peak
+            if euclidean and 0 < peak < np.inf:
+                lift = 1.0
+                if not 1e-140 < peak < 1e140:  # squares that are no floats
+                    lift = 2.0**600 if peak < 1 else 2.0**-600
+                    _, _, _, squares = measure(part, lift)
+                out[i, b] = np.sqrt(squares) / lift

@@ -6,11 +6,10 @@ A gap g, counted from 0 (the indices left out between two that are in), is ⌊g 
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.bits import bit_length, put, put_rest, window
+from mpi_compress.kernels.bits import CORRUPT, bit_length, put, put_rest, window
 from mpi_compress.kernels.instructions import trailing_zeros
 
 u = np.uint64
-CORRUPT = -1
 
 
 @kernel
@@ -41,7 +40,7 @@ def set_length(indices, k):
 
 @kernel
 def write_set(indices, k, out):
-    """Write the set into `out`, of as many bytes as it needs."""
+    """Write the set, the last byte padded by 0. Returns where it ends."""
     held, nheld, at, after = u(0), u(0), u(0), u(0)
     mask = (u(1) << k) - u(1)
     for j in range(indices.size):
@@ -57,7 +56,7 @@ def write_set(indices, k, out):
             held, nheld, at = put(u(0), zeros & u(31), out, held, nheld, at)
             held, nheld, at = put(u(1), u(1), out, held, nheld, at)
             held, nheld, at = put(low, k, out, held, nheld, at)
-    put_rest(out, held, nheld, at)
+    return put_rest(out, held, nheld, at)
 
 
 @kernel

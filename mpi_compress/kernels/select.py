@@ -1,4 +1,4 @@
-"""The largest coordinates of a vector, exactly; of equal ones those with the lowest index.
+"""The largest coordinates of vectors, exactly; of equal ones those with the lowest index.
 
 Magnitudes are compared as integers, as in `hits`.
 
@@ -26,32 +26,14 @@ _DIGIT = np.int64(11)  # bits of a step of the radix selection
 _SHORT_DIGIT = np.int64(8)
 
 
-def largest(v: NDArray[np.float64], k: int) -> Indices:
-    """The indices (k,) of the k largest |v_j|, increasing; of equal ones those with the lowest index."""
-    return largest_with_values(v, k)[0]
-
-
-def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArray[np.float64]]:
-    """The indices that `largest` gives, and the values (k,) there."""
-    v = np.ascontiguousarray(v, dtype=np.float64)
-    if k >= v.size:
-        return np.arange(v.size, dtype=np.uint32), v.copy()
-    out, values = np.empty(k, dtype=np.uint32), np.empty(k)
-    if k > _FEW:
-        take_largest(v, out, values)
-    elif k > 0:
-        take_few_largest(v, out, values)
-    return out, values
-
-
-def largest_of_rows(vs: NDArray[np.float64], rows: NDArray[np.int64], k: int) -> tuple[Indices, NDArray[np.float64]]:
-    """`largest_with_values` of some rows of vs (m, d), one after another: (k · rows.size,) each."""
-    r, dim = rows.size, vs.shape[1]
-    if k >= dim:
-        return np.tile(np.arange(dim, dtype=np.uint32), r), vs[rows].ravel()
-    indices, values = np.empty((r, k), dtype=np.uint32), np.empty((r, k))
-    take_largest_of_rows(vs, rows, k <= _FEW, indices, values)
-    return indices.ravel(), values.ravel()
+def largest(vs: NDArray[np.float64], counts: int | NDArray[np.int64]) -> tuple[Indices, NDArray[np.float64], NDArray[np.int64]]:
+    """The increasing indices of the k largest |v_j| of each row of vs (m, d), of equal ones those with the lowest index; the values
+    there; and where those of a row end. `counts`: k, one for all rows or (m,)."""
+    m, d = vs.shape
+    ends = np.cumsum(np.minimum(counts, d)) if np.ndim(counts) else min(int(counts), d) * np.arange(1, m + 1)
+    out, values = np.empty(ends[-1], dtype=np.uint32), np.empty(ends[-1])
+    take_largest_of_rows(vs, ends, out, values)
+    return out, values, ends
 
 
 @kernel
@@ -143,13 +125,19 @@ def take_largest(v, out, values):
 
 
 @kernel
-def take_largest_of_rows(vs, rows, few, out, values):
-    """`take_few_largest` or `take_largest` of `rows` int64 of vs (m, d) to the rows of `out` and `values` (rows.size, k)."""
-    for r in range(rows.size):
-        if few:
-            take_few_largest(vs[rows[r]], out[r], values[r])
-        else:
-            take_largest(vs[rows[r]], out[r], values[r])
+def take_largest_of_rows(vs, ends, out, values):
+    """The largest of each row, as many as fit before its end, to `out` and `values` (ends[m − 1],)."""
+    start = 0
+    for i in range(ends.size):
+        chosen, there = out[start : ends[i]], values[start : ends[i]]
+        if chosen.size >= vs.shape[1]:
+            for j in range(chosen.size):
+                chosen[j], there[j] = j, vs[i, j]
+        elif chosen.size > _FEW:
+            take_largest(vs[i], chosen, there)
+        elif chosen.size > 0:
+            take_few_largest(vs[i], chosen, there)
+        start = ends[i]
 
 
 @kernel

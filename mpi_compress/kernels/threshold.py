@@ -16,16 +16,6 @@ def _reaches_within(v, start, stop, threshold):
 
 
 @kernel
-def reaches(v, threshold):
-    """True if any |v_j| ≥ threshold, NaN included."""
-    size = np.uint64(v.size)
-    for start in range(np.uint64(0), size, _BLOCK):
-        if _reaches_within(v, start, min(start + _BLOCK, size), threshold):
-            return True
-    return False
-
-
-@kernel
 def reaching(v, threshold, indices, values):
     """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there, written to the front of two arrays (d,).
     Returns their number."""
@@ -41,13 +31,14 @@ def reaching(v, threshold, indices, values):
 
 
 @kernel
-def reaching_of_rows(vs, rows, threshold):
-    """`reaching` in `rows` int64 of vs (m, d): indices and values, one row after another, and where those of each row end."""
-    n, dim, ends = 0, vs.shape[1], np.empty(rows.size, dtype=np.int64)
-    indices, values = np.empty(rows.size * dim, dtype=np.uint32), np.empty(rows.size * dim)
-    for r in range(rows.size):
-        n += int(reaching(vs[rows[r]], threshold, indices[n : n + dim], values[n : n + dim]))
-        ends[r] = n
+def reaching_of_rows(vs, threshold):
+    """`reaching` in each row of vs (m, d): indices and values, one row after another, and where those of each row end."""
+    m, dim = vs.shape
+    n, ends = 0, np.empty(m, dtype=np.int64)
+    indices, values = np.empty(vs.size, dtype=np.uint32), np.empty(vs.size)
+    for i in range(m):
+        n += int(reaching(vs[i], threshold, indices[n : n + dim], values[n : n + dim]))
+        ends[i] = n
     return indices[:n].copy(), values[:n].copy(), ends
 
 

@@ -3,6 +3,7 @@
 What writes to an array compares lengths first, and raises ValueError where they do not fit: users' algorithms call it, too.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,51 @@ def compensated(total, lost, value):
 
 
 @kernel
+def squared_norms(v):
+    """‖v_i‖² (m,) of rows (m, d)."""
+    out = np.empty(v.shape[0])
+    for i in range(out.size):
+        out[i] = squared_norm(v[i])
+    return out
+
+
+@kernel
+def pairwise_sum(v):
+    """Σ v_j, d ≤ 128, in the order of `np.sum`: eight sums, added in pairs, and what is left of d / 8."""
+    if v.size < 8:
+        total = 0.0
+        for a in v:
+            total += a
+        return total
+    sums, whole = v[:8].copy(), v.size - v.size % 8
+    for start in range(8, whole, 8):
+        for lane in range(8):
+            sums[lane] += v[start + lane]
+    total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+    for j in range(whole, v.size):
+        total += v[j]
+    return total
+
+
+@kernel
+def _short_means(values, ends, out):
+    start = 0
+    for i in range(ends.size):
+        out[i] = pairwise_sum(values[start : ends[i]]) / (ends[i] - start)
+        start = ends[i]
+
+
+def means_of_parts(values: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean (m,) of each part of values (T,), as `np.mean` rounds it; `ends` (m,) says where each ends."""
+    out, lengths = np.empty(ends.size), np.diff(ends, prepend=0)
+    if lengths.max(initial=0) <= 128:
+        _short_means(values, ends, out)
+    else:
+        out[:] = [np.mean(values[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+    return out
+
+
+@kernel
 def sum_of_squares(v):
     """Σ v_j² of v (d,), one after another."""
     total = 0.0
@@ -92,21 +138,30 @@ def refuse_beyond(indices, size):
         raise ValueError("a sparse vector has an index beyond the vector that it is added to")
 
 
+# Row i of what is added goes to out[to_i], row after row; `out` is (·, d), and `to` (m,) int64.
+
+
+@inlined_kernel
+def refuse_rows(m, to, rows):
+    """Compare the number of rows that are added with the places that they go to, and these with the rows that there are."""
+    refuse_unequal(m, to.size)
+    for i in to:
+        if not 0 <= i < rows:
+            raise ValueError("a row is added to one that is not there")
+
+
 @kernel
-def scatter_add(indices, values, scale, out):
-    """out[indices] += scale · values, for indices (T,) uint32."""
+def scatter_add(indices, values, ends, scale, to, out):
+    """out += scale · values at indices uint32, both (T,); `ends` (m,) says where each row ends."""
     refuse_unequal(indices.size, values.size)
-    refuse_beyond(indices, out.size)
-    for j in range(indices.size):
-        out[indices[j]] += scale * values[j]
-
-
-@kernel
-def dense_add(values, scale, out):
-    """out += scale · values, all (d,); values are floats or integers."""
-    refuse_unequal(values.size, out.size)
-    for j in range(values.size):
-        out[j] += scale * values[j]
+    refuse_beyond(indices, out.shape[1])
+    refuse_rows(ends.size, to, out.shape[0])
+    start = np.uint64(0)
+    for i in range(ends.size):
+        into, stop = out[to[i]], np.uint64(ends[i])
+        for j in range(start, min(stop, np.uint64(indices.size))):
+            into[indices[j]] += scale * values[j]
+        start = stop
 
 
 @kernel
@@ -119,23 +174,63 @@ def add_rows(rows, out):
 
 
 @kernel
-def signs_add(indices, negative, magnitude, out):
-    """out[indices] += ±magnitude, − where `negative`; indices (T,) uint32, negative (T,) bool."""
+def signs_add(indices, negative, ends, magnitudes, to, out):
+    """out += ±magnitudes (m,) at indices (T,) uint32, − where `negative` (T,)."""
     refuse_unequal(indices.size, negative.size)
-    refuse_beyond(indices, out.size)
-    for j in range(indices.size):
-        out[indices[j]] += -magnitude if negative[j] else magnitude
+    refuse_unequal(ends.size, magnitudes.size)
+    refuse_beyond(indices, out.shape[1])
+    refuse_rows(ends.size, to, out.shape[0])
+    start = np.uint64(0)
+    for i in range(ends.size):
+        into, stop, magnitude = out[to[i]], np.uint64(ends[i]), magnitudes[i]
+        for j in range(start, min(stop, np.uint64(indices.size))):
+            into[indices[j]] += -magnitude if negative[j] else magnitude
+        start = stop
 
 
 @kernel
-def levels_add(levels, scales, bucket, scale, out):
-    """out_j += scale · scales[⌊j / bucket⌋] · levels_j, levels and out (d,)."""
-    refuse_unequal(levels.size, out.size)
-    refuse_unequal(scales.size, (levels.size + bucket - 1) // bucket)
-    for b in range(scales.size):
-        step = scale * scales[b]
-        for j in range(b * bucket, min((b + 1) * bucket, levels.size)):
-            out[j] += step * levels[j]
+def dense_add(values, scales, to, out):
+    """out += scales (m,) · values (m, d), which are floats or integers."""
+    refuse_unequal(values.shape[1], out.shape[1])
+    refuse_unequal(values.shape[0], scales.size)
+    refuse_rows(scales.size, to, out.shape[0])
+    for i in range(scales.size):
+        into, row, scale = out[to[i]], values[i], scales[i]
+        for j in range(row.size):
+            into[j] += scale * row[j]
+
+
+@kernel
+def levels_add(levels, steps, bucket, scale, to, out):
+    """out_j += scale · steps[⌊j / bucket⌋] · levels_j, levels (m, d), steps (m, ⌈d / bucket⌉)."""
+    refuse_unequal(levels.shape[1], out.shape[1])
+    refuse_unequal(levels.shape[0], steps.shape[0])
+    refuse_unequal(steps.shape[1], (levels.shape[1] + bucket - 1) // bucket)
+    refuse_rows(levels.shape[0], to, out.shape[0])
+    for i in range(levels.shape[0]):
+        into, row = out[to[i]], levels[i]
+        for b in range(steps.shape[1]):
+            step = scale * steps[i, b]
+            for j in range(b * bucket, min((b + 1) * bucket, row.size)):
+                into[j] += step * row[j]
+
+
+@kernel
+def powers_add(integers, least, fraction, finite, scale, to, out):
+    """out_j += scale · v_j, v as `Powers` has it: integers (m, d), least (m,) and finite (m,)."""
+    refuse_unequal(integers.shape[1], out.shape[1])
+    refuse_unequal(integers.shape[0], least.size)
+    refuse_rows(least.size, to, out.shape[0])
+    one = np.int64(1) << fraction
+    for i in range(least.size):
+        into, row = out[to[i]], integers[i]
+        for j in range(row.size):
+            size, value = abs(np.int64(row[j])) - 1, 0.0
+            if not finite[i]:
+                value = np.nan
+            elif size >= 0:
+                value = math.ldexp(float((size & (one - 1)) + one), least[i] - fraction + (size >> fraction))
+            into[j] += scale * (-value if row[j] < 0 else value)
 
 
 @kernel
@@ -155,22 +250,26 @@ def united(a, b):
 
 
 @kernel
-def merge(indices, values, sign_indices, negative, magnitude, out_indices, out_values):
-    """Merge two disjoint increasing index sets, with values (s,) and ±magnitude (r,), to one of s + r indices with values."""
+def merge(indices, values, ends, sign_indices, negative, magnitudes, sign_ends, out_indices, out_values):
+    """Merge two disjoint increasing index sets of each row, with values (s,) and ±magnitude (r,), to one of s + r indices with
+    values; `ends` and `sign_ends` (m,) say where the rows of each end, magnitudes (m,)."""
     refuse_unequal(indices.size, values.size)
     refuse_unequal(sign_indices.size, negative.size)
     refuse_unequal(out_indices.size, indices.size + sign_indices.size)
     refuse_unequal(out_values.size, out_indices.size)
-    i, j = np.uint64(0), np.uint64(0)
-    for at in range(out_indices.size):
-        if j == np.uint64(sign_indices.size) or (i < np.uint64(indices.size) and indices[i] < sign_indices[j]):
-            out_indices[at] = indices[i]
-            out_values[at] = values[i]
-            i += np.uint64(1)
-        else:
-            out_indices[at] = sign_indices[j]
-            out_values[at] = -magnitude if negative[j] else magnitude
-            j += np.uint64(1)
+    i, j, at = np.uint64(0), np.uint64(0), np.uint64(0)
+    for row in range(ends.size):
+        stop, sign_stop = np.uint64(ends[row]), np.uint64(sign_ends[row])
+        while i < stop or j < sign_stop:
+            if j == sign_stop or (i < stop and indices[i] < sign_indices[j]):
+                out_indices[at] = indices[i]
+                out_values[at] = values[i]
+                i += np.uint64(1)
+            else:
+                out_indices[at] = sign_indices[j]
+                out_values[at] = -magnitudes[row] if negative[j] else magnitudes[row]
+                j += np.uint64(1)
+            at += np.uint64(1)
 
 
 @kernel

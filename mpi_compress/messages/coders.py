@@ -16,7 +16,7 @@ from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.explained import explained
 from mpi_compress.messages.from_tables import parts_of
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link, Message, batch_of
 
 F = TypeVar("F", np.float32, np.float64)
 Floats = NDArray[np.float32] | NDArray[np.float64]
@@ -52,7 +52,7 @@ class Coder:
             UserError: v is no such array, or the compressor's parameters cannot be meant for d coordinates.
             OverflowError: a finite value that the codec's floats cannot hold.
         """
-        return self._packed(v, rng, k, state)[1].data.tobytes()
+        return self._packed(v, rng, k, state)[1].raw.tobytes()
 
     @overload
     def decode(self, data: Data, size: int) -> NDArray[np.float64]: ...
@@ -77,10 +77,10 @@ class Coder:
             CorruptMessage: as `decode`; out is as it was.
         """
         link = self._link(_size(out.size))
-        message = checked_at("decode", lambda: arrays.raw(data))
+        message = checked_at("decode", lambda: batch_of(data))
         if not message.size:
             raise CorruptMessage("there are no bytes")
-        content = link.unpack(Message(message))
+        content = link.unpack(message)
         if out.dtype == np.float64 and out.flags.c_contiguous:
             content.add_to(out, scale)  # type: ignore[arg-type]
             return out
@@ -103,7 +103,7 @@ class Coder:
     def explain(self, v: Floats, rng: Draws = None, k: int = 0) -> str:
         """The message of v (d,) taken apart, as a table: what each field of its bytes is and holds, and its bits."""
         link, message = self._packed(v, rng, k)
-        return explained(link, message.data)
+        return explained(link, message)
 
     def _packed(self, v: Floats, rng: Draws, k: int, state: Any = None) -> tuple[Link, Message]:
         array = _vector(v)

@@ -7,11 +7,15 @@ this convention's floats, indices counted or not.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.sums import added
-from mpi_compress.messages.kinds import Accompanied, Blocks, Chained, Compressed, Dense, Hybrid, SignSparse, Sparse
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.kinds import Accompanied, Blocks, Chained, Dense, Each, Hybrid, SignSparse, Sparse
+from mpi_compress.messages.link import Batch, Link
 
 
 @dataclass(frozen=True)
@@ -19,12 +23,12 @@ class Convention:
     """How a source counts a message."""
 
     column: str  # the column of the trace
-    bits: Callable[[Link, Compressed], float]
+    bits: Callable[[Link, Any], Any]  # of what was decoded, one vector or rows
     padded: bool = False  # True if each message of a round counts as much as the one that counts most
     start_is_free: bool = False  # True if whole gradients in round 0 that later messages correct are not counted
 
 
-def _cheapest(link: Link, c: Compressed) -> float:
+def _cheapest(link: Link, c: Any) -> Any:
     """32 bits a value, and for K indices that are not drawn by chance alone min{K log2 d, (d − K) log2 d, d}."""
     if isinstance(c, Accompanied):
         return c.paper_bits(32, False) - c.vector.paper_bits(32, False) + _cheapest(link, c.vector)
@@ -33,24 +37,26 @@ def _cheapest(link: Link, c: Compressed) -> float:
     placed = c.placed if isinstance(c, Chained) else c
     chosen = isinstance(placed, Sparse | SignSparse | Hybrid) and not link.compressor.draws_indices
     K, d = c.elements, c.dim
-    return c.paper_bits(32, False) + (min(K * log2(d), (d - K) * log2(d), d) if chosen else 0.0)
+    return c.paper_bits(32, False) + (np.minimum(np.minimum(K * log2(d), (d - K) * log2(d)), d) if chosen else 0.0)
 
 
-def _gspar(link: Link, c: Compressed) -> float:
+def _gspar(link: Link, c: Any) -> Any:
     """GSpar §2.3: its hybrid in the shorter of two forms, the string at its entropy; others as the codec counts them."""
     fpp = link.codec.float_format.bits
     if isinstance(c, Accompanied):
         return c.paper_bits(fpp) - c.vector.paper_bits(fpp) + _gspar(link, c.vector)
     if isinstance(c, Blocks):
         return added(_gspar(link, part) for part in c.parts)
-    return c.coded_bits(fpp) if isinstance(c, Hybrid) else link.paper_bits(c)
+    if not isinstance(c, Hybrid):
+        return link.paper_bits(c)
+    return c.coded_bits(fpp) if c.rows is None else np.array([c[i].coded_bits(fpp) for i in range(c.rows)])
 
 
-def _placed(c: Compressed) -> int:
+def _placed(c: Any) -> Any:
     """How many coordinates are sent with a position of their own: all that are sent, but for whole vectors."""
     if isinstance(c, Blocks):
         return sum(_placed(part) for part in c.parts)
-    return 0 if isinstance(c, Dense) else c.elements
+    return 0 * c.elements if isinstance(c, Dense) else c.elements
 
 
 CONVENTIONS: dict[str, Convention] = {
@@ -76,24 +82,26 @@ def conventions_of(names: Sequence[str]) -> dict[str, Convention]:
     return found
 
 
-def bits_by(conventions: Mapping[str, Convention], link: Link, arrived: Sequence[Message]) -> list[list[float]]:
-    """A list for each message: 1.0 if it is a whole vector, then its bits by each convention; zeros for silence."""
-    silence = [0.0] * (1 + len(conventions))
-    contents = [None if message.is_silent else link.unpack(message) for message in arrived]
-    rule = [each.bits for each in conventions.values()]
-    return [silence if c is None else [isinstance(c, Dense) * 1.0, *[bits(link, c) for bits in rule]] for c in contents]
+def bits_by(conventions: Mapping[str, Convention], link: Link, arrived: Batch) -> NDArray[np.float64]:
+    """(1 + conventions, n): 1 where a message is a whole vector; then its bits by each convention. Silence has zeros."""
+    content, found = link.unpack(arrived), np.zeros((1 + len(conventions), len(arrived)))
+    rules: list[Any] = [lambda link, c: isinstance(c, Dense) * 1.0, *(each.bits for each in conventions.values())]
+    for bits, rule in zip(found, rules, strict=True):
+        of_each = [rule(link, c) for c in content.parts] if isinstance(content, Each) else rule(link, content)
+        bits[arrived.lengths > 0] = of_each
+    return found
 
 
 def add_by_conventions(
-    totals: dict[str, float], conventions: Mapping[str, Convention], counted: Sequence[Sequence[float]], starts_whole: bool
+    totals: dict[str, float], conventions: Mapping[str, Convention], counted: NDArray[np.float64], starts_whole: bool
 ) -> None:
     """Add a round's messages up to the totals, by column.
 
     Args:
-        counted: what `bits_by` gave of each worker's message, in worker order.
+        counted: what `bits_by` gave of the workers' messages, in worker order.
         starts_whole: True in round 0 of a method whose later messages correct the first ones: there some sources count no whole
             gradients.
     """
-    for at, each in enumerate(conventions.values(), 1):
-        bits = [0.0 if starts_whole and each.start_is_free and of[0] else of[at] for of in counted]
-        totals[each.column] = added([max(bits)] * len(bits) if each.padded else bits, totals[each.column])
+    for each, bits in zip(conventions.values(), counted[1:], strict=True):
+        kept = np.where(counted[0] > 0, 0.0, bits) if starts_whole and each.start_is_free else bits
+        totals[each.column] = added((np.full(kept.size, kept.max()) if each.padded else kept).tolist(), totals[each.column])

@@ -2,17 +2,18 @@
 
 from typing import Any
 
-from mpi_compress.core.tables import plain
-from mpi_compress.messages.codecs.base import FieldCodec
-from mpi_compress.messages.fields import Reader
-from mpi_compress.messages.link import Link
+import numpy as np
 
-_NAMES = {"count": "count", "number": "float", "floats": "floats", "signs": "signs", "integers": "integers", "signed": "integers"}
-_READ = {*_NAMES, "take", "byte", "whole"}
+from mpi_compress.core.tables import plain
+from mpi_compress.messages.fields import Reader
+from mpi_compress.messages.link import Batch, Link
+
+_NAMES = {"counts": "count", "numbers": "float", "floats": "floats", "signs": "signs", "integers": "integers", "signed": "integers"}
+_READ = {*_NAMES, "take", "skip", "bytes", "wholes"}
 
 
 class _Noting(Reader):
-    """A reader that notes the fields that it is asked for, and not those that these are made of."""
+    """A reader of one message that notes the fields that it is asked for, and not those that these are made of."""
 
     def __init__(self, *given: Any):
         super().__init__(*given)
@@ -25,27 +26,25 @@ class _Noting(Reader):
 
     def _noted(self, name: str, read: Any) -> Any:
         def noted(*given: Any, **named: Any) -> Any:
-            at, self.inside = self.at, True
+            at, self.inside = self.at.item(), True
             value, self.inside = read(*given, **named), False
-            self.fields.append((at, self.at, _NAMES.get(name) or given[-1], value))
+            held = value if name != "skip" else self.data[at : self.at.item()]
+            self.fields.append((at, self.at.item(), _NAMES.get(name) or given[1], held.item() if held.size == 1 else held.ravel()))
             return value
 
         return noted
 
 
-def explained(link: Link, data: Any) -> str:
+def explained(link: Link, message: Batch) -> str:
     """The fields of a message as a table; bytes that its codec does not read field by field are one field."""
-    r, known = _Noting(data, 0, link.codec.float_format), link.compressor.known(link.dim)
-    if isinstance(link.codec, FieldCodec):
-        link.codec.read(r, link.dim, link.compressor.makes, known)
-    content = link.read(data)[0]
+    r = _Noting(message.data, np.zeros(1, dtype=np.int64), link.codec.float_format, message.ends)
+    content, data = link.read(r)[0], message.raw
     sparse, noted = content.sparse(), [field for field in r.fields if field[0] < field[1]]
     places, ends = "" if sparse is None else sparse.indices.tolist(), [0, *(b for _, b, _, _ in noted)]
     coded = zip(ends, [*(a for a, *_ in noted), data.size], strict=True)
-    noted += [(a, b, f"coded by {link.codec.name}, its indices", places) for a, b in coded if a < b]
+    noted += [(a, b, f"coded by {link.codec.name}", places) for a, b in coded if a < b]
     rows = []
     for a, b, what, value in sorted(noted, key=lambda field: field[0]):
-        held = str(places if what.endswith(("indices", "bitmap")) else value)
-        rows.append([f"{a}–{b - 1}", what.removesuffix(", its indices"), data[a:b].tobytes().hex(" ", -4)[:36], held[:60]])
+        rows.append([f"{a}–{b - 1}", what, data[a:b].tobytes().hex(" ", -4)[:36], str(value)[:60]])
     total = f"{8 * data.size} bits; {link.paper_bits(content):g} by the paper's formula"
     return "\n".join([*plain(["bytes", "field", "hexadecimal", "value"], rows), total])

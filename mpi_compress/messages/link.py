@@ -1,66 +1,125 @@
 """One direction of the network: vectors are compressed and encoded to bytes, and bytes are decoded."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import pairwise
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.arrays import vector
+from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.fields import parameters
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
-from mpi_compress.messages.compressors.base import BulkCompressor
-from mpi_compress.messages.fields import Reader, number_bytes
-from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, SparseRows, Vector, WithScalar, no_coordinates
+from mpi_compress.messages.fields import ROOM, Field, Reader, joined, numbers
+from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, Vector, WithScalar, concatenated, no_coordinates
+from mpi_compress.messages.kinds.base import C, Places, in_turn
 
 LENGTH_BYTES = 4  # the length that precedes each message
 
 
 @dataclass(eq=False, slots=True)
-class Message:
-    """The bytes that master and workers exchange. No bytes at all say nothing: `SILENT`. `content` keeps what was decoded: a sender
-    that needs what its receiver will see, and a receiver in the same process, decode once. `refusal` says, in the sender's process
-    alone, why a message is `REFUSED`."""
+class Batch:
+    """The bytes that master and workers exchange: the messages of m senders. No bytes at all say nothing: `SILENT`. `content` keeps
+    what was decoded: a sender that needs what its receiver will see, and a receiver in the same process, decode once."""
 
-    data: Bytes
-    content: Compressed | None = field(default=None, repr=False)
-    refusal: OverflowError | None = None
+    data: Bytes  # one after another, and `fields.ROOM` bytes more
+    ends: Places  # (m,) where each ends
+    content: Compressed | None = field(default=None, repr=False)  # of those that are not silent, as rows
+    refused: Mapping[int, OverflowError | None] = field(default_factory=dict, repr=False)  # not encoded; why, at the sender
+    one: bool = False  # True: the message of one vector
 
     @property
-    def wire_bits(self) -> int:
-        """8 · (the 4-byte length + the bytes), padding included."""
-        return 8 * (LENGTH_BYTES + self.data.size)
+    def lengths(self) -> Places:
+        """(m,) the bytes of each."""
+        return np.diff(self.ends, prepend=0)
+
+    @property
+    def wire_bits(self) -> Any:
+        """(m,) 8 · (the 4-byte length + the bytes), padding included; a number for one."""
+        bits = 8 * (LENGTH_BYTES + self.lengths)
+        return int(bits[0]) if self.one else bits
+
+    def __len__(self) -> int:
+        return self.ends.size
+
+    @property
+    def raw(self) -> Bytes:
+        """The messages alone."""
+        return self.data[: self.size]
+
+    @property
+    def size(self) -> int:
+        """The bytes of all."""
+        return int(self.ends[-1]) if self.ends.size else 0
+
+    def part(self, start: int, stop: int) -> "Batch":
+        """The messages of the senders start … stop − 1."""
+        first = int(self.ends[start - 1]) if start else 0
+        refused = {i - start: error for i, error in self.refused.items() if start <= i < stop}
+        ends = self.ends[start:stop] - first
+        return Batch(self.data[first : first + (int(ends[-1]) if ends.size else 0) + ROOM], ends, refused=refused)
 
     @property
     def is_silent(self) -> bool:
-        return self.data.size == 0 and not self.is_refused
+        """True if nobody says anything."""
+        return self.size == 0
 
-    @property
-    def is_refused(self) -> bool:
-        """True if the values could not be encoded, so that the round has no update."""
-        return self.data is REFUSED
 
+Message = Batch
+"""A message is a batch of one."""
 
 _parameters = cache(parameters)
-REFUSED = np.empty(0, dtype=np.uint8)
-"""The bytes of a message whose values could not be encoded; the array itself says so, not its length."""
-
-SILENT = Message(np.empty(0, dtype=np.uint8))
-"""The message of a node that says nothing, on any link: 4 bytes on the wire, its length 0; it decodes to the vector 0."""
 
 
-def attempt(send: Callable[..., Message], *arguments: Any) -> Message:
-    """The message that `send` returns; if it overflows, a refused message that keeps the error."""
+def silent(m: int) -> Batch:
+    """Batches of nodes that say nothing, on any link: 4 bytes each on the wire, their length 0; they decode to the vector 0."""
+    return Batch(np.zeros(ROOM, dtype=np.uint8), np.zeros(m, dtype=np.int64))
+
+
+SILENT = replace(silent(1), one=True)
+"""The message of a node that says nothing."""
+
+
+def batch_of(data: Any) -> Batch:
+    """The message that these bytes are."""
+    held = arrays.raw(data)
+    return Batch(np.concatenate([held, np.zeros(ROOM, dtype=np.uint8)]), np.array([held.size]), one=True)
+
+
+def attempt(send: Callable[..., Batch], *arguments: Any) -> Batch:
+    """The message that `send` returns; if it overflows, a refused one that keeps the error."""
     try:
         return send(*arguments)
     except OverflowError as error:
-        return Message(REFUSED, refusal=error)
+        return replace(SILENT, refused={0: error})
+
+
+def together(batches: Sequence[Batch]) -> Batch:
+    """The messages of some batches as one, in their order."""
+    if not batches:
+        return silent(0)
+    if len(batches) == 1:
+        return replace(batches[0], one=False)
+    starts = np.cumsum([0, *(b.size for b in batches)])
+    firsts = np.cumsum([0, *(len(b) for b in batches)]).tolist()
+    data = np.concatenate([*(b.raw for b in batches), np.zeros(ROOM, dtype=np.uint8)])
+    contents = [b.content for b in batches if not b.is_silent]
+    content = concatenated(contents) if contents and all(c is not None for c in contents) else None  # type: ignore[arg-type]
+    refused = {first + i: error for first, b in zip(firsts, batches, strict=False) for i, error in b.refused.items()}
+    return Batch(data, np.concatenate([b.ends + start for b, start in zip(batches, starts, strict=False)]), content, refused)
+
+
+def spread(said: Batch, rows: Places, m: int) -> Batch:
+    """Messages of some of m senders, whose rows these are; the others are silent."""
+    if rows.size == m:
+        return said
+    lengths = np.zeros(m, dtype=np.int64)
+    lengths[rows] = said.lengths
+    return replace(said, ends=np.cumsum(lengths), refused={int(rows[i]): error for i, error in said.refused.items()}, one=False)
 
 
 @dataclass(frozen=True)
@@ -103,23 +162,52 @@ class Link:
         """What a node's compressor remembers before its first message; None for one without a state."""
         return self.compressor.start(self.dim)
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        """C(v) of v (dim,), not encoded; OverflowError where finite numbers become infinite, as by the d/k of random-k."""
-        c = self.compressor.applied(checked_at("pack", lambda: vector(v, self.dim)), t)
+    def compress(self, v: Vector, t: Round | Rounds) -> Compressed:
+        """C(v) of v (dim,), or of rows (m, dim), not encoded; OverflowError where finite numbers become infinite, as by the d/k of
+        random-k."""
+        c = self._applied(v, t)
         kind, wanted = type(c), self.compressor.makes
-        if kind is not wanted and not (issubclass(kind, wanted) or (_says_kind(self.codec) and self.codec.writes(kind))):
+        if kind is not wanted and not (issubclass(kind, wanted) or self._is_read(c)):
             why = f"a {kind.__name__} was given, and receivers read a {wanted.__name__}"
             raise UserError(f"{self.compressor.name}, compress: {why}; makes = {kind.__name__} in the class says otherwise")
-        if type(c) is not Dense and not c.is_finite() and np.isfinite(v).all():
-            raise OverflowError(f"{self.compressor.name} brings values of magnitude up to {np.abs(v).max():g} beyond floats")
+        return c if type(c) is Dense else self.within_floats(v, c)
+
+    def within_floats(self, v: Vector, c: C) -> C:
+        """c = C(v); OverflowError where finite numbers have become infinite."""
+        if not np.all(finite := c.is_finite()):
+            for row in np.atleast_2d(v)[~np.atleast_1d(finite)]:
+                if np.isfinite(row).all():
+                    most = np.abs(row).max()
+                    raise OverflowError(f"{self.compressor.name} brings values of magnitude up to {most:g} beyond floats")
         return c
 
-    def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        """The message of v (dim,), or of a compressed vector; OverflowError: a finite value that the codec's floats cannot hold."""
-        return self.encode(self.compressed(v, t))
+    def _applied(self, v: Vector, t: Any) -> Compressed:
+        if np.ndim(v) == 2:
+            return self.compressor.compress_rows(v, t)
+        return self.compressor.applied(checked_at("pack", lambda: arrays.vector(v, self.dim)), t)
 
-    def compressed(self, v: Vector | Compressed, t: Round) -> Compressed:
-        """C(v) of v (dim,) or of a compressed vector, as a kind that the codec can write."""
+    def _is_read(self, c: Compressed) -> bool:
+        """True if receivers read vectors of these kinds, though the compressor says that it makes another one."""
+        each = {type(part) for part in getattr(c, "parts", [c])}
+        return (_says_kind(self.codec) and all(map(self.codec.writes, each))) or each == {self.compressor.makes}
+
+    def pack(self, v: Any, t: Any) -> Batch:
+        """The message of v (dim,), or those of rows (m, dim); or of what is compressed already.
+
+        Raises:
+            OverflowError: v is one vector, with a finite value that the codec's floats cannot hold; such rows are `refused`.
+        """
+        try:
+            return self.encode(self.compressed(v, t))
+        except OverflowError:
+            if not (type(v) is np.ndarray and v.ndim == 2):
+                raise
+            each = [attempt(self.pack, row, t[i]) for i, row in enumerate(v)]
+            zero = np.zeros(self.dim)
+            return together([replace(self.pack(zero, t[i]), refused=b.refused) if b.refused else b for i, b in enumerate(each)])
+
+    def compressed(self, v: Any, t: Any) -> Compressed:
+        """C(v) of v (dim,), of rows (m, dim), or of what is compressed already, as a kind that the codec can write."""
         if type(v) is np.ndarray or not isinstance(v, Compressed):  # an array is known at once; an abstract class asks longer
             return self.compress(v, t)
         again = v if self.compressor.name == "identity" else self.compress(v.dense(), t)
@@ -127,73 +215,83 @@ class Link:
             again = Dense(again.dense())
         return again
 
-    def encode(self, compressed: Compressed) -> Message:
-        """Encode a compressed vector; raises OverflowError where `pack` does."""
-        if type(compressed) is Sparse and compressed.indices.size == 0:
-            return self.nothing
-        return Message(self.write(compressed))
+    def encode(self, compressed: Compressed) -> Batch:
+        """Encode what is compressed; raises OverflowError where `pack` does."""
+        return Batch(*self.write(compressed.as_rows()), one=compressed.rows is None)
 
-    @cached_property
-    def in_bulk(self) -> bool:
-        """True if `pack_all` can pack many vectors by one call."""
-        return isinstance(self.compressor, BulkCompressor) and self.codec.name == "fixed"
-
-    def pack_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[list[Message], SparseRows] | None:
-        """Messages of some `rows` of vs (m, dim), and what the receiver sees, if `in_bulk`; None: `pack` refuses one of them."""
-        compressor, codec = self.compressor, cast(Any, self.codec)
-        assert isinstance(compressor, BulkCompressor)
-        written = codec.encode_all(compressor.compress_all(vs, rows))
-        if written is None:
-            return None
-        data, ends = written
-        contents, starts = codec.decode_all(data, ends, self.dim), [0, *ends.tolist()]
-        return [Message(data[a:b], c) for (a, b), c in zip(pairwise(starts), contents, strict=True)], contents
-
-    @cached_property
-    def nothing(self) -> Message:
-        """The message of no coordinates, the most frequent one of a hard threshold; one object serves all."""
-        message = Message(self.write(no_coordinates(self.dim)))
-        self.unpack(message)
-        return message
-
-    def unpack(self, message: Message) -> Compressed:
-        """What the receiver sees; CorruptMessage: bytes that the codec cannot have written."""
-        if message.content is not None:
-            return message.content
-        if message.is_silent:
-            return self.silence
-        content, end = self.read(message.data)
-        if end != message.data.size:
-            raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
-        message.content = content
-        return content
+    def unpack(self, batch: Batch) -> Compressed:
+        """What the receiver sees: a vector of one message, else rows, of those that are not silent; CorruptMessage: bytes that the
+        codec cannot have written."""
+        if batch.content is None:
+            lengths = batch.lengths
+            some = lengths > 0
+            if not some.any():
+                return self.silence if batch.one else _no_rows(self.dim)
+            r = Reader(batch.data, (batch.ends - lengths)[some], self.codec.float_format, batch.ends[some])
+            batch.content = self.read(r)
+            if (left := r.ends - r.at).any():
+                size = lengths[some][left != 0][0]
+                raise CorruptMessage(f"{left[left != 0][0]} bytes are left over after a message of {size} bytes")
+        return batch.content[0] if batch.one else batch.content
 
     @property
     def silence(self) -> Compressed:
         """What a silent message decodes to."""
         return no_coordinates(self.dim)
 
-    def write(self, compressed: Compressed) -> Bytes:
-        """Encode by the codec."""
-        return self.codec.encode(compressed)
+    def write(self, rows: Compressed) -> Field:
+        """Encode rows by the codec."""
+        return self.codec.write(rows)
 
-    def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
-        """Decode from data[at] on: the vector, and where its bytes end."""
-        return self.codec.decode(data, at, self.dim, self.compressor.makes, self.compressor.known(self.dim))
+    def read(self, r: Reader) -> Compressed:
+        """Decode the rows whose messages `r` is at."""
+        r.form = self.codec.float_format
+        return self.codec.read(r, self.dim, self.compressor.makes, self.compressor.known(self.dim))
 
     def planned_wire_bits(self, T: Any) -> Any:
         """The wire bits of a message with T coordinates, T one number or an array; None: T alone does not decide them."""
         length = self.codec.planned_bytes(self.compressor.makes, T, self.dim)
         return None if length is None else 8 * (LENGTH_BYTES + length)
 
-    def paper_bits(self, content: Compressed) -> float:
-        """The paper's count for a message, from what was decoded."""
+    def paper_bits(self, content: Compressed) -> Any:
+        """The paper's count for what was decoded; of rows (m,)."""
         return self.codec.paper_bits(content)
 
 
 def _says_kind(codec: Codec) -> bool:
     """True if its messages themselves say whether they are sparse or dense."""
     return codec.name == "auto"
+
+
+@cache
+def _no_rows(dim: int) -> Sparse:
+    return Sparse(dim, np.empty(0, dtype=np.uint32), np.empty(0), in_turn(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived(Sequence[Compressed]):
+    """What the messages of all n workers decode to, in worker order; those of the silent ones to the vector 0."""
+
+    content: Compressed  # rows, of those that have sent something
+    who: NDArray[np.int64]  # these
+    n: int
+    silence: Compressed
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, i: Any) -> Any:
+        row = int(np.searchsorted(self.who, range(self.n)[i]))
+        return self.content[row] if row < self.who.size and self.who[row] == range(self.n)[i] else self.silence
+
+    def of(self, part: Callable[[Any], Compressed]) -> "Arrived":
+        """A part of each, such as the first vector of a pair."""
+        return replace(self, content=part(self.content), silence=part(self.silence)) if self.who.size else self
+
+
+def arrived(link: Link, batch: Batch) -> Arrived:
+    """What the messages of all workers decode to by their link."""
+    return Arrived(link.unpack(batch), np.flatnonzero(batch.lengths), len(batch), link.silence)
 
 
 class ScalarLink(Link):
@@ -209,30 +307,25 @@ class ScalarLink(Link):
     def silence(self) -> WithScalar:
         return WithScalar(0.0, no_coordinates(self.dim))
 
-    def write(self, compressed: Compressed) -> Bytes:
-        assert isinstance(compressed, WithScalar)
-        return np.concatenate([number_bytes(compressed.scalar, self.codec.float_format), self.parts[0].write(compressed.vector)])
+    def write(self, rows: Any) -> Field:
+        return joined(numbers(rows.scalar, self.codec.float_format), self.parts[0].write(rows.vector))
 
     def planned_wire_bits(self, T: Any) -> Any:
         bits = super().planned_wire_bits(T)
         return None if bits is None else bits + self.codec.float_format.bits
 
-    def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
-        r = Reader(data, at, self.codec.float_format)
-        scalar = r.number()
-        vector, end = self.parts[0].read(data, r.at)
-        return WithScalar(scalar, vector), end
+    def read(self, r: Reader) -> Compressed:
+        r.form = self.codec.float_format
+        return WithScalar(r.numbers(), self.parts[0].read(r))
 
 
 class ChoosingLink(Link):
-    """A link that chooses how to compress for each vector, and so takes one at a time."""
-
-    in_bulk = False
+    """A link that chooses how to compress for each vector."""
 
     def at(self, **known: Any) -> Link:
         for name in known.keys() & _parameters(type(self.compressor)):
             raise UserError(f"{self.compressor.name}: budget tunes each message, so {name} cannot be set; leave one of them out")
         return super().at(**known) if known else self
 
-    def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        return self.encode(self.compress(v.dense() if isinstance(v, Compressed) else v, t))
+    def compressed(self, v: Any, t: Any) -> Compressed:
+        return self.compress(v.dense() if isinstance(v, Compressed) else v, t)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import mixing
 from mpi_compress.kernels import range_coder as coder
-from mpi_compress.messages.fields import Reader, count_bytes
-from mpi_compress.messages.formats import FORMATS
-from mpi_compress.messages.kinds import Bytes, Compressed, Indices, Vector
+from mpi_compress.messages.fields import Field, Reader, count_bytes, in_turn
+from mpi_compress.messages.kinds import Bytes, Compressed, Each, Indices, Vector
 from mpi_compress.messages.link import Link
 
 _SPARSE = 8  # times that lists of places have fewer bits than rows of bits, from which on they are written
@@ -61,9 +60,11 @@ class SamplesLink(Link):
     written by `kernels.mixing`: labels; which columns have an entry; where entries are, row by row as bits, or as lists where
     these are much shorter; and values, as decimal fractions or floats."""
 
-    def write(self, compressed: Compressed) -> Bytes:
-        assert isinstance(compressed, Samples)
-        c, room = compressed.in_order(), 2**12
+    def write(self, rows: Any) -> Field:
+        return in_turn([self._written(samples.in_order()) for samples in rows.parts])
+
+    def _written(self, c: Samples) -> Field:
+        room = 2**12
         used, columns = np.unique(c.indices, return_inverse=True)
         (head, labels), (head_of_values, values) = _as_integers(c.labels), _as_integers(c.values)
         counts = [c.labels.size, c.values.size, *head, *head_of_values]
@@ -75,15 +76,19 @@ class SamplesLink(Link):
                 w.places(c.labels, used.size, c.lengths, columns)
                 w.integers(values, head_of_values[-1], columns)
                 body = w.end()
-                return np.concatenate([*map(count_bytes, [*counts, body.size]), body])
+                data = np.concatenate([*map(count_bytes, [*counts, body.size]), body])
+                return data, np.array([data.size])
             except _Full:
                 room *= 4
 
-    def read(self, data: Bytes, at: int = 0) -> tuple[Samples, int]:
-        r = Reader(data, at, FORMATS[64])
-        counts = [r.count(most) for most in (_LONGEST, _LONGEST, *_HEAD, *_HEAD)]
+    def read(self, r: Reader) -> Each:
+        return Each([self._read(one) for one in r.each()])
+
+    def _read(self, r: Reader) -> Samples:
+        left = r.left(0)
+        counts = [r.counts(most).item() for most in (_LONGEST, _LONGEST, *_HEAD, *_HEAD)]
         N, nonzeros, *heads = counts
-        body = r.take(r.count(_LONGEST), "packed samples")
+        body = r.take(r.counts(_LONGEST).item(), "packed samples")[0]
         if max(N, nonzeros, self.dim) > _OF_A_BYTE * body.size or nonzeros > N * self.dim:
             raise CorruptMessage(f"{body.size} bytes cannot hold {N} samples with {nonzeros} entries")
         try:
@@ -94,7 +99,7 @@ class SamplesLink(Link):
             values = _from_integers(heads[3:], c.integers(np.zeros(nonzeros, np.uint64), heads[5], columns))
         except (_Full, TypeError):
             raise CorruptMessage(f"{body.size} bytes are not what {N} samples with {nonzeros} entries are written to") from None
-        return Samples(self.dim, lengths, used[columns].astype(np.uint32), values, labels, r.at - at), r.at
+        return Samples(self.dim, lengths, used[columns].astype(np.uint32), values, labels, left - r.left(0))
 
     def planned_wire_bits(self, T: Any) -> Any:
         return None

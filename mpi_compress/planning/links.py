@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.link import batch_of, together
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
@@ -81,10 +81,10 @@ def measure(ranks: Ranks, repeats: int, largest: float) -> LinkTimes | None:
     sizes = np.unique(np.geomspace(8, largest / 8, 25).round().astype(int))
     order = np.random.default_rng(0).permutation(np.tile(np.arange(sizes.size), repeats))
     exchange = ranks.exchange(1, "p2p", "dedicated")
-    call = Message(np.zeros(8, dtype=np.uint8))
+    call = batch_of(np.zeros(8, dtype=np.uint8))
     times: list[list[float]] = [[] for _ in sizes]
     for trip, which in enumerate(np.r_[np.arange(sizes.size), order]):  # the first of each size warms up
-        ups = [Message(np.zeros(sizes[which], dtype=np.uint8)) for _ in exchange.mine]
+        ups = together([batch_of(np.zeros(sizes[which], dtype=np.uint8)) for _ in exchange.mine])
         start = time.perf_counter()
         exchange.broadcast(call if exchange.is_root else None)
         exchange.gather(ups)

@@ -54,7 +54,7 @@ class Shards:
     ):
         m = len(terms)
         self.terms, self.penalty, self.careful = terms, penalty, careful
-        self.who = range(m) if who is None else who
+        self.who = np.arange(m) if who is None else np.asarray(who)
         self.dim = terms[0].dim if m else 0
         self.sizes = np.array([len(term.rows) for term in terms], dtype=np.int64)
         self.samples = np.zeros_like(self.sizes)
@@ -75,9 +75,24 @@ class Shards:
     def __iter__(self) -> Iterator["Objective"]:
         return map(self.__getitem__, range(len(self)))
 
+    @property
+    def are_random(self) -> bool:
+        """True if they are those of a model that draws."""
+        return bool(self.terms) and self.terms[0].loss.random
+
+    def zeros(self) -> Vector:
+        """Zeros (m, d)."""
+        return np.zeros((len(self), self.dim))
+
+    def sparse_gradients(self, x: Vector | ScaledVector, rows: Minibatches) -> Sparse:
+        """`gradients` where `gradients_are_sparse`."""
+        found = [f.sparse_gradient(x, some) for f, some in zip(self, rows, strict=True)]
+        indices, values = (np.concatenate([getattr(c, name) for c in found]) for name in ("indices", "values"))
+        return Sparse(self.dim, indices, values, np.cumsum([c.indices.size for c in found]))
+
     def items(self) -> Iterable[tuple[int, "Objective"]]:
         """The number and the function of each worker."""
-        return zip(self.who, self, strict=True)
+        return zip(self.who.tolist(), self, strict=True)
 
     def __getitem__(self, which: int | slice) -> Any:
         if not isinstance(which, slice):
@@ -103,10 +118,6 @@ class Shards:
             self.took[:], self._unused[:] = self._compute(point, repeat(None)), True
             self._points.fill(point)
         return self._values, self._gradients
-
-    def values(self, x: Vector) -> Vector:
-        """f_i(x) (m,), off the algorithm's count."""
-        return self.at(Point.at(x))[0]
 
     def gradients(self, x: Vector | ScaledVector, rows: Minibatches | None = None) -> Vector:
         """∇f_i(x) (m, d), or the means over minibatches in place of those over shards; x is (d,), or (m, d) for a point each."""
@@ -176,7 +187,7 @@ class Shards:
 
     def _draws(self) -> Iterable[Generator | None]:
         """The random numbers of models that draw, the same in all gradients of a round; None for any other function."""
-        return (t.model_draw() if t else None for t in self.rounds) if self.terms[0].loss.random else repeat(None)
+        return (t.model_draw() if t else None for t in self.rounds) if self.are_random else repeat(None)
 
     def _compute(self, point: Point, draws: Iterable[Generator | None]) -> float:
         """Values and gradients at a point, or at points (m, d); nothing is kept. Returns the seconds that each took."""
@@ -287,4 +298,6 @@ def _checked(x: Any, shape: tuple[int, ...]) -> Vector:
 
 def _minibatch(rows: Any, n: int) -> NDArray[np.uint64]:
     """The rows, of n, that a user's method asks for, likewise."""
+    if not np.size(rows):
+        raise ZeroDivisionError("gradient: the mean over no rows")
     return checked_at("gradient", lambda: arrays.whole(rows, (np.size(rows),), "rows", 0, n - 1)).astype(np.uint64)

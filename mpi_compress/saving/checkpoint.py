@@ -32,8 +32,8 @@ class States:
     k: int
     node: Any
     master: Any  # None on ranks without the master
-    workers: dict[int, Any]  # of the workers hosted here
-    up: dict[int, Any] = field(default_factory=dict)  # what their compressors remember
+    workers: Any  # of the workers hosted here, as rows
+    up: list[Any] = field(default_factory=list)  # what their compressors remember
     down: Any = None  # what the master's compressor remembers
 
 
@@ -126,7 +126,7 @@ class Checkpoint:
 
         Args:
             last: the run's last round; inf if it has none.
-            first: states like those that the run begins with; the workers' are those of worker 0 alone.
+            first: states like those that the run begins with; the workers' is a list of one worker's.
             n: workers.
         """
         each = OfWorker(first.workers[0], first.up[0])

@@ -8,7 +8,7 @@ from helpers.plays import bound, gradients, optimum, play, problem, start
 
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.kinds import Pair
-from mpi_compress.messages.link import SILENT, Message
+from mpi_compress.messages.link import SILENT, batch_of
 
 IDENTITY, RANDOM = {"name": "identity"}, {"name": "random-k", "k": 10}
 
@@ -67,17 +67,17 @@ def test_a_message_holds_two_vectors_and_counts_both():
     node = method.start(start(p))
     link, t = method.uplink(node, 0), Round(0, Streams(0), Role.WORKER, 0)
     message = link.pack_two(np.arange(30.0), -np.ones(30), t)
-    seen = link.unpack(Message(message.data))
+    seen = link.unpack(batch_of(message.raw))
     assert isinstance(seen, Pair)
     assert (seen.first.elements, seen.second.elements, seen.elements) == (3, 3, 6)
     assert np.array_equal(seen.dense(), seen.first.dense() + seen.second.dense())
     assert set(seen.second.dense().tolist()) == {0.0, -10.0}
     assert link.paper_bits(seen) == 2 * method.up.paper_bits(seen.first)
-    assert message.data.size == sum(method.up.write(c).size for c in (seen.first, seen.second))
+    assert message.size == sum(method.up.encode(c).size for c in (seen.first, seen.second))
     assert not link.unpack(SILENT).dense().any()
     assert not Pair(seen.first, method.up.compress(np.full(30, np.nan), t)).is_finite()
     assert seen.checked(30).elements == 6
-    assert link.at(k=2).pack_two(np.ones(30), np.ones(30), t).data.size < message.data.size
+    assert link.at(k=2).pack_two(np.ones(30), np.ones(30), t).size < message.size
 
 
 TOP, UNSCALED = {"name": "top-k", "k": 4}, {"name": "random-k", "k": 9, "scaled": False}

@@ -13,20 +13,12 @@ from hypothesis.extra.numpy import arrays
 import mpi_compress as mc
 from mpi_compress.algorithms.estimators.cat import CAT
 from mpi_compress.algorithms.tuning.schemes import Stochastically, scaled
-from mpi_compress.algorithms.tuning.search import (
-    TIE,
-    BudgetSearch,
-    SignQuantisation,
-    Sparsification,
-    StochasticSparsification,
-    improvement_of,
-)
-from mpi_compress.algorithms.tuning.search import falling as known_of
+from mpi_compress.algorithms.tuning.search import TIE, BudgetSearch, Improvement
 from mpi_compress.job.loading import parse_job
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs.formulas import IEEE802154, Affine, Packet, Payload, UDPEthernet
-from mpi_compress.messages.kinds import index_bits
+from mpi_compress.messages.kinds import Sparse, index_bits
 from mpi_compress.messages.link import Link
 
 FPP = 64
@@ -62,9 +54,9 @@ def omega(a):
 
 
 SCHEMES = {
-    "top-k": (Sparsification, alpha, lambda T, d: T * (index_bits(d) + FPP)),
-    "sq": (SignQuantisation, beta, lambda T, d: FPP + T * index_bits(d)),
-    "stochastic": (StochasticSparsification, omega, lambda T, d: FPP + T * (index_bits(d) + FPP)),
+    "top-k": (Improvement.ALPHA, alpha, lambda T, d: T * (index_bits(d) + FPP)),
+    "sq": (Improvement.BETA, beta, lambda T, d: FPP + T * index_bits(d)),
+    "stochastic": (Improvement.OMEGA, omega, lambda T, d: FPP + T * (index_bits(d) + FPP)),
 }
 
 
@@ -84,14 +76,15 @@ def brute_force(g, scheme, cost):
     return ratios, int(np.argmax(ratios >= ratios.max() * (1 - TIE))) + 1
 
 
+def searched(scheme, cost, d):
+    improvement, _, payload = SCHEMES[scheme]
+    return BudgetSearch(improvement, lambda T: cost.cost(payload(T, d)), d)
+
+
 def search(g, scheme, cost, hint=np.inf):
-    part, _, payload = SCHEMES[scheme]
-    return BudgetSearch(part(), lambda T: cost.cost(payload(T, g.size)), g.size).best(g, hint)
-
-
-def computed(improvement, g):
-    """What the search takes for improvement(T), T = 1 … d."""
-    return improvement().of(known_of(g))
+    """I_T(g), and the hint for the next search."""
+    top, hints = searched(scheme, cost, g.size).best(g[None], np.array([hint]))
+    return top.indices, hints[0]
 
 
 values = st.one_of(
@@ -147,6 +140,25 @@ def test_budget_equals_brute_force_where_the_search_looks_more_than_once(name, s
         assert found == T or abs(ratios[found - 1] / ratios.max() - (1 - TIE)) < 1e-14 or scheme == "stochastic"
 
 
+@pytest.mark.parametrize("d", [1, 20, 123, 700])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_rows_have_the_budgets_of_each_alone_and_hints_that_change_nothing(scheme, d):
+    rng = np.random.default_rng(d)
+    G = np.array([
+        rng.normal(size=d), rng.normal(size=d) ** 7, np.ones(d), rng.integers(-2, 3, d) * 1.0, np.zeros(d), rng.normal(size=d) * 1e-200,
+        np.r_[np.zeros(d - 1), 1.0], np.where(np.arange(d) == d // 2, np.nan, 1.0), rng.standard_cauchy(d),
+    ])  # fmt: skip
+    for name, cost in COSTS.items():
+        C, each = searched(scheme, cost, d), [search(g, scheme, cost)[0] for g in G]
+        hints, usual = np.full(len(G), np.inf), np.array([0, 1, 2, 3, 6, 8])
+        for rows in (slice(None), usual, slice(None), usual):  # with rows whose squares are no floats, and without
+            top, hints[rows] = C.best(G[rows], hints[rows])
+            wanted = [each[i] for i in np.arange(len(G))[rows]]
+            assert np.array_equal(top.indices, np.concatenate(wanted)), name
+            assert top.counts.tolist() == [found.size for found in wanted]
+            np.testing.assert_array_equal(top.values, np.concatenate([g[at] for g, at in zip(G[rows], wanted, strict=True)]))
+
+
 @settings(max_examples=100, deadline=None)
 @given(g=gradients)
 def test_payload_cost_gives_one_coordinate_each_time(g):
@@ -170,7 +182,7 @@ def test_packets_are_full_but_for_the_last_nonzeros(g):
 def test_over_affine_cost_the_ratio_of_sparsification_rises_and_then_falls(g, c0):
     """CAT Proposition 1: α/C is quasi-concave; so is ω/C."""
     a, _ = falling(g)
-    for curve, bits in ((computed(Sparsification, g), 70), (omega(a), 70)):
+    for curve, bits in ((Improvement.ALPHA.curve(g), 70), (omega(a), 70)):
         ratios = curve / (bits * np.arange(1, g.size + 1) + c0)
         peak = int(np.argmax(ratios))
         assert np.all(np.diff(ratios[: peak + 1]) >= -1e-12 * ratios[peak])
@@ -182,16 +194,16 @@ def test_over_affine_cost_the_ratio_of_sparsification_rises_and_then_falls(g, c0
 def test_beta_is_at_least_its_worst_case(g):
     """β(T) ≥ min(1/T, T/d): a single spike attains 1/T, equal magnitudes attain T/d."""
     T = np.arange(1, g.size + 1)
-    assert np.all(computed(SignQuantisation, g) >= np.minimum(1 / T, T / g.size) * (1 - 1e-12))
-    assert np.allclose(computed(SignQuantisation, np.ones(g.size)), T / g.size)
-    assert np.allclose(computed(SignQuantisation, np.r_[1.0, np.zeros(g.size - 1)]), 1 / T)
+    assert np.all(Improvement.BETA.curve(g) >= np.minimum(1 / T, T / g.size) * (1 - 1e-12))
+    assert np.allclose(Improvement.BETA.curve(np.ones(g.size)), T / g.size)
+    assert np.allclose(Improvement.BETA.curve(np.r_[1.0, np.zeros(g.size - 1)]), 1 / T)
 
 
 def test_equal_magnitudes_attain_the_worst_case():
     """CAT Lemmas 2 and 5: α(T) = ω(T) = T/d."""
     T = np.arange(1, 31)
-    assert np.allclose(computed(Sparsification, np.ones(30)), T / 30)
-    assert np.allclose(computed(StochasticSparsification, np.ones(30)), T / 30)
+    assert np.allclose(Improvement.ALPHA.curve(np.ones(30)), T / 30)
+    assert np.allclose(Improvement.OMEGA.curve(np.ones(30)), T / 30)
 
 
 @settings(max_examples=30, deadline=None)
@@ -200,9 +212,9 @@ def test_alpha_and_omega_rise_concavely_above_their_worst_case(g):
     """CAT Lemmas 2 and 5: increasing, concave, at least T/d; what the search computes is what they say."""
     a, order = falling(g)
     T = np.arange(1, g.size + 1)
-    np.testing.assert_allclose(computed(Sparsification, g), alpha(a), rtol=1e-12)
-    np.testing.assert_allclose(computed(SignQuantisation, g), beta(a), rtol=1e-12)
-    for curve in (computed(Sparsification, g), omega(a)):
+    np.testing.assert_allclose(Improvement.ALPHA.curve(g), alpha(a), rtol=1e-12)
+    np.testing.assert_allclose(Improvement.BETA.curve(g), beta(a), rtol=1e-12)
+    for curve in (Improvement.ALPHA.curve(g), omega(a)):
         rises = np.diff(np.r_[0.0, curve])
         assert np.all(rises >= -1e-12)
         assert np.all(np.diff(rises) <= 1e-12)
@@ -210,7 +222,8 @@ def test_alpha_and_omega_rise_concavely_above_their_worst_case(g):
     for k in {1, g.size // 2 + 1, g.size}:
         if np.abs(g).max() > 1e-140:
             top = np.sort(order[:k]).astype(np.uint32)
-            assert improvement_of(StochasticSparsification(), g, top) == pytest.approx(omega(a)[k - 1], rel=1e-9)
+            gained = Improvement.OMEGA.of(g[None], Sparse(g.size, top, g[top], np.array([k])))
+            assert gained == pytest.approx(omega(a)[k - 1], rel=1e-9)
 
 
 def test_sign_quantisation_over_affine_cost_is_not_quasi_concave():

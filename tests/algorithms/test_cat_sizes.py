@@ -14,7 +14,7 @@ from mpi_compress.algorithms.estimators.cat import CAT
 from mpi_compress.algorithms.estimators.ef import EF
 from mpi_compress.algorithms.estimators.ef21 import EF21
 from mpi_compress.algorithms.tuning.schemes import Sparsified
-from mpi_compress.algorithms.tuning.search import BudgetSearch, Sparsification
+from mpi_compress.algorithms.tuning.search import BudgetSearch, Improvement
 from mpi_compress.algorithms.tuning.sizes import SizedLink, UnbiasedSizes, sizes_of, tuned
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
@@ -23,7 +23,7 @@ from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs.formulas import Affine, Payload, UDPEthernet, Wire
 from mpi_compress.messages.kinds import Sparse, WithSize, index_bits
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link, batch_of
 
 COSTS = {"payload": Payload(), "affine": Affine(c0="20 B"), "udp": UDPEthernet(), "start only": Affine(c0=3.0, c1=0.0)}
 T0 = Round(0, Streams(1), Role.WORKER)
@@ -33,6 +33,11 @@ vectors = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e3, 1e3, w
 def linked(name, d, **parameters) -> Link:
     compressor = compressors[name](**parameters)
     return Link(compressor, codecs.build(compressor.codec, "up"), d)
+
+
+def best(search, v):
+    """I_T(v) for the best T."""
+    return search.best(v[None], np.array([np.inf]))[0].indices
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,8 @@ def test_with_top_k_as_a_compressor_with_a_size_it_is_cats_own_choice(cost, v):
     d = v.size
     of_size = SizedLink.of(Link(AnyTopK(), codecs["fixed"](), d), COSTS[cost], range(1, d + 1))
     beside = index_bits(d)  # the bits that say which size
-    cats = BudgetSearch(Sparsification(), lambda T: COSTS[cost].cost(T * (index_bits(d) + 64) + beside), d)
-    assert of_size.compress(v, T0).elements == cats.best(v)[0].size
+    cats = BudgetSearch(Improvement.ALPHA, lambda T: COSTS[cost].cost(T * (index_bits(d) + 64) + beside), d)
+    assert of_size.compress(v, T0).elements == best(cats, v).size
 
 
 @pytest.mark.parametrize("cost", [*COSTS, "wire"])
@@ -72,7 +77,7 @@ def test_block_signs_have_the_block_of_the_most_improvement_per_cost(cost, v):
     C, d = {**COSTS, "wire": Wire()}[cost], v.size
     link = tuned(linked("block-sign", d), C)
     message = link.pack(v, T0)
-    got = link.unpack(Message(message.data))
+    got = link.unpack(batch_of(message.raw))
     assert isinstance(got, WithSize)
     if not np.any(v):
         assert got.number == 0
@@ -144,13 +149,13 @@ def test_error_feedback_tunes_the_budget_to_what_it_compresses():
 
     play(p, EF(budget="cat"), {"name": "top-k"}, 12, look, cost="udp-ethernet")
     link = linked("top-k", p.dim)
-    search = BudgetSearch(Sparsification(), lambda T: UDPEthernet().cost(T * (index_bits(p.dim) + 64)), p.dim)
+    search = BudgetSearch(Improvement.ALPHA, lambda T: UDPEthernet().cost(T * (index_bits(p.dim) + 64)), p.dim)
     γ, errors = 1 / p.numbers["L"], [np.zeros(p.dim) for _ in p.fs]
     for (x, _), (after, found) in itertools.pairwise(seen):
         sent = []
         for i, f in p.fs.items():
             v = errors[i] + f.gradient(x)
-            top = search.best(v)[0]
+            top = best(search, v)
             c = np.zeros(p.dim)
             c[top] = v[top]
             errors[i] = v - c
@@ -165,12 +170,12 @@ def test_error_feedback_tunes_the_budget_to_what_it_compresses():
 def test_ef21_tunes_the_budget_to_the_difference_that_it_compresses():
     p, seen = problem(count=2), []
     play(p, EF21(budget="cat", step="0.5/L"), {"name": "top-k"}, 8, lambda k, node, _: seen.append(node.x.copy()), cost="udp-ethernet")
-    search = BudgetSearch(Sparsification(), lambda T: UDPEthernet().cost(T * (index_bits(p.dim) + 64)), p.dim)
+    search = BudgetSearch(Improvement.ALPHA, lambda T: UDPEthernet().cost(T * (index_bits(p.dim) + 64)), p.dim)
     estimates, sizes = {i: np.zeros(p.dim) for i in p.fs.who}, set()
     for x, after in itertools.pairwise(seen):
         for i, f in p.fs.items():
             difference = f.gradient(x) - estimates[i]
-            top = search.best(difference)[0]
+            top = best(search, difference)
             estimates[i][top] += difference[top]
             sizes.add(top.size)
         np.testing.assert_allclose(after, x - 0.5 / p.numbers["L"] * np.mean([*estimates.values()], axis=0), rtol=1e-11, atol=1e-13)
@@ -195,5 +200,5 @@ def test_what_cannot_be_tuned_is_refused():
     with pytest.raises(ValueError, match="fraction = 40"):
         sizes_of(linked("natural", 9), Payload(), 40)
     with pytest.raises(CorruptMessage, match="names no size"):
-        tuned(linked("block-sign", 9), Payload()).read(np.array([200, 1, 2], dtype=np.uint8))
+        tuned(linked("block-sign", 9), Payload()).unpack(batch_of(np.array([200, 1, 2], dtype=np.uint8)))
     assert Sparsified(linked("top-k", 9), Payload()).payload(2) == 2 * (4 + 64)

@@ -9,13 +9,11 @@ from helpers.plays import bound, gradients, optimum, play, problem, start
 from helpers.refusals import naming
 from helpers.running import run_of
 
-import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.sampling import participants, sampled_delta, sampled_omega
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Streams
-from mpi_compress.engine.fast import faster
 from mpi_compress.job.tables import WorkersTable
 
 TOP, RANDOM = {"name": "top-k", "k": 6}, {"name": "random-k", "k": 6}
@@ -200,15 +198,6 @@ def test_a_share_or_a_count_out_of_range_is_refused(given):
         WorkersTable(10, participate=given)
 
 
-def test_no_faster_way_plays_workers_of_whom_some_sleep():
-    p = problem(count=12, samples=50)
-    for r, is_plain in ((None, False), (5, True)):
-        method = bound(p, {"name": "ef"}, TOP, participants=r)
-        node = method.start(start(p))
-        workers = HostedWorkers(method, p.fs, {i: method.start_worker(node, f) for i, f in p.fs.items()}, Streams(3))
-        assert (type(faster(workers)) is HostedWorkers) == is_plain
-
-
 def test_a_round_that_needs_all_workers_has_them():
     p = problem(count=6)
 
@@ -220,6 +209,6 @@ def test_a_round_that_needs_all_workers_has_them():
 
     method = bound(p, Often(), TOP, participants=2)
     node = method.start(start(p))
-    workers = HostedWorkers(method, p.fs, dict.fromkeys(p.fs.who), Streams(3))
-    silent = [sum(m is mc.SILENT for m in workers.messages(node, k)) for k in range(4)]
+    workers = HostedWorkers(method, p.fs, method.start_workers(node, p.fs), Streams(3), [None] * p.count)
+    silent = [np.sum(workers.messages(node, k).lengths == 0) for k in range(4)]
     assert silent == [0, 4, 0, 4]

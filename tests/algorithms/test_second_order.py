@@ -229,7 +229,7 @@ def test_bfgs_by_compressed_gradients_reaches_what_exact_ones_reach_by_fewer_bit
         ({"name": "bfgs", "senders": 1.5}, {}, "senders: 1.5 was given, and there are 3 workers"),
         ({"name": "bfgs"}, {"objective": {"model": "softmax", "mu": 0.1}}, "name a loss of a margin"),
         ({"name": "bfgs"}, {"up": {"compressor": {"name": "random-k", "k": 2}}}, "must be a contraction"),
-        ({"name": "fednl"}, {"objective": {"mu": "1e-2 L", "penalty": {"name": "ratio", "weight": 0.1}}}, "leave the penalty out"),
+        ({"name": "fednl"}, {"objective": {"mu": "1e-2 L", "penalty": {"name": "ratio", "weight": 0.1}}}, "leave objective.penalty out"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_one_line(algorithm, tables, said, tmp_path):

@@ -17,7 +17,8 @@ from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.job.loading import parse_job
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
-from mpi_compress.messages.fields import count_bytes
+from mpi_compress.messages.fields import Reader, count_bytes
+from mpi_compress.messages.formats import FORMATS
 from mpi_compress.messages.link import LENGTH_BYTES
 from mpi_compress.messages.samples import Samples, SamplesLink
 from mpi_compress.problem.datasets.store import open_data
@@ -33,6 +34,12 @@ def link_of(dim):
 def samples(a, labels):
     row, column = np.nonzero(a)
     return Samples(a.shape[1], np.bincount(row, minlength=len(a)), column.astype(np.uint32), a[row, column], labels)
+
+
+def read(link, data, at=0):
+    """The samples whose message begins at data[at], and where it ends."""
+    r = Reader.of_one(data, at, FORMATS[64])
+    return link.read(r)[0], r.at.item()
 
 
 def dense(c):
@@ -66,10 +73,10 @@ def test_what_arrives_is_what_was_sent_to_the_last_bit(rows, dim, share, numbers
     rng = np.random.default_rng(rows + dim)
     a, link = made(rng, rows, dim, share, numbers), link_of(dim)
     for labels in (np.sign(rng.standard_normal(rows)), rng.standard_normal(rows)):
-        data = link.write(samples(a, labels))
+        data = link.encode(samples(a, labels)).raw
         two = np.concatenate([data, data])
-        first, end = link.read(two)
-        second, last = link.read(two, end)
+        first, end = read(link, two)
+        second, last = read(link, two, end)
         assert (end, last) == (data.size, two.size)
         for c in (first, second):
             assert rows_in(c) == rows_in(samples(a, labels))
@@ -81,11 +88,11 @@ def test_what_arrives_is_what_was_sent_to_the_last_bit(rows, dim, share, numbers
 def test_damaged_bytes_are_refused_or_rows(seed):
     rng = np.random.default_rng(seed)
     link = link_of(9)
-    data = link.write(samples(made(rng, 20, 9, 0.3, "few"), np.sign(rng.standard_normal(20)))).copy()
+    data = link.encode(samples(made(rng, 20, 9, 0.3, "few"), np.sign(rng.standard_normal(20)))).raw
     for _ in range(rng.integers(1, 4)):
         data[rng.integers(data.size)] ^= np.uint8(1 << rng.integers(8))
     with suppress(CorruptMessage):
-        c, end = link.read(data[: rng.integers(data.size // 2, data.size + 1)])
+        c, end = read(link, data[: rng.integers(data.size // 2, data.size + 1)])
         assert dense(c).shape == (c.labels.size, 9)
         assert end <= data.size
 
@@ -96,7 +103,7 @@ def test_counts_of_more_than_the_bytes_can_hold_take_no_memory():
     tracemalloc.start()
     try:
         with pytest.raises(CorruptMessage, match="1 bytes cannot hold 549755813888 samples"):
-            link_of(2**16).read(data)
+            read(link_of(2**16), data)
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
@@ -182,7 +189,7 @@ def test_a_second_program_reads_real_sets(tmp_path, name, n):
 
 
 def check_by_a_second_program(c):
-    data = link_of(c.dim).write(c)
+    data = link_of(c.dim).encode(c).raw
     rows, end = read_plainly(data, c.dim)
     ends = np.cumsum([0, *c.lengths])
     sent = [(y, c.indices[i:j].tolist(), c.values[i:j].tolist()) for y, i, j in zip(c.labels.tolist(), ends, ends[1:], strict=False)]

@@ -12,8 +12,8 @@ import mpi_compress as mc
 from mpi_compress.algorithms.smoothness import scaled
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.job.loading import load_job
-from mpi_compress.messages.kinds import Dense, Sparse
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.kinds import Dense, Sparse, stacked
+from mpi_compress.messages.link import arrived, batch_of, together
 
 RANDOM, ROUNDS = {"name": "random-k", "k": 5}, 60
 MATRICES = ["full", "diagonal"]
@@ -144,20 +144,21 @@ def test_round_0_sends_the_root_in_the_floats_of_the_codec(name, matrix, numbers
     node, f, t = method.start(start(p)), p.fs[1], Round(0, Streams(0), Role.WORKER, 1)
     worker, master = method.start_worker(node, f), method.start_master(node)
     message = method.worker_sends(node, worker, f, t)
-    own, sent = method.uplink(node, 1), method.uplink(node, 0).unpack(Message(message.data))
-    assert message.data.size == own.write(sent.parts[0]).size + 4 * numbers
-    assert method.uplink(node, 0).paper_bits(sent) == own.paper_bits(sent.parts[0]) + 32 * numbers
-    method.master_answers(node, master, [sent] * p.count, t)
+    link, own, received = method.uplink(node, 0), method.uplink(node, 1), batch_of(message.raw)
+    sent = link.unpack(received)
+    assert message.size == own.encode(sent.parts[0]).size + 4 * numbers
+    assert link.paper_bits(sent) == own.paper_bits(sent.parts[0]) + 32 * numbers
+    method.master_answers(node, master, arrived(link, together([received] * p.count)), t)
     np.testing.assert_array_equal(master.S[1], worker.L.S)  # to the last bit, rounded as they are
     np.testing.assert_allclose(worker.L.S, root(shards(p), 1, "full") if matrix == "full" else np.diag(root(shards(p), 1, matrix)), rtol=1e-5, atol=1e-6)
 
 
 def test_a_diagonal_leaves_sparse_messages_sparse():
-    Δ = Sparse(4, np.array([1, 3], dtype=np.uint32), np.array([2.0, -1.0]))
-    assert isinstance(scaled(np.arange(4.0), Δ), Sparse)
-    assert scaled(np.arange(4.0), Δ).dense().tolist() == [0, 2, 0, -3]
-    assert isinstance(scaled(np.diag(np.arange(4.0)), Δ), Dense)
-    assert scaled(np.diag(np.arange(4.0)), Δ).dense().tolist() == [0, 2, 0, -3]
+    Δ = stacked([Sparse(4, np.array([1, 3], dtype=np.uint32), np.array([2.0, -1.0])), Sparse(4, np.array([2], dtype=np.uint32), np.ones(1))])
+    diagonals = np.array([np.arange(4.0), np.full(4, 5.0)])
+    for S, kind in ((diagonals, Sparse), (np.array([np.diag(diagonal) for diagonal in diagonals]), Dense)):
+        assert isinstance(scaled(S, Δ), kind)
+        assert scaled(S, Δ).dense().tolist() == [[0, 2, 0, -3], [0, 0, 5, 0]]
 
 
 def test_a_diagonal_changes_nothing_for_a_compressor_that_keeps_or_drops_coordinates():
@@ -194,11 +195,11 @@ def test_where_columns_differ_in_size_quantised_messages_need_fewer_bits_by_a_di
     [
         ({"matrix": "diagonal"}, {}, 'with matrix = "diagonal" needs a step'),
         ({"matrix": "diagonal", "step": "2 theory"}, {}, "matrix diagonal"),
-        ({}, {"up": {"name": "top-k", "k": 3}}, "needs the ω of a bounded variance without bias"),
+        ({}, {"up": {"name": "top-k", "k": 3}}, "needs an unbiased compressor up: natural or random-k would do"),
         ({}, {"objective": {"mu": 0.0}}, "needs mu > 0"),
         ({"step": 0.1}, {"objective": {"model": "softmax", "mu": 0.1}}, "name a loss of a margin, such as logistic, no model"),
-        ({"step": 0.1}, {"objective": {"loss": "hinge", "mu": 0.1}}, "the hinge loss states none"),
-        ({"step": 0.1}, {"objective": {"penalty": {"name": "ratio", "weight": 0.1}, "mu": 0.1}}, "leave the penalty out"),
+        ({"step": 0.1}, {"objective": {"loss": "hinge", "mu": 0.1}}, "needs matrices L_i, which follow from the curvature that a smooth loss states"),
+        ({"step": 0.1}, {"objective": {"penalty": {"name": "ratio", "weight": 0.1}, "mu": 0.1}}, "leave objective.penalty out"),
         ({"step": 0.1}, {"data": {"generator": "gspar", "samples": 20, "dim": 2501}}, 'for d up to 2500: matrix = "diagonal" would do'),
         ({"step": 0.1}, {"workers": {"count": 4, "participate": 2}}, "participate = 2"),
     ],

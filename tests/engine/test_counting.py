@@ -54,8 +54,10 @@ def test_every_counted_column_has_a_field_of_its_name():
 
 
 def test_counts_add_up():
-    values = {f.name: [i + 1, 2**50] for i, f in enumerate(fields(Counts))}
-    total = Counts.zeros(2)
+    values = {f.name: np.array([i + 1, 2**50]) for i, f in enumerate(fields(Counts))}
+    total, of_all = Counts.zeros(2), Counts.zeros(1)
     for _ in range(2):
         total.add(Counts(**values))
-    assert vars(total) == {name: [2 * first, 2**51] for name, (first, _) in values.items()}
+        of_all.add(Counts(**values), times=3)
+    assert {name: held.tolist() for name, held in vars(total).items()} == {name: [2 * v[0], 2**51] for name, v in values.items()}
+    assert {name: held.tolist() for name, held in vars(of_all).items()} == {name: [6 * v.sum()] for name, v in values.items()}

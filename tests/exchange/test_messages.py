@@ -4,39 +4,46 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from helpers.refusals import naming
 from helpers.running import BIN, PATIENT
 
-from mpi_compress.messages.link import REFUSED, Message
+from mpi_compress.core.errors import NotAsAnnounced
+from mpi_compress.exchange.base import cut, framed
+from mpi_compress.messages.fields import ROOM
+from mpi_compress.messages.link import SILENT, batch_of, together
 
 PROGRAM = """
 import numpy as np
 from mpi4py import MPI
 from mpi_compress.exchange.mpi import AllGather, PointToPoint
-from mpi_compress.messages.link import REFUSED, Message
+from dataclasses import replace
+from mpi_compress.messages.link import SILENT, batch_of, silent, together
 
 comm = MPI.COMM_WORLD
 lengths = [0, 1, None, 100, 16384, 16385, 16385, 16385, 20000, 16385, 5, 300_000, 300_000, None, 300_000, 300_000, 70_000, 0]
-made = lambda k, i, length: Message(REFUSED if length is None else np.full(length, 50 * i + k, np.uint8))
-seen = lambda m: None if m.is_refused else (m.data.size, *([] if m.data.size == 0 else [m.data.min(), m.data.max()]))
-wanted = lambda k, i, length: seen(made(k, i, length))
+refused = replace(SILENT, refused={0: None})
+made = lambda k, i, length: refused if length is None else batch_of(np.full(length, 50 * i + k, np.uint8))
+of_one = lambda m: None if m.refused else (m.size, *([] if m.size == 0 else [m.raw.min(), m.raw.max()]))
+seen = lambda batch: [of_one(batch.part(i, i + 1)) for i in range(len(batch))]
+wanted = lambda k, i, length: of_one(made(k, i, length))
 for exchange in (PointToPoint(comm, 3, False, 60.0), PointToPoint(comm, 5, True), AllGather(comm, 5, 60.0)):
     held, received = [], 0
     for k, length in enumerate(lengths):
         of = lambda i, k=k, length=length: length if i != 1 else lengths[-1 - k]
-        arrived = exchange.gather([made(k, i, of(i)) for i in exchange.mine])
-        assert not exchange.has_master or [seen(m) for m in arrived] == [wanted(k, i, of(i)) for i in range(exchange.n)]
+        arrived = exchange.gather(together([made(k, i, of(i)) for i in exchange.mine]))
+        assert not exchange.has_master or seen(arrived) == [wanted(k, i, of(i)) for i in range(exchange.n)]
         received += sum(4 + (of(i) or 0) for i in range(exchange.n) if i not in exchange.mine) if exchange.has_master else 0
         held.append((arrived, k, of))
         if not isinstance(exchange, AllGather):
-            assert seen(exchange.broadcast(made(k, 0, length) if exchange.is_root else None)) == wanted(k, 0, length)
-            downs = exchange.scatter([made(k, i, of(i)) for i in range(exchange.n)] if exchange.is_root else None)
-            assert [seen(m) for m in downs] == [wanted(k, i, of(i)) for i in exchange.mine]
+            assert seen(exchange.broadcast(made(k, 0, length) if exchange.is_root else None)) == [wanted(k, 0, length)]
+            downs = exchange.scatter(together([made(k, i, of(i)) for i in range(exchange.n)]) if exchange.is_root else None)
+            assert seen(downs) == [wanted(k, i, of(i)) for i in exchange.mine]
     for arrived, k, of in held:
-        assert [seen(m) for m in arrived] in ([], [wanted(k, i, of(i)) for i in range(exchange.n)])
+        assert seen(arrived) in ([], [wanted(k, i, of(i)) for i in range(exchange.n)])
     assert exchange.bytes_received_up == received
     for length in (1, 12_000, 40_000):  # reports
         of_each = [[np.full((1, length), float(i)), np.arange(i, dtype=np.uint32)] for i in exchange.mine]
@@ -57,14 +64,13 @@ def test_messages_arrive_as_they_were_sent(crowded):
 
 
 def test_joined_messages_are_lengths_and_bytes_and_are_parted_again():
-    from mpi_compress.exchange.base import joined, parted
-
-    messages = [Message(np.arange(3, dtype=np.uint8)), Message(REFUSED), Message(np.empty(0, np.uint8)), Message(np.full(1, 9, np.uint8))]
-    data = joined(messages)
-    assert data.tobytes().hex() == "03000000" "ffffffff" "00000000" "01000000" "000102" "09"
-    again = parted(data, 4)
-    assert [m.is_refused for m in again] == [False, True, False, False]
-    assert [m.data.tolist() for m in again] == [[0, 1, 2], [], [], [9]]
+    refused = replace(batch_of(np.full(2, 5, np.uint8)), refused={0: OverflowError()})  # whose bytes do not travel
+    messages = together([batch_of(np.arange(3, dtype=np.uint8)), refused, SILENT, batch_of(np.full(1, 9, np.uint8))])
+    lengths, data = framed(messages)
+    assert (lengths.tobytes().hex(), data.tobytes().hex()) == ("03000000" "ffffffff" "00000000" "01000000", "000102" "09")
+    again = cut(np.append(data, np.zeros(ROOM, np.uint8)), lengths.view("<u4"))
+    assert [*again.refused] == [1]
+    assert [again.part(i, i + 1).raw.tolist() for i in range(4)] == [[0, 1, 2], [], [], [9]]
 
 
 def test_messages_that_are_here_before_they_are_received_are_not_mistaken_for_each_other(monkeypatch):
@@ -77,14 +83,14 @@ def test_messages_that_are_here_before_they_are_received_are_not_mistaken_for_ea
     messages = channel.Messages(MPI.COMM_SELF, False, 0)
 
     def sent(k, length):
-        return messages.begin_to_send([Message(np.full(length, k, np.uint8))], [0], 2)
+        return messages.begin_to_send(batch_of(np.full(length, k, np.uint8)), [0], 2)
 
     lengths = [300, 200, 200, 200, 50, 50, 200, 300, 300]
     requests = [*sent(0, lengths[0])]
     for k, length in enumerate(lengths):
         if k == 1:  # all others are sent before any of them is received
             requests += [request for i in range(1, len(lengths)) for request in sent(i, lengths[i])]
-        ((data,),) = ([m.data for m in found] for found in messages.receive_messages({0: 1}, 2).values())
+        data = messages.receive_messages({0: 1}, 2)[0].raw
         assert (data.size, set(data.tolist())) == (length, {k})
     messages.wait(*requests)
     messages.free()
@@ -96,7 +102,7 @@ import numpy as np
 from mpi4py import MPI
 from mpi_compress.core.ending import run_to_the_end
 from mpi_compress.exchange import channel
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.link import batch_of
 
 part, length, change = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 
@@ -114,11 +120,11 @@ def main():
     messages = channel.Messages(MPI.COMM_WORLD, None, 1)
     for k in range(2):
         if MPI.COMM_WORLD.rank == 0:
-            ((message,),) = messages.receive_messages({1: 1}, 2).values()
-            print(k, message.data.size, flush=True)
+            message = messages.receive_messages({1: 1}, 2)[1]
+            print(k, message.size, flush=True)
         else:
             messages.comm = Changing(messages.comm) if k else messages.comm
-            messages.send_messages([Message(np.full(length, 7, np.uint8))], [0], 2)
+            messages.send_messages(batch_of(np.full(length, 7, np.uint8)), [0], 2)
     return 0
 
 sys.exit(run_to_the_end(main))
@@ -144,10 +150,7 @@ def test_bytes_that_are_not_as_announced_end_all_ranks_in_one_line(part, length,
 
 
 def test_joined_messages_that_are_cut_are_refused():
-    from mpi_compress.core.errors import NotAsAnnounced
-    from mpi_compress.exchange.base import joined, parted
-
-    data = joined([Message(np.arange(3, dtype=np.uint8)), Message(np.full(5, 9, np.uint8))])
+    lengths, data = framed(together([batch_of(np.arange(3, dtype=np.uint8)), batch_of(np.full(5, 9, np.uint8))]))
     for changed in (data[:-1], np.append(data, np.uint8(0))):
         with pytest.raises(NotAsAnnounced, match="bytes came where 8 were announced"):
-            parted(changed, 2)
+            cut(np.append(changed, np.zeros(ROOM, np.uint8)), lengths.view("<u4"))

@@ -526,7 +526,7 @@ ENDS_THE_RUN = [
     (STATEFUL.replace(", state):", "):"), {}, "TypeError: Mine.compress() takes 3 positional arguments but 4 were given"),
     (STATEFUL.replace("def start", "def begin"), {}, "TypeError: Mine.compress() missing 1 required positional argument: 'state'"),
     ("from mpi_compress.messages.kinds import Lattice\n" + compressor("return Lattice(np.rint(v / 0.1).astype(np.int64), 0.05 * v.size**0.5, 1e3)",
-     field="makes = Lattice"), {"codec": "lattice", "algorithm": "gd"}, "KeyError: 'sigma'"),
+     field="makes = Lattice"), {"codec": "lattice", "algorithm": "gd"}, "CorruptMessage: 1 floats of 64 bits do not end in 0 bytes"),
     (algorithm("pass"), TOP, "AttributeError: 'NoneType' object"),
     (algorithm().replace("return Node(x0.copy())", "return x0.copy()"), TOP, "AttributeError: 'numpy.ndarray' object has no attribute 'x'"),
     (algorithm().replace("return Node(x0.copy())", "pass"), TOP, "AttributeError: 'NoneType' object has no attribute 'x'"),
@@ -539,7 +539,7 @@ ENDS_THE_RUN = [
 WITH_THE_JOB = [
     (compressor(SORTED, field="share = 0.5"), "Mine has no parameter 'share': a parameter is a field with its type, share: float"),
     (compressor(SORTED, base=""), "TypeError: Mine is no compressor: derive it from Compressor"),
-    (compressor(SORTED).replace("def compress", "def press"), "abstract method compress"),
+    (compressor(SORTED).replace("def compress", "def squeeze"), "abstract method compress"),
     (compressor(SORTED).replace('register("mine")', "register"), 'register takes the name that jobs use: @register("my-compressor")'),
     (algorithm().replace("(mc.Algorithm)", ""), "TypeError: Mine is no algorithm: derive it from Algorithm"),
     # a method that is nearly a verb

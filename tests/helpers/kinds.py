@@ -11,7 +11,7 @@ from mpi_compress.messages import kinds
 from mpi_compress.messages.kinds import Compressed, Dense, Lattice, Levels, Sparse, Ternary
 from mpi_compress.messages.samples import Samples
 
-OF_LINKS = (kinds.Pair, Samples, kinds.Several, kinds.WithScalar, kinds.WithSize)  # no codec writes these
+OF_LINKS = (kinds.Each, kinds.Pair, Samples, kinds.Several, kinds.WithScalar, kinds.WithSize)  # no codec writes these
 
 
 def _below(kind: type[Compressed]) -> Iterator[type[Compressed]]:

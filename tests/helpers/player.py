@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import mpi_compress as mc
+from mpi_compress.algorithms.memories import one
 from mpi_compress.cli.main import main
 from mpi_compress.core.ending import RANK_VARIABLES
 from mpi_compress.core.signals import Stopped
@@ -49,8 +50,8 @@ def read_all_states() -> None:
         first, read = begun[keeper], keeper.saved.read
         for a, b in ((first.node, now.node), (first.master, now.master), (first.down, now.down)):
             read(dump(b), a)
-        for i, worker in now.workers.items():
-            read(dump(OfWorker(worker, now.up.get(i))), OfWorker(first.workers[i], first.up.get(i)))
+        for i in range(len(now.up)):
+            read(dump(OfWorker(one(now.workers, i), now.up[i])), OfWorker(one(first.workers, i), first.up[i]))
         return look(keeper, now)
 
     Keeper.restore, Keeper.look = restoring, looking

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import mpi_compress as mc
-from mpi_compress.algorithms import Setting, algorithms
+from mpi_compress.algorithms import Setting, algorithms, memories
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
@@ -93,6 +93,11 @@ def gradients(p, x):
     return np.array([f.value_and_gradient(np.array(x[i]))[1].copy() for i, f in p.fs.items()])
 
 
+def each_memory(workers, n):
+    """The memory of each of n workers alone, of their rows."""
+    return {i: memories.one(workers, i) for i in range(n)}
+
+
 def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, seed=0, **setting):
     """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end."""
     method = bound(p, algorithm, up, x0, **setting)
@@ -100,7 +105,7 @@ def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, 
 
     class Watch(Observer):
         def look(self, k, algorithm, node, workers, finite, master=None):
-            look(k, node, workers)
+            look(k, node, each_memory(workers, p.count))
             return super().look(k, algorithm, node, workers, finite, master)
 
     stop, cost = Stop(rounds=rounds), method.setting.cost

@@ -24,11 +24,11 @@ def test_fields_are_packed_lowest_bit_first_and_come_back(width):
     for count in (0, 1, 7, 100):
         fields = rng.integers(0, 2**width, count, dtype=np.uint64).astype(np.uint32)
         out = np.empty((count * width + 7) // 8, dtype=np.uint8)
-        bits.pack_fields(fields, width, out, 0)
+        assert bits.write_fields(fields, width, out) == out.size
         wanted = "".join(f"{f:0{width}b}"[::-1] for f in fields) if width else ""
         assert bit_string(out)[: count * width] == wanted
         back = np.empty(count, dtype=np.uint32)
-        bits.read_fields(np.concatenate([np.zeros(1, dtype=np.uint8), out, np.zeros(8, dtype=np.uint8)]), 1, width, 2**width, back)
+        bits.read_fields(np.concatenate([np.zeros(1, dtype=np.uint8), out, np.zeros(8, dtype=np.uint8)]), 8, width, 2**width, back)
         assert np.array_equal(back, fields)
 
 
@@ -91,25 +91,42 @@ def test_rice_codes_of_any_parameter_are_read_back(k):
 
 
 def test_ternary_blocks_are_base_3_numbers():
-    signs = np.random.default_rng(4).integers(-1, 2, 40).astype(np.int8)
-    out = np.empty(9, dtype=np.uint8)
-    ternary.write_signs(signs, 10, out)
-    number = int.from_bytes(out.tobytes(), "little")
-    for start, width in ((0, 27), (17, 27), (34, 10)):
-        block = sum(int(s + 1) * 3**i for i, s in enumerate(signs[start : start + 17]))
-        assert number & (2**width - 1) == block
-        number >>= width
+    signs = np.random.default_rng(4).integers(-1, 2, (2, 40)).astype(np.int8)
+    out, stops = np.empty(2 * 8 + 8, dtype=np.uint8), np.empty(2, dtype=np.int64)
+    ternary.put_digits(signs, 10, out, stops)
+    assert stops.tolist() == [8, 16]
+    for row, data in zip(signs, (out[:8], out[8:16]), strict=True):
+        number = int.from_bytes(data.tobytes(), "little")
+        for start, width in ((0, 27), (17, 27), (34, 10)):
+            block = sum(int(s + 1) * 3**i for i, s in enumerate(row[start : start + 17]))
+            assert number & (2**width - 1) == block
+            number >>= width
     back = np.empty_like(signs)
-    assert ternary.read_signs(out, 0, 10, back)
+    assert ternary.take_digits(out, np.array([0, 8]), 10, back)
     assert np.array_equal(back, signs)
-    assert not ternary.read_signs(np.full(9, 255, dtype=np.uint8), 0, 10, back)
+    assert not ternary.take_digits(np.full(24, 255, dtype=np.uint8), np.array([0, 8]), 10, back)
 
 
-def test_sets_are_disjoint_where_numpy_finds_no_common_index():
+def test_two_sets_share_an_index_where_numpy_finds_a_common_one():
     rng = np.random.default_rng(5)
     for _ in range(100):
-        a, b = (index_set(rng, 30, rng.integers(0, 8)) for _ in range(2))
-        assert bits.disjoint(a, b) == (np.intersect1d(a, b).size == 0)
+        a, b = ([index_set(rng, 30, rng.integers(0, 8)) for _ in range(3)] for _ in range(2))
+        common = [np.intersect1d(one, other).size > 0 for one, other in zip(a, b, strict=True)]
+        ends = [np.cumsum([each.size for each in held]) for held in (a, b)]
+        found = bits.shared_index(np.concatenate(a), ends[0], np.concatenate(b), ends[1])
+        assert found == (common.index(True) if any(common) else -1)
+
+
+def test_flags_are_packed_as_numpy_packs_them():
+    rng = np.random.default_rng(6)
+    for count in (0, 1, 7, 8, 9, 100):
+        flags = rng.random(count) < 0.5
+        out = np.empty((count + 7) // 8, dtype=np.uint8)
+        assert bits.write_flags(flags, out) == out.size
+        assert out.tobytes() == np.packbits(flags, bitorder="little").tobytes()
+        back = np.empty(count, dtype=np.bool_)
+        assert bits.read_flags(np.concatenate([[np.uint8(9)], out]), 1, back) == 1 + out.size
+        assert np.array_equal(back, flags)
 
 
 def test_floats_are_numpys_and_overflow_is_refused():
@@ -124,8 +141,6 @@ def test_floats_are_numpys_and_overflow_is_refused():
         assert np.array_equal(back, np.frombuffer(out, f"<f{nbits // 8}"), equal_nan=True)
     for value in (3.5e38, -1e300):
         assert not floats.put_floats(np.array([1.0, value]), 24, np.empty(8, dtype=np.uint8))
-        assert not floats.shorten(np.array([1.0, value]), np.empty(2, dtype=np.float32))
-    assert floats.shorten(values, np.empty(8, dtype=np.float32))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**20 - 1), st.integers(20, 32)), max_size=40), st.binary(max_size=12))

@@ -5,26 +5,33 @@ import pytest
 from helpers.objectives import problem
 
 import mpi_compress as mc
-from mpi_compress.kernels import floats, vectors
+from mpi_compress.kernels import sets, vectors
 
 TWO, THREE = np.arange(2, dtype=np.uint32), np.arange(3, dtype=np.uint32)
 FAR = np.array([1_000_000], dtype=np.uint32)
-BYTES = np.zeros(64, dtype=np.uint8)
+ONE_ROW, TO = np.array([3]), np.zeros(1, dtype=np.int64)
+OUT = np.zeros((1, 9))
+NO_SIGNS = np.empty(0, np.uint32), np.empty(0, np.bool_), np.empty(0), np.empty(0, np.int64)
 UNEQUAL = {
-    "scatter_add": lambda: vectors.scatter_add(THREE, np.ones(2), 1.0, np.zeros(9)),
-    "scatter_add, far": lambda: vectors.scatter_add(FAR, np.ones(1), 1.0, np.zeros(9)),
+    "scatter_add": lambda: vectors.scatter_add(THREE, np.ones(2), ONE_ROW, 1.0, TO, OUT),
+    "scatter_add, far": lambda: vectors.scatter_add(FAR, np.ones(1), np.array([1]), 1.0, TO, OUT),
+    "scatter_add, no such row": lambda: vectors.scatter_add(THREE, np.ones(3), ONE_ROW, 1.0, TO + 1, OUT),
     "scatter_add_noting": lambda: vectors.scatter_add_noting(FAR, np.ones(1), np.zeros(9), np.zeros(9, dtype=np.bool_)),
-    "dense_add": lambda: vectors.dense_add(np.ones(9), 1.0, np.zeros(8)),
-    "signs_add": lambda: vectors.signs_add(FAR, np.ones(1, dtype=np.bool_), 1.0, np.zeros(9)),
-    "levels_add": lambda: vectors.levels_add(np.ones(9, dtype=np.int64), np.ones(1), 4, 1.0, np.zeros(9)),
-    "merge": lambda: vectors.merge(TWO, np.ones(2), THREE, np.ones(3, dtype=np.bool_), 1.0, np.empty(9, np.uint32), np.empty(9)),
-    "put_pairs": lambda: floats.put_pairs(THREE, np.ones(2), 4, 64, 16, BYTES.copy()),
+    "dense_add": lambda: vectors.dense_add(np.ones((1, 9)), np.ones(1), TO, np.zeros((1, 8))),
+    "signs_add": lambda: vectors.signs_add(FAR, np.ones(1, dtype=np.bool_), np.array([1]), np.ones(1), TO, OUT),
+    "levels_add": lambda: vectors.levels_add(np.ones((1, 9), dtype=np.int64), np.ones((1, 1)), 4, 1.0, TO, OUT),
+    "merge": lambda: vectors.merge(
+        TWO, np.ones(2), np.array([2]), THREE, np.ones(3, dtype=np.bool_), np.ones(1), ONE_ROW, np.empty(9, np.uint32), np.empty(9)
+    ),
+    "put_messages": lambda: sets.put_messages(
+        sets.FIXED, 4, 64, THREE, np.ones(2), ONE_ROW, *NO_SIGNS, np.zeros(64, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    ),
 }
 
 
 @pytest.mark.parametrize("name", UNEQUAL)
 def test_arrays_that_do_not_fit_are_refused(name):
-    with pytest.raises(ValueError, match=r"length|beyond"):
+    with pytest.raises(ValueError, match=r"length|beyond|not there"):
         UNEQUAL[name]()
 
 

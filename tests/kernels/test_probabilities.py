@@ -10,10 +10,23 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from mpi_compress.kernels import probabilities, quantize
-from mpi_compress.kernels.probabilities import level_of_budget, level_of_variance, size_of
+from mpi_compress.kernels.probabilities import Draws, Sizes, levels_of_budget, levels_of_variance, sizes_of
 from mpi_compress.messages.compressors.at_random import GSpar
 
 FAST = settings(max_examples=100, deadline=None, derandomize=True)
+
+
+def size_of(v):
+    """The size of one vector."""
+    return Sizes(*(each[0] for each in sizes_of(v[None])))
+
+
+def level_of_budget(v, T):
+    return levels_of_budget(v[None], sizes_of(v[None]), T)[0]
+
+
+def level_of_variance(v, epsilon):
+    return levels_of_variance(v[None], sizes_of(v[None]), epsilon)[0]
 
 
 def shares(v):
@@ -58,7 +71,7 @@ def test_probabilities_for_a_budget_sum_to_it_exactly_whether_steps_or_a_sort_fi
     """T is clamped to the nonzeros."""
     before, probabilities._NEWTON_STEPS = probabilities._NEWTON_STEPS, stop
     try:
-        p = p_of(v, level_of_budget(v, size_of(v), T))
+        p = p_of(v, level_of_budget(v, T))
     finally:
         probabilities._NEWTON_STEPS = before
     assert np.sum(p) == pytest.approx(min(T, np.count_nonzero(v)), rel=1e-12)
@@ -70,7 +83,7 @@ def test_probabilities_for_a_budget_sum_to_it_exactly_whether_steps_or_a_sort_fi
 def test_algorithm_2_spends_its_variance_exactly_whether_steps_or_a_sort_find_it(v, epsilon, stop):
     before, probabilities._NEWTON_STEPS = probabilities._NEWTON_STEPS, stop
     try:
-        p, a = p_of(v, level_of_variance(v, size_of(v), epsilon)), shares(v)
+        p, a = p_of(v, level_of_variance(v, epsilon)), shares(v)
     finally:
         probabilities._NEWTON_STEPS = before
     assert increase(a, p) == pytest.approx((1 + epsilon) * np.sum(a**2), rel=1e-9)
@@ -81,9 +94,9 @@ def test_magnitudes_over_all_scales_need_no_more_than_a_sort(stop, monkeypatch):
     monkeypatch.setattr(probabilities, "_NEWTON_STEPS", stop)
     v = 0.5 ** np.arange(1000.0)
     for T in (1, 10, 500, 999):
-        assert np.sum(p_of(v, level_of_budget(v, size_of(v), T))) == pytest.approx(T, rel=1e-12)
+        assert np.sum(p_of(v, level_of_budget(v, T))) == pytest.approx(T, rel=1e-12)
     for epsilon in (1e-12, 1e-6, 1.0):
-        p = p_of(v, level_of_variance(v, size_of(v), epsilon))
+        p = p_of(v, level_of_variance(v, epsilon))
         assert increase(v, p) == pytest.approx((1 + epsilon) * np.sum(v**2), rel=1e-9)
 
 
@@ -93,7 +106,7 @@ def test_no_probabilities_of_the_same_sum_have_less_variance(seed):
     rng = np.random.default_rng(seed)
     v = rng.standard_cauchy(6) if seed % 2 else rng.standard_normal(6)
     for T in (1, 2, 4):
-        ours = increase(v, p_of(v, level_of_budget(v, size_of(v), T)))
+        ours = increase(v, p_of(v, level_of_budget(v, T)))
         best = solver(
             lambda p, ours=ours: np.sum(v**2 / p) / ours,
             {"type": "eq", "fun": lambda p, T=T: np.sum(p) - T},
@@ -112,7 +125,7 @@ def test_no_feasible_probabilities_have_a_smaller_sum_than_algorithm_2(seed):
     rng = np.random.default_rng(seed)
     v = rng.standard_cauchy(6) if seed % 2 else rng.standard_normal(6)
     for epsilon in (0.1, 1.0, 3.0):
-        ours = np.sum(p_of(v, level_of_variance(v, size_of(v), epsilon)))
+        ours = np.sum(p_of(v, level_of_variance(v, epsilon)))
         allowed = (1 + epsilon) * np.sum(v**2)
         best = solver(np.sum, {"type": "ineq", "fun": lambda p, a=allowed: 1 - np.sum(v**2 / p) / a}, np.ones(6))
         assert ours <= best * (1 + 1e-6)
@@ -147,11 +160,11 @@ def algorithm_3(g, kappa, passes):
 def test_algorithms_2_and_3_are_the_printed_ones(name):
     g = fixed(40)[name]
     for epsilon in (1e-3, 0.1, 1.0, 10.0):
-        p = p_of(g, GSpar(epsilon=epsilon).level(g, size_of(g)))
+        p = p_of(g, GSpar(epsilon=epsilon).levels(g[None], sizes_of(g[None]))[0])
         np.testing.assert_allclose(p, algorithm_2(g, epsilon), rtol=1e-12)
     for kappa in (0.05, 0.3, 0.9, 1.0):
         for passes in (0, 1, 2, 5):
-            p = p_of(g, GSpar(kappa=kappa, passes=passes).level(g, size_of(g)))
+            p = p_of(g, GSpar(kappa=kappa, passes=passes).levels(g[None], sizes_of(g[None]))[0])
             np.testing.assert_allclose(p, algorithm_3(g, kappa, passes), rtol=1e-12)
 
 
@@ -159,7 +172,7 @@ def assert_lemma_3_and_theorem_4(g, sizes, b=32):
     a, d = np.sort(np.abs(g))[::-1], g.size
     for s in sizes:
         rho = a[s:].sum() / a[:s].sum()
-        p = p_of(g, GSpar(epsilon=rho).level(g, size_of(g)))
+        p = p_of(g, GSpar(epsilon=rho).levels(g[None], sizes_of(g[None]))[0])
         assert np.sum(p) <= (1 + rho) * s * (1 + 1e-9), f"Lemma 3, s = {s}"
         certain, others = np.sum(p == 1), np.sum(p[p < 1])
         if rho <= 1:  # the dense string is counted as 2d bits in §2.3, but as d in Theorem 4
@@ -184,21 +197,23 @@ def test_bytes_decide_with_the_exact_probability(v, level):
     """Over all 256 bytes: those below ⌊256p⌋ say yes, and the equal one leaves 256p − ⌊256p⌋ to the second draw."""
     a = shares(v)
     x = np.minimum(a * (256 / level), 256.0)
+    row, one, levels = a[None], np.ones(1), np.array([level])
     yes = np.zeros(v.size)
     for byte in range(256):
-        u = np.full(v.size, byte, dtype=np.uint8)
-        found, tied = probabilities.likely(a, 1.0, 256 / level, u)
+        of_rows = row, a.max(keepdims=True), one, levels, np.full((1, v.size), byte, dtype=np.uint8)
+        found, ends, tied = probabilities.likely(*of_rows)
         for spare, weight in ((0.0, 0), (1.0, 1)):
-            kept = found.copy()
-            certain = np.empty(kept.size, dtype=np.bool_)
-            n = probabilities.settle(a, 1.0, 256 / level, u, np.full(tied, spare), kept, certain)
-            assert np.array_equal(certain[:n], x[kept[:n]] == 256)
+            kept, until = found[: ends[0]].copy(), ends.copy()
+            values, certain = probabilities.settle(*of_rows, np.full(tied[0], spare), kept, until)
+            kept = kept[: until[0]]
+            assert np.array_equal(certain, x[kept] == 256)
+            assert np.array_equal(values, a[kept])
             if weight:
-                yes[kept[:n]] += 1
+                yes[kept] += 1
             else:
-                low = set(kept[:n].tolist())
-        assert tied == np.sum((np.floor(x) == byte) & (a != 0))
-        assert set(found.tolist()) >= low
+                low = set(kept.tolist())
+        assert tied[0] == np.sum((np.floor(x) == byte) & (a != 0))
+        assert set(found[: ends[0]].tolist()) >= low
     np.testing.assert_array_equal(yes, np.where(a == 0, 0, np.minimum(np.floor(x), 256)))
 
 
@@ -207,14 +222,14 @@ def test_bytes_decide_with_the_exact_probability(v, level):
 def test_bytes_round_to_the_exact_mean(x, out):
     """The mean over all bytes and the second draw is x: 256 outcomes, one of them shared out by the remainder of 256·|x|."""
     for value in x:
-        v, u = np.full(256, value), np.arange(256, dtype=np.uint8)
+        v, u = np.full((1, 256), value), np.arange(256, dtype=np.uint8)[None]
         for scale in (1.0, 2.0**-1000, 2.0**900):
-            levels = np.empty(256, dtype=out)
-            tied = quantize.quantize(v * scale, np.array([scale]), 256, 100, u, levels)
+            levels, scales = np.empty((1, 256), dtype=out), np.array([[scale]])
+            tied, counts = quantize.quantize(v * scale, scales, 256, 100, u, levels)
             assert np.all(np.abs(levels - value) < 1)
             up, down = levels.copy(), levels.copy()
-            quantize.settle(v * scale, np.array([scale]), 256, 100, tied, np.zeros(tied.size), up)
-            quantize.settle(v * scale, np.array([scale]), 256, 100, tied, np.full(tied.size, 1.0), down)
+            quantize.settle(v * scale, scales, 256, 100, tied, counts, np.zeros(counts[0]), up)
+            quantize.settle(v * scale, scales, 256, 100, tied, counts, np.full(counts[0], 1.0), down)
             rest = 256 * abs(value) - np.floor(256 * abs(value))
             mean = np.sum(rest * up.astype(float) + (1 - rest) * down) / 256
             assert mean == pytest.approx(value, abs=1e-12)
@@ -224,23 +239,24 @@ def test_bytes_round_to_the_exact_mean(x, out):
 @FAST
 def test_bucket_norms_and_peaks_are_those_of_slices(v, bucket):
     buckets = [v[i : i + bucket] for i in range(0, v.size, bucket)]
-    peaks, norms = np.empty(len(buckets)), np.empty(len(buckets))
-    quantize.bucket_sizes(v, bucket, False, peaks)
-    quantize.bucket_sizes(v, bucket, True, norms)
+    peaks, norms = np.empty((1, len(buckets))), np.empty((1, len(buckets)))
+    quantize.bucket_sizes(v[None], bucket, False, peaks)
+    quantize.bucket_sizes(v[None], bucket, True, norms)
+    peaks, norms = peaks[0], norms[0]
     np.testing.assert_array_equal(peaks, [np.max(np.abs(b)) for b in buckets])
     wanted = [p * np.linalg.norm(b / p) if p > 0 else 0.0 for p, b in zip(peaks, buckets, strict=True)]
     np.testing.assert_allclose(norms, wanted, rtol=1e-12, atol=1e-323)
 
 
 def test_the_nearest_point_is_that_of_numpy_where_floats_are_fine_enough():
-    v = np.random.default_rng(0).uniform(-1e3, 1e3, 1000)
-    out = np.empty(v.size, dtype=np.int64)
-    quantize.round_to_nearest(v, 0.01, out)
-    assert np.all(np.abs(v - 0.01 * out) <= 0.005 * (1 + 1e-9))
+    v = np.random.default_rng(0).uniform(-1e3, 1e3, (3, 1000))
+    out = np.zeros(v.shape, dtype=np.int64)
+    quantize.round_to_nearest(v, 0.01, np.array([True, False, True]), out)
+    assert np.all(np.abs(v - 0.01 * out)[::2] <= 0.005 * (1 + 1e-9))
+    assert not out[1].any()
 
 
 def test_what_is_certain_keeps_its_value_and_the_others_their_sign():
-    v, found = np.array([3.0, -1.0, 0.5, -4.0]), np.array([0, 1, 3], dtype=np.uint32)
-    certain, out = np.array([True, False, True]), np.empty(3)
-    probabilities.values_at(v, found, certain, 2.0, out)
-    assert out.tolist() == [3.0, -2.0, -4.0]
+    certain = np.array([True, False, True, False])
+    drawn = Draws(np.arange(4, dtype=np.uint32), np.array([3.0, -1.0, -4.0, 0.5]), certain, np.array([3, 4]), np.array([2.0, 7.0]))
+    assert drawn.weighted.tolist() == [3.0, -2.0, -4.0, 7.0]

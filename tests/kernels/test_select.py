@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.kernels import hits, select
 from mpi_compress.kernels.threshold import reaching, reaching_of_rows
-from mpi_compress.messages.compressors.largest import HardThreshold
+from mpi_compress.messages.compressors.largest import HardThreshold, TopK
 
+T0 = Round(0, Streams(0), Role.WORKER)
 ANY = st.floats(width=64)
 FEW = st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, np.inf, -np.inf, np.nan])
 
@@ -26,9 +28,28 @@ def test_the_largest_are_those_that_a_sort_finds(data, values, d):
     v = data.draw(arrays(np.float64, d, elements=values))
     v[np.isnan(v)] = np.nan  # one kind of NaN: others are ordered by their payload
     k = data.draw(st.integers(0, d + 1))
-    indices, taken = select.largest_with_values(v, k)
+    indices, taken, ends = select.largest(v[None], k)
+    assert ends.tolist() == [indices.size]
     np.testing.assert_array_equal(indices, twin(v, k))
     np.testing.assert_array_equal(taken, v[indices])
+
+
+def largest(v, k):
+    """The indices of the k largest magnitudes of one vector."""
+    return select.largest(v[None], k)[0]
+
+
+@given(st.data(), st.sampled_from([ANY, FEW]), st.integers(1, 40), st.integers(1, 6))
+@settings(max_examples=100, deadline=None)
+def test_each_row_has_the_largest_of_its_own_in_a_number_of_its_own(data, values, d, m):
+    vs = data.draw(arrays(np.float64, (m, d), elements=values))
+    vs[np.isnan(vs)] = np.nan
+    counts = np.array(data.draw(st.lists(st.integers(0, d + 1), min_size=m, max_size=m)))
+    indices, taken, ends = select.largest(vs, counts)
+    each = [twin(v, k) for v, k in zip(vs, counts, strict=True)]
+    np.testing.assert_array_equal(indices, np.concatenate(each))
+    np.testing.assert_array_equal(taken, np.concatenate([v[at] for v, at in zip(vs, each, strict=True)]))
+    assert ends.tolist() == np.cumsum([at.size for at in each]).tolist()
 
 
 def vectors(d):
@@ -57,7 +78,7 @@ def test_samples_and_blocks_do_not_change_what_is_selected(d):
     for name, v in vectors(d).items():
         for k in {1, 2, 16, 17, d // 100, d // 10, d // 2, d - 1, d}:
             if 0 < k <= d:
-                np.testing.assert_array_equal(select.largest(v, k), twin(v, k), err_msg=f"{name}, k = {k}")
+                np.testing.assert_array_equal(largest(v, k), twin(v, k), err_msg=f"{name}, k = {k}")
 
 
 def test_a_sample_that_misleads_costs_time_and_changes_nothing():
@@ -68,7 +89,7 @@ def test_a_sample_that_misleads_costs_time_and_changes_nothing():
         v = np.random.default_rng(0).random(d)
         v[where] += 1
         for count in (20, k, 10 * k):
-            np.testing.assert_array_equal(select.largest(v, count), twin(v, count))
+            np.testing.assert_array_equal(largest(v, count), twin(v, count))
 
 
 @pytest.mark.parametrize("k", [1, 100, 257, 2000, 4999, 5000])
@@ -78,31 +99,12 @@ def test_the_radix_selection_is_that_of_a_sort(k):
         assert select.kth_largest(keys.copy(), k) == np.sort(keys)[-k], name
 
 
-def at_least(v, threshold):
-    """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
-    return hits.keys_above(v.view(np.int64), np.float64(threshold).view(np.int64) - 1)
-
-
-@given(arrays(np.float64, st.integers(0, 40), elements=ANY | FEW), st.floats(5e-324, 1e308))
-@settings(max_examples=100, deadline=None)
-def test_a_threshold_is_reached_by_magnitude(v, threshold):
-    np.testing.assert_array_equal(at_least(v, threshold), np.flatnonzero(~(np.abs(v) < threshold)))
-
-
-@pytest.mark.parametrize("share", [0, 1e-3, 0.03, 0.5, 1])
-def test_a_threshold_is_reached_in_sparse_and_dense_blocks(share):
-    rng = np.random.default_rng(1)
-    v = np.where(rng.random(3001) < share, -2.0, 1.0)
-    np.testing.assert_array_equal(at_least(v, 2.0), np.flatnonzero(v == -2))
-    np.testing.assert_array_equal(at_least(v, np.nextafter(2.0, 3)), [])
-
-
 @pytest.mark.parametrize("k", [5, 400])
 def test_a_strided_vector_is_read_as_it_is(k):
     v = np.random.default_rng(0).standard_normal((4000, 3))[:, 1]
-    np.testing.assert_array_equal(select.largest(v, k), twin(v, k))
     level = np.sort(np.abs(v))[-k]
-    np.testing.assert_array_equal(HardThreshold(level).compress(v, None).indices, np.flatnonzero(np.abs(v) >= level))
+    np.testing.assert_array_equal(TopK(k).compress(v, T0).indices, twin(v, k))
+    np.testing.assert_array_equal(HardThreshold(level).compress(v, T0).indices, np.flatnonzero(np.abs(v) >= level))
 
 
 def test_take_is_indexing():
@@ -126,20 +128,19 @@ def test_what_reaches_a_threshold_is_that_of_numpy(v, threshold):
 def test_a_long_vector_gives_hard_threshold_what_numpy_finds(d, kept):
     v = np.random.default_rng(d).standard_normal(d)
     threshold = max(float(np.quantile(np.abs(v), 1 - kept)), 1e-300)
-    found = HardThreshold(threshold).compress(v, None)
+    found = HardThreshold(threshold).compress(v, T0)
     wanted = np.flatnonzero(np.abs(v) >= threshold)
     np.testing.assert_array_equal(found.indices, wanted)
     np.testing.assert_array_equal(found.values, v[wanted])
 
 
 @pytest.mark.parametrize("d", [1, 63, 64, 200, 5000])
-def test_what_reaches_a_threshold_in_some_rows_is_found_row_after_row(d):
+def test_what_reaches_a_threshold_is_found_row_after_row(d):
     vs = np.random.default_rng(d).standard_normal((5, d))
     vs[2, d // 2] = np.nan
-    rows = np.array([4, 2, 0])
     for threshold in (0.0, 1.0, 2.5, 99.0):
-        each = [np.flatnonzero(~(np.abs(vs[r]) < threshold)) for r in rows]
-        indices, values, ends = reaching_of_rows(vs, rows, threshold)
+        each = [np.flatnonzero(~(np.abs(v) < threshold)) for v in vs]
+        indices, values, ends = reaching_of_rows(vs, threshold)
         np.testing.assert_array_equal(indices, np.concatenate(each))
-        np.testing.assert_array_equal(values, np.concatenate([vs[r, found] for r, found in zip(rows, each, strict=True)]))
+        np.testing.assert_array_equal(values, np.concatenate([v[found] for v, found in zip(vs, each, strict=True)]))
         assert ends.tolist() == np.cumsum([found.size for found in each]).tolist()

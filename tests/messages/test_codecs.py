@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 from bits_table import entropy, of_sets
 
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.kernels import sets
 from mpi_compress.messages import kinds
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, SparseRows, Ternary
+from mpi_compress.messages.fields import Reader, count_bytes
+from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, stacked
 
 INDEX_CODECS = ("fixed", "bitmap", "rice", "elias-delta", "elias-omega", "entropy")
 HALVES = (16, "bf16")
@@ -208,22 +211,66 @@ def test_what_is_refused_says_which_floats_would_do(bits, value, text):
             if codec.writes(type(c)):
                 with pytest.raises(OverflowError, match=f"^{text}$"):
                     codec.encode(c)
-    rows = SparseRows(2, np.arange(2, dtype=np.uint32), np.array([1.0, value]), np.array([1, 2]))
-    assert codecs["fixed"](float=bits).encode_all(rows) is None
+        rows = [c for c in (Sparse(2, T[:1], np.array([each])) for each in (1.0, value, 1e300)) if codec.writes(Sparse)]
+        if rows:
+            with pytest.raises(OverflowError, match=f"^{text}$"):
+                codec.write(stacked(rows))
 
 
-@pytest.mark.parametrize("bits", HALVES)
-def test_many_messages_by_one_call_are_the_messages_one_by_one(bits):
-    codec, rng = codecs["fixed"](float=bits), np.random.default_rng(9)
-    each = [Sparse(500, index_set(rng, 500, T), rng.normal(size=T)) for T in (3, 0, 200, 1)]
-    rows = SparseRows(
-        500, np.concatenate([c.indices for c in each]), np.concatenate([c.values for c in each]), np.cumsum([3, 0, 200, 1])
-    )
-    data, ends = codec.encode_all(rows)
-    assert data[: ends[-1]].tobytes() == b"".join(codec.encode(c).tobytes() for c in each)
-    for got, c in zip(codec.decode_all(data, ends, 500), each, strict=True):
-        assert np.array_equal(got.values, rounded(c.values, bits))
-        assert np.array_equal(got.indices, c.indices)
+def rows_of(codec, dim, rng):
+    """Rows that a codec writes by one call, with what both ends know, and each alone."""
+    alike = {}
+    for c in messages(dim, rng, digits=8):
+        if codec.writes(type(c)):
+            alike.setdefault((type(c), repr(known_of(c))), []).append(c)
+    for each in alike.values():
+        rows = stacked(each)
+        yield rows, each
+        yield stacked(each[::-1]), each[::-1]
+        yield stacked(each[:1]), each[:1]
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("dim", [1, 13, 300])
+@pytest.mark.parametrize("bits", FLOATS)
+def test_the_messages_of_rows_are_the_messages_one_by_one(name, dim, bits):
+    codec = codecs[name](float=bits)
+    for rows, each in rows_of(codec, dim, np.random.default_rng(dim)):
+        data, ends = codec.write(rows)
+        assert data.size >= ends[-1] + 8
+        assert data[: ends[-1]].tobytes() == b"".join(codec.encode(c).tobytes() for c in each)
+        assert np.diff(ends, prepend=0).tolist() == [codec.encode(c).size for c in each]
+        r = Reader(data, ends - np.diff(ends, prepend=0), codec.float_format, ends)
+        read = codec.read(r, dim, type(each[0]), known_of(each[0]))
+        assert np.array_equal(r.at, ends)
+        assert len(read) == len(each)
+        for i, c in enumerate(each):
+            assert same(read[i], decoded(codec, c)[0])
+        assert codec.paper_bits(read).tolist() == [codec.paper_bits(decoded(codec, c)[0]) for c in each]
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_row_that_nobody_wrote_is_refused_whatever_stands_beside_it(name):
+    """Rows whose last bytes are cut off, so that the next row begins too early: never are other rows' bytes taken for them."""
+    codec, rng = codecs[name](), np.random.default_rng(3)
+    for rows, each in rows_of(codec, 40, rng):
+        data, ends = codec.write(rows)
+        starts, refused = ends - np.diff(ends, prepend=0), 0
+        for i in range(len(each)):
+            short = ends.copy()
+            short[i] -= 1
+            with pytest.raises(CorruptMessage):
+                codec.read(Reader(data, starts.copy(), codec.float_format, short), 40, type(each[0]), known_of(each[0]))
+            refused += 1
+        assert refused == len(each)
+
+
+@pytest.mark.parametrize("name", INDEX_CODECS)
+def test_no_rows_have_no_bytes(name):
+    codec, none = codecs[name](), np.empty(0, dtype=np.int64)
+    data, ends = codec.write(Sparse(9, np.empty(0, dtype=np.uint32), np.empty(0), none))
+    assert (data.size >= 8, ends.size) == (True, 0)
+    assert len(codec.read(Reader(data, none, codec.float_format), 9, Sparse, {})) == 0
 
 
 @pytest.mark.parametrize("T", [10, 100, 1000, 10_000])
@@ -246,8 +293,11 @@ def test_the_entropy_coder_goes_far_below_the_random_sets_entropy_where_sets_are
 @pytest.mark.parametrize("name", INDEX_CODECS)
 def test_a_codec_knows_the_length_of_a_set(name):
     for dim, T in ((1, 0), (1, 1), (100, 30), (5000, 10), (5000, 4990)):
-        indices = index_set(np.random.default_rng(T), dim, T)
-        assert codecs[name]().set_bytes(indices, dim) == codecs[name]().write_set(indices, dim).size
+        c, codec = Sparse(dim, index_set(np.random.default_rng(T), dim, T), np.zeros(T)), codecs[name]()
+        digits, out = np.empty(20 * T + 64, dtype=np.uint16), np.empty(20 * T + dim + 64, dtype=np.uint8)
+        length = sets.set_bytes(codec.way, c.indices, dim, digits, out)
+        assert length == codec.encode(c).size - 8 * T - count_bytes(T).size
+        assert codec.planned_bytes(Sparse, T, dim) in (None, codec.encode(c).size)
 
 
 @pytest.mark.parametrize("skew", [(1, 1, 1), (1, 4, 1), (1, 50, 1), (5, 1, 1), (0, 1, 1)])

@@ -31,7 +31,7 @@ def test_a_coder_gives_the_bytes_of_a_link_and_reads_them_back(spec, codec, dtyp
     link = Link(coder.compressor, coder.codec, v.size)
     message = link.pack(v.astype(np.float64), Round(0, Streams(3), Role.WORKER))
     data = coder.encode(v, rng=3)
-    assert (type(data), data) == (bytes, message.data.tobytes())
+    assert (type(data), data) == (bytes, message.raw.tobytes())
     assert coder.bits(v, rng=3) == 8 * len(data) == message.wire_bits - 32
     assert coder.paper_bits(v, rng=3) == link.paper_bits(link.unpack(message))
     wanted = link.unpack(message).dense()

@@ -23,7 +23,7 @@ from mpi_compress.messages.compressors.levels import Rounding
 from mpi_compress.messages.compressors.signs import LQ, SQ
 from mpi_compress.messages.compressors.whole import Identity, LatticeQuantizer
 from mpi_compress.messages.kinds import Sparse
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link, batch_of
 
 STREAMS = Streams(0)
 FAST = settings(max_examples=25, deadline=None, derandomize=True)
@@ -222,7 +222,7 @@ def test_what_a_compressor_makes_goes_through_the_codec_that_its_paper_counts(sp
         if name != "huge" or C.variance(v.size) is None:  # a fixed grid does not reach that far
             c = C.compress(v, at())
             link = Link(C, codec, v.size)
-            received = link.unpack(Message(link.encode(c).data))
+            received = link.unpack(batch_of(link.encode(c).raw))
             np.testing.assert_array_equal(received.dense(), c.dense(), err_msg=name)
             assert received.elements == c.elements
 
@@ -419,8 +419,8 @@ def test_a_shared_seed_costs_64_bits_and_no_index():
     v = np.random.default_rng(0).standard_normal(1000)
     link = Link(UniSp(0.2, shared_seed=True), codecs.build({"name": "fixed", "float": 32}, "up"), 1000)
     message = link.pack(v, at())
-    got = link.unpack(Message(message.data))
-    assert message.data.size == 8 + 4 * got.elements
+    got = link.unpack(batch_of(message.raw))
+    assert message.raw.size == 8 + 4 * got.elements
     assert link.paper_bits(got) == 32 * got.elements
     assert 140 < got.elements < 260
     kept = got.sparse().indices
@@ -443,7 +443,7 @@ def test_a_tiny_kappa_sends_nothing(kappa, shared_seed):
     pool = Pool(np.random.default_rng(0).integers(0, 2**64, 3000, dtype=np.uint64))
     for k in range(100):
         for t in (at(k), Round(k, STREAMS, Role.WORKER, own=pool)):
-            got = link.unpack(Message(link.pack(np.ones(1000), t).data))
+            got = link.unpack(batch_of(link.pack(np.ones(1000), t).raw))
             assert got.elements == got.sparse().indices.size == 0
 
 
@@ -452,7 +452,7 @@ def test_a_tiny_kappa_sends_nothing(kappa, shared_seed):
 def test_lattice_points_of_a_known_range_pass_on_what_is_not_finite(bad, stochastic):
     quantizer = LatticeQuantizer(sigma=0.1, stochastic=stochastic, range="bound", radius=10.0)
     link = Link(quantizer, codecs.build("lattice", "up"), 5)
-    got = link.unpack(Message(link.pack(np.array([1.0, bad, 0.0, 2.0, 3.0]), at()).data))
+    got = link.unpack(batch_of(link.pack(np.array([1.0, bad, 0.0, 2.0, 3.0]), at()).raw))
     assert not got.is_finite()
     assert np.isnan(got.dense()).all()
 

@@ -10,6 +10,7 @@ from helpers.kinds import KINDS, known_of, messages
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.fields import ROOM, Reader
 from mpi_compress.messages.kinds import Blocks, Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
 
 CASES = [(name, kind) for name in sorted(codecs) for kind in KINDS if codecs[name]().writes(kind)]
@@ -91,6 +92,33 @@ def attack(times: int, seed: int) -> int:
 
 def test_damaged_messages_raise_or_give_a_well_formed_vector():
     assert attack(6000, seed=0) > 100
+
+
+def test_a_damaged_message_between_others_raises_or_gives_well_formed_rows():
+    rng = np.random.default_rng(5)
+    prey = [
+        (codec, c, codec.encode(c), known_of(c))
+        for dim in (1, 70)
+        for c in messages(dim, rng)
+        for codec in (codecs[name](float=bits) for name in codecs for bits in (16, 64))
+        if codec.writes(type(c))
+    ]
+    taken = 0
+    for i in rng.integers(len(prey), size=3000):
+        codec, c, message, known = prey[i]
+        each = [message, damaged(message, rng), message]
+        ends = np.cumsum([data.size for data in each])
+        data = np.concatenate([*each, np.zeros(ROOM, dtype=np.uint8)])
+        r = Reader(data, ends - np.diff(ends, prepend=0), codec.float_format, ends)
+        try:
+            rows = codec.read(r, c.dim, type(c), known)
+        except CorruptMessage:
+            continue
+        taken += 1
+        assert np.all(r.at <= ends)
+        for row in range(3):
+            check_well_formed(rows[row], c.dim, type(c), codec.name)
+    assert taken > 50
 
 
 @pytest.mark.slow

@@ -110,8 +110,8 @@ def test_a_squared_norm_that_overflows_is_infinite():
     huge = np.array([3e200, -1.0])
     sent, given = Sparse(5, np.array([1, 4], dtype=np.uint32), huge), Dense(huge)
     assert squared_norm(sent) == squared_norm(given) == inf
-    sums = SentVariance()
-    sums.count(huge, sent)
+    sums = SentVariance(*np.zeros((4, 1)))
+    sums.count(huge[None], sent.as_rows())
     assert (sums.given, sums.sent) == (inf, inf)
 
 

@@ -15,7 +15,7 @@ from mpi_compress.messages.coders import coder
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import coordinates_sent
 from mpi_compress.messages.kinds import BlockSigns, Dithered, Permuted, Powers, Sketch
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link, batch_of
 from mpi_compress.messages.mean import Averager
 
 STREAMS = Streams(3)
@@ -32,7 +32,7 @@ def linked(compressor, d, codec=None) -> Link:
 def received(compressor, v, t, codec=None):
     """What a receiver sees, who has the bytes alone."""
     link = linked(compressor, v.size, codec)
-    return link.unpack(Message(link.pack(v, t).data))
+    return link.unpack(batch_of(link.pack(v, t).raw))
 
 
 def test_natural_rounds_to_the_two_powers_beside_a_coordinate_and_keeps_powers():
@@ -61,10 +61,10 @@ def test_natural_sends_a_sign_and_the_exponents_that_there_are():
     v = np.where(np.arange(d) % 2, 1.0, -0.125)
     link = linked(C, d)
     message = link.pack(v, at())  # exponents 0 and −3, and 0: a field of 3 bits and a sign
-    assert message.data.size == 3 + d * 4 // 8
+    assert message.raw.size == 3 + d * 4 // 8
     np.testing.assert_array_equal(link.unpack(message).dense(), v)
     assert [codecs["packed"](float=f).paper_bits(link.unpack(message)) for f in (32, 64, 16)] == [9 * d, 12 * d, 6 * d]
-    assert linked(C, d).pack(np.zeros(d), at()).data.size == 1
+    assert linked(C, d).pack(np.zeros(d), at()).raw.size == 1
     with pytest.raises(OverflowError, match="2\\^1024"):
         C.compress(np.full(50, 1.7e308), at())
 
@@ -88,7 +88,7 @@ def test_block_signs_send_the_mean_magnitude_of_each_block():
     assert lost == np.sum(v**2) - (4**2 / 2 + 4**2 / 2 + 8**2)
     assert C.delta(5) == 0.5
     link = linked(C, 5, {"name": "packed", "float": 32})
-    assert link.pack(v, at()).data.size == 3 * 4 + 1
+    assert link.pack(v, at()).raw.size == 3 * 4 + 1
     assert link.paper_bits(sent) == 5 + 3 * 32
     spike = np.eye(1, 9, 4)[0]
     one = compressors["block-sign"]()
@@ -105,7 +105,7 @@ def test_dithering_sends_levels_of_the_p_norm(p, levels):
     assert np.all(np.abs(sent.dense() - v) <= sent.scale * (1 + 1e-12))
     np.testing.assert_array_equal(received(C, v, at()).dense(), sent.dense())
     width = 1 + levels.bit_length()
-    assert linked(C, 50).pack(v, at()).data.size == 8 + (50 * width + 7) // 8
+    assert linked(C, 50).pack(v, at()).raw.size == 8 + (50 * width + 7) // 8
     assert sent.paper_bits(32) == 32 + 50 * width
     part = np.abs(v) / sent.scale % 1
     assert np.sum(part * (1 - part)) * sent.scale**2 <= C.omega(50) * np.sum(v**2)
@@ -167,7 +167,7 @@ def test_the_master_has_a_permutation_of_its_own_in_perm_k():
     v = np.ones(40)
     link = linked(C.among(4), 40, {"name": "seeded", "float": 32})
     message = link.pack(v, at(0, 3))
-    assert message.data.size == 4 + 1 + 4 * 10
+    assert message.raw.size == 4 + 1 + 4 * 10
     assert link.paper_bits(link.unpack(message)) == 320
 
 
@@ -196,7 +196,7 @@ def test_a_pattern_has_each_coordinate_at_s_workers_and_equal_vectors_are_averag
     link = linked(C, d, {"name": "seeded", "float": 32})
     message = link.pack(a, at(0, n - 1))
     T = link.unpack(message).values.size
-    assert (message.data.size, link.paper_bits(link.unpack(message))) == (4 + 1 + 4 * T, 32 * T)
+    assert (message.raw.size, link.paper_bits(link.unpack(message))) == (4 + 1 + 4 * T, 32 * T)
 
 
 def test_a_pattern_s_variance_of_the_mean_is_that_of_its_docstring():
@@ -240,7 +240,7 @@ def test_the_mean_of_sketches_is_the_sketch_of_the_mean():
     np.testing.assert_allclose(Averager(d).mean(sketches).dense(), together.dense(), rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(C.compress(a.mean(axis=0), at(1)).table, together.table, rtol=1e-13, atol=1e-15)
     message = linked(C, d, {"name": "seeded", "float": 32}).pack(a[0], at(1))
-    assert message.data.size == 4 + 4 * 21
+    assert message.raw.size == 4 + 4 * 21
     one = C.compress(np.eye(1, d, 4)[0], at(1)).dense()
     assert one[4] == 1.0  # of a lone coordinate every row says the same
 
@@ -256,8 +256,8 @@ def test_blocks_compress_each_block_on_its_own():
     assert halves.omega(7) == max(halves.each.omega(3), halves.each.omega(4))
     parts = [received(halves.each, block, at()) for block in (v[:3],)]
     assert received(halves, v, at()).parts[0].scale == parts[0].scale
-    apart = [linked(halves.each, size).pack(np.ones(size), at()).data.size for size in (3, 4)]
-    assert linked(halves, 7).pack(np.ones(7), at()).data.size == sum(apart)
+    apart = [linked(halves.each, size).pack(np.ones(size), at()).raw.size for size in (3, 4)]
+    assert linked(halves, 7).pack(np.ones(7), at()).raw.size == sum(apart)
     perm = compressors.build({"name": "blocks", "of": "perm-k", "slices": 2}, "up").among(3)
     assert perm.omega(9) == 2.0
     perm.check(9)
@@ -275,15 +275,15 @@ def test_a_chain_quantises_the_values_that_are_kept_and_no_others():
     link, wanted = linked(C, 1000, {"name": "chain", "float": 32}), np.zeros(1000)
     wanted[kept.indices] = quantiser.compress(kept.values, at()).dense()
     message = link.pack(v, at())
-    seen = link.unpack(Message(message.data))
+    seen = link.unpack(batch_of(message.raw))
     np.testing.assert_allclose(seen.dense(), wanted, rtol=1e-7)
-    assert message.data.size == (1 + 125) + (4 + 50)  # T and 100 indices of 10 bits, the norm and 100 fields of 1 + 3 bits
+    assert message.raw.size == (1 + 125) + (4 + 50)  # T and 100 indices of 10 bits, the norm and 100 fields of 1 + 3 bits
     assert link.paper_bits(seen) == 100 * 10 + (32 + 100 * 4)
     assert (C.delta(1000), C.omega(1000), coordinates_sent(C, 1000)) == (None, None, 100)  # ω₂ = min(100/64, √100/4) > 1
     np.testing.assert_allclose(chain(top, {"name": "dithering", "levels": 4}, shrunk=True).delta(1000), 0.1 / (1 + 100 / 64))
     by_seed = chain({"name": "unisp", "kappa": 0.5, "shared_seed": True}, "natural").compress(v, at())
-    assert linked(chain({"name": "unisp", "kappa": 0.5, "shared_seed": True}, "natural"), 1000).encode(by_seed).data.size < 8 + 3 + 600
-    assert linked(chain({"name": "hard-threshold", "threshold": 9.0}, "natural"), 1000).pack(v, at()).data.tolist() == [0]
+    assert linked(chain({"name": "unisp", "kappa": 0.5, "shared_seed": True}, "natural"), 1000).encode(by_seed).raw.size < 8 + 3 + 600
+    assert linked(chain({"name": "hard-threshold", "threshold": 9.0}, "natural"), 1000).pack(v, at()).raw.tolist() == [0]
 
 
 def test_a_chain_of_unbiased_parts_is_unbiased_and_a_shrunk_one_is_not():

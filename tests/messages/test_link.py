@@ -16,7 +16,7 @@ from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.at_random import Stochastic
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
-from mpi_compress.messages.link import Link, Message, ScalarLink
+from mpi_compress.messages.link import Link, ScalarLink, batch_of
 from mpi_compress.messages.several import PairLink
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
@@ -42,10 +42,10 @@ def test_parameters_of_a_round_are_set_for_that_round_and_cost_no_bits():
     v = np.random.default_rng(2).normal(size=50)
     link = Link(Nearest(), codecs["lattice"](), 50)
     sent = link.at(sigma=0.1)
-    message = Message(sent.pack(v, ROUND).data)
+    message = batch_of(sent.pack(v, ROUND).raw)
     assert np.linalg.norm(sent.unpack(message).dense() - v) <= 0.1
     bound = link.at(sigma=0.1, radius=20.0)
-    assert same(bound.unpack(Message(bound.pack(v, ROUND).data)), lattice(v, 0.1, 20.0))
+    assert same(bound.unpack(batch_of(bound.pack(v, ROUND).raw)), lattice(v, 0.1, 20.0))
     assert link.compressor == Nearest()
     assert sent.compressor == Nearest(sigma=0.1)
 
@@ -70,7 +70,7 @@ def test_a_link_of_a_round_keeps_the_kind_of_message_that_parameters_decide():
     for shared_seed in (False, True):
         link = Link(compressors["unisp"](0.5, shared_seed), codecs["fixed"](), 20)
         message = link.at(kappa=0.25).pack(np.ones(20), Round(0, Streams(0), Role.WORKER))
-        assert type(link.at(kappa=0.25).unpack(Message(message.data))) is (Drawn if shared_seed else Sparse)
+        assert type(link.at(kappa=0.25).unpack(batch_of(message.raw))) is (Drawn if shared_seed else Sparse)
 
 
 @pytest.mark.parametrize("name", ["dense", "fixed", "auto"])
@@ -78,15 +78,15 @@ def test_a_sparse_mean_goes_through_a_dense_link(name):
     link = Link(compressors["identity"](), codecs[name](), 100)
     mean = Sparse(100, np.array([3, 50], dtype=np.uint32), np.array([1.0, -2.0]))
     message = link.pack(mean, ROUND)
-    assert np.array_equal(link.unpack(Message(message.data)).dense(), mean.dense())
-    assert message.data.size < 30 or name != "auto"
+    assert np.array_equal(link.unpack(batch_of(message.raw)).dense(), mean.dense())
+    assert message.size < 30 or name != "auto"
 
 
 def test_bytes_left_over_are_refused():
     link = Link(compressors["top-k"](k=2), codecs["fixed"](), 30)
     message = link.pack(np.arange(30.0), ROUND)
     with pytest.raises(CorruptMessage, match="left over"):
-        link.unpack(Message(np.append(message.data, np.uint8(0))))
+        link.unpack(batch_of(np.append(message.raw, np.uint8(0))))
 
 
 @pytest.mark.parametrize("codec", ["fixed", "auto"])
@@ -94,7 +94,7 @@ def test_a_message_that_ends_where_a_count_should_stand_is_refused(codec):
     ahead = ScalarLink(Link(Stochastic(k=3), codecs.build({"name": codec, "float": 64}, "up"), 10))
     for data in (np.zeros(8, dtype=np.uint8), np.r_[np.zeros(8, dtype=np.uint8), np.uint8(1)]):
         with pytest.raises(CorruptMessage):
-            ahead.unpack(Message(data))
+            ahead.unpack(batch_of(data))
 
 
 @pytest.mark.parametrize(("bits", "scalar"), [(16, 0.0999755859375), ("bf16", 0.10009765625)])
@@ -102,12 +102,12 @@ def test_a_number_before_a_vector_and_whole_vectors_have_the_codecs_16_bits(bits
     link = ScalarLink(Link(Stochastic(k=3), codecs.build({"name": "fixed", "float": bits}, "up"), 10))
     values = np.array([1.0, 2.0, 3.0])
     message = link.encode(WithScalar(0.1, Sparse(10, np.array([1, 4, 8], dtype=np.uint32), values)))
-    got = link.unpack(Message(message.data))
+    got = link.unpack(batch_of(message.raw))
     assert (got.scalar, got.vector.values.tolist()) == (scalar, values.tolist())
     assert message.wire_bits == link.planned_wire_bits(3) == 32 + 8 * (2 + 1 + 6 + 2)
     assert link.paper_bits(got) == 16 + 3 * (16 + 4)
     whole = link.whole
-    assert whole.pack(np.full(10, 0.1), ROUND).data.size == 20
+    assert whole.pack(np.full(10, 0.1), ROUND).size == 20
     assert np.all(whole.unpack(whole.pack(np.full(10, 0.1), ROUND)).dense() == scalar)
 
 
@@ -134,8 +134,8 @@ def layered(of, **more):
 
 def received(link, v=V, k=0):
     """The bytes of C(v), and what they decode to elsewhere."""
-    data = link.pack(v, at(k)).data
-    return data.tobytes(), link.read(data)[0].dense()
+    data = link.pack(v, at(k)).raw
+    return data.tobytes(), link.unpack(batch_of(data)).dense()
 
 
 def test_layer_wise_hard_threshold_is_entire_model_hard_threshold_to_the_byte():
@@ -155,9 +155,9 @@ def test_what_the_messages_of_layers_and_of_the_entire_model_share_are_the_value
     per_layer, start = [], 0
     for size in LAYERS:
         own = Link(compressors.build(HARD, "up"), codecs.build({"name": "fixed", "float": 32}, "up"), size)
-        per_layer.append(own.pack(V[start : start + size], at()).data.tobytes())
+        per_layer.append(own.pack(V[start : start + size], at()).raw.tobytes())
         start += size
-    assert layers.data.tobytes() == b"".join(per_layer)  # a message a layer, and nothing else
+    assert layers.raw.tobytes() == b"".join(per_layer)  # a message a layer, and nothing else
 
 
 def test_layer_wise_top_k_is_the_union_of_the_layers_largest():

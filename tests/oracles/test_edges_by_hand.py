@@ -12,7 +12,7 @@ from helpers.plays import play, problem
 import mpi_compress as mc
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.tuning.schemes import Stochastically
-from mpi_compress.algorithms.tuning.search import alistarh_budget, improvement_of
+from mpi_compress.algorithms.tuning.search import Improvement, alistarh_budget
 from mpi_compress.cli.main import main
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import finite_where
@@ -22,7 +22,8 @@ from mpi_compress.evidence.levels import round_targets
 from mpi_compress.job.loading import Job, parse_job
 from mpi_compress.job.tables import LogTable
 from mpi_compress.job.trials import _shortened
-from mpi_compress.messages.kinds import Dense, Projections, SignSparse, WithScalar
+from mpi_compress.messages.kinds import Dense, Projections, SignSparse, Sparse, WithScalar, no_coordinates, stacked
+from mpi_compress.messages.link import Arrived
 from mpi_compress.planning.pool import measures_seconds
 from mpi_compress.problem.models.deep.network import Network
 from mpi_compress.problem.penalties.base import _number
@@ -33,8 +34,10 @@ from mpi_compress.results.tidy import _job_of
 
 
 def test_signs_of_zeros_are_not_sent():
-    sent = SignSparse.at(np.array([1.0, 0.0, -2.0, 5.0]), np.array([0, 1, 2], dtype=np.uint32), 3.0)
-    assert (sent.indices.tolist(), sent.negative.tolist()) == ([0, 2], [False, True])
+    top = stacked([Sparse(4, np.array([0, 1, 2], dtype=np.uint32), np.array([1.0, 0.0, -2.0])), no_coordinates(4)])
+    sent = SignSparse.of(top, np.array([3.0, 1.0]))
+    assert (sent[0].indices.tolist(), sent[0].negative.tolist(), sent[0].magnitude) == ([0, 2], [False, True], 3.0)
+    assert sent[1].elements == 0
 
 
 def test_a_pool_gives_whole_words_and_refuses_all_other_ranges():
@@ -67,7 +70,8 @@ def test_a_regime_in_which_nothing_moves_is_not_critical():
 
 
 def test_the_mean_of_a_stochastic_method_is_times_the_least_of_the_scalars():
-    ups = [WithScalar(ω, Dense(np.full(3, v))) for ω, v in ((0.5, 2.0), (0.25, 4.0), (0.75, 6.0))]
+    sent = stacked([WithScalar(ω, Dense(np.full(3, v))) for ω, v in ((0.5, 2.0), (0.25, 4.0), (0.75, 6.0))])
+    ups = Arrived(sent, np.arange(3), 3, WithScalar(0.0, no_coordinates(3)))
     sent = Stochastically.answer(SimpleNamespace(n=3), lambda vectors: Dense(np.mean([v.dense() for v in vectors], axis=0)), ups)
     assert sent.dense().tolist() == [1.0] * 3
 
@@ -78,9 +82,10 @@ def test_alistarhs_budget_is_the_least_that_reaches_the_norm():
 
 
 def test_the_improvement_of_what_is_not_finite_is_not_known_and_of_zero_is_1():
-    top = np.array([1], dtype=np.uint32)
-    assert np.isnan(improvement_of(None, np.array([0.0, np.inf]), top))
-    assert improvement_of(None, np.zeros(2), top) == 1.0
+    g = np.array([[0.0, np.inf], [0.0, 0.0], [0.0, 2.0]])
+    top = Sparse(2, np.array([1, 1, 1], dtype=np.uint32), g[:, 1], np.array([1, 2, 3]))
+    for improvement in Improvement:
+        np.testing.assert_array_equal(improvement.of(g, top), [np.nan, 1.0, 1.0])
 
 
 def test_the_gap_of_double_encoding_is_what_the_direction_is_off_over_what_it_may_be():

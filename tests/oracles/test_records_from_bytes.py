@@ -19,7 +19,7 @@ from helpers import plain_reader as reader
 import mpi_compress as mc
 from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.link import batch_of, together
 
 JOBS = Path(__file__).parents[2] / "jobs" / "records"
 FEATURES, WORKERS, KAPPA = {"a1a": 123, "w1a": 300}, {"a1a": 16, "w1a": 10}, 1e3
@@ -36,16 +36,16 @@ class Recording(Exchange):
         self.ups, self.downs = [], []
 
     def gather(self, ups):
-        self.ups.append([up.data.tobytes() for up in ups])
-        return super().gather([_bytes_alone(data) for data in self.ups[-1]])
+        self.ups.append([up.raw.tobytes() for up in (ups.part(i, i + 1) for i in range(self.n))])
+        return super().gather(together([_bytes_alone(data) for data in self.ups[-1]]))
 
     def broadcast(self, down):
-        self.downs.append(down.data.tobytes())
+        self.downs.append(down.raw.tobytes())
         return super().broadcast(_bytes_alone(self.downs[-1]))
 
 
 def _bytes_alone(data):
-    return Message(np.frombuffer(data, np.uint8).copy())
+    return batch_of(np.frombuffer(data, np.uint8))
 
 
 class Logistic:

@@ -134,4 +134,4 @@ def test_a_summary_of_a_file_is_what_numpy_finds(tmp_path):
     assert (found.lengths.tolist(), found.norms.tolist()) == ([2, 0, 1], [5.0, 0.0, 0.5])
     assert (found.labels, found.features, found.range, found.published) == ({1.0: 2, -1.0: 1}, 4, (-4.0, 3.0), "")
     (tmp_path / "a9a.xz").write_bytes(lzma.compress(b"+1 1:1 124:1\n"))
-    assert contents_of(tmp_path / "a9a.xz").published == "N = 1, and N = 32561 is published"
+    assert contents_of(tmp_path / "a9a.xz").published == "other data in a file called a9a.xz: N = 1, and N = 32561 is published"

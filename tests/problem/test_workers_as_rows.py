@@ -45,7 +45,7 @@ def test_gradients_and_values_are_those_of_each_worker_to_the_last_bit(careful, 
     assert (Neighbours.of(fs.terms) is None) == (losses[name].kernel is None)
     for x in np.random.default_rng(2).standard_normal((3, 7)):
         assert fs.gradients(x).tobytes() == np.array([f.gradient(x) for f in each]).tobytes()
-        assert fs.values(x).tolist() == [f.value_and_gradient(x)[0] for f in each]
+        assert fs.at(Point.at(x))[0].tolist() == [f.value_and_gradient(x)[0] for f in each]
         assert fs.at(Point.at(x))[1].tobytes() == np.array([f.value_and_gradient(x)[1] for f in each]).tobytes()
         for f, g in zip(fs, each, strict=True):
             assert f.gradient(x).tobytes() == g.gradient(x).tobytes()
@@ -144,4 +144,4 @@ def test_gradients_hold_a_smooth_penalty():
     rows, penalty, x = pieces(cuts=(0, 20, 40)), penalties["ratio"](weight=0.7), np.arange(7.0)
     fs, each = shards(rows, penalty=penalty), alone(rows, penalty=penalty)
     assert fs.gradients(x).tobytes() == np.array([f.elsewhere(x)[1] for f in each]).tobytes()
-    assert fs.values(x).tolist() == [f.elsewhere(x)[0] for f in each]
+    assert fs.at(Point.at(x))[0].tolist() == [f.elsewhere(x)[0] for f in each]

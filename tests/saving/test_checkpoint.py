@@ -216,7 +216,7 @@ def test_rows_cut_or_changed_anywhere_beside_a_good_checkpoint_are_one_line_and_
 
 @dataclass
 class LargerWorker(cat.Worker):
-    more: float = 0.0
+    more: np.ndarray
 
 
 @dataclass
@@ -229,7 +229,7 @@ def test_a_checkpoint_of_code_with_other_fields_is_begun_again(larger, small_job
     job, *_ = stopped_run(small_job, tmp_path)
     match larger:
         case "a state":
-            monkeypatch.setattr(cat.CAT, "start_worker", lambda *_: LargerWorker())
+            monkeypatch.setattr(cat.CAT, "start_workers", lambda self, node, fs: LargerWorker(*np.zeros((2, len(fs)))))
         case "what is counted":
             for module in (observer, executing):
                 monkeypatch.setattr(module, "Counters", LargerCounters)

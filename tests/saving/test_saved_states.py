@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.algorithms.error_memory import ErrorMemory, FollowedNorm
+from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory, FollowedNorms
 from mpi_compress.algorithms.estimators import cat, ef
 from mpi_compress.algorithms.parts import IterateMean, Moved, Node
 from mpi_compress.messages.kinds import Dense, WithScalar
@@ -103,14 +103,22 @@ def test_a_users_state_comes_back_in_every_bit_and_type():
     assert found[1] is found
 
 
+def memory(e: Any, followed: Any = None, **more: Any) -> ErrorMemory:
+    """The error memory of one worker."""
+    return ErrorMemory(e, np.zeros(len(LOGS)), **{"step": 0.0, "followed": followed, **more})
+
+
+NORMS = FollowedNorms(0.0, 0.0, 0.0, 0.0)
+
+
 def ours():
     """First and later states of algorithms of this package."""
     z, r = np.zeros, np.random.default_rng(0).normal
     first = Node(Moved(ScaledVector(z(DIM)), IterateMean(z(DIM))), ef.Memory(ef.Regime(z(DIM))))
     moved = Moved(ScaledVector(r(size=DIM), 0.25), IterateMean(r(size=DIM), 2.0))
     yield first, Node(moved, ef.Memory(ef.Regime(r(size=DIM), 3.0, False), 7))
-    yield ErrorMemory(z(DIM), FollowedNorm()), ErrorMemory(r(size=DIM), FollowedNorm(1.0, np.float64(2.0), 0.0, float("nan")), 0.5)
-    yield cat.Worker(), cat.Worker(np.float64(3.0))
+    yield memory(z(DIM), NORMS), memory(r(size=DIM), FollowedNorms(1.0, np.float64(2.0), 0.0, float("nan")), step=0.5)
+    yield cat.Worker(0.0), cat.Worker(np.float64(3.0))
 
 
 def test_states_of_ours_come_back_and_their_first_ones_stay_as_they_were():
@@ -121,13 +129,13 @@ def test_states_of_ours_come_back_and_their_first_ones_stay_as_they_were():
 
 
 @pytest.mark.parametrize("other", [
-    ErrorMemory(np.zeros(DIM - 1)), ErrorMemory(np.zeros(DIM, dtype=np.float32)), ErrorMemory(np.zeros((DIM, 1))), ErrorMemory(None),
-    ErrorMemory(np.zeros(DIM), FollowedNorm()), ErrorMemory(np.zeros(DIM), step="1"), ErrorMemory(np.zeros(DIM), step=1j),
-    ErrorMemory(ScaledVector(np.zeros(DIM))), cat.Worker(), None, 3, [np.zeros(DIM)],
+    memory(np.zeros(DIM - 1)), memory(np.zeros(DIM, dtype=np.float32)), memory(np.zeros((DIM, 1))), memory(None),
+    memory(np.zeros(DIM), NORMS), memory(np.zeros(DIM), step="1"), memory(np.zeros(DIM), step=1j),
+    memory(ScaledVector(np.zeros(DIM))), cat.Worker(0.0), None, 3, [np.zeros(DIM)],
 ])  # fmt: skip
 def test_a_state_of_another_kind_or_shape_is_refused(other):
     with pytest.raises(Damaged):
-        load(dump(other), ErrorMemory(np.zeros(DIM)), OURS)
+        load(dump(other), memory(np.zeros(DIM)), OURS)
 
 
 def test_a_vector_of_a_users_state_keeps_its_length_and_compressed_vectors_are_checked():
@@ -147,7 +155,7 @@ def framed(tree: Any, behind: bytes = b"") -> np.ndarray:
 @pytest.mark.parametrize("change", [lambda fields: fields.update(more=1), lambda fields: fields.pop("step")], ids=["one more", "one less"])
 def test_a_class_of_ours_with_other_fields_is_refused_also_in_a_users_state(change, expected):
     """So a checkpoint of other code is not gone on from, though nothing else says which code wrote it."""
-    frame, first = dump(ErrorMemory(np.zeros(DIM))).tobytes(), ErrorMemory(np.zeros(DIM))
+    frame, first = dump(memory(np.zeros(DIM))).tobytes(), memory(np.zeros(DIM))
     end = 8 + struct.unpack("<Q", frame[:8])[0]
     tree = json.loads(frame[8:end])
     assert same(load(framed(tree, frame[end:]), first, expected), first)
@@ -195,7 +203,7 @@ def measured():
 
 
 @pytest.mark.parametrize("behind", [b"", b"\xff" * 4096], ids=["nothing behind", "bytes behind"])
-@pytest.mark.parametrize(("first", "expected"), [(ErrorMemory(np.zeros(DIM)), OURS), (first_own(), THEIRS), (UNKNOWN, THEIRS)])
+@pytest.mark.parametrize(("first", "expected"), [(memory(np.zeros(DIM)), OURS), (first_own(), THEIRS), (UNKNOWN, THEIRS)])
 def test_hostile_trees_are_refused(first, expected, behind, measured):
     accepted = [tree for tree in HOSTILE if survives(framed(tree, behind), first, expected)]
     assert accepted == []
@@ -212,7 +220,7 @@ def test_crafted_trees_are_read_or_refused(times, measured):
             tree = ["object", f"{__name__}.Own", {"x": ["array", "<f8", [DIM], "C"], "more": tree, "past": drawn(draw, 2)}]
         behind = bytes(DIM * 8 * (i % 2)) + draw.randbytes(draw.choice([0, 1, 8, 64]))
         read += survives(framed(tree, behind), first_own() if i % 2 else UNKNOWN, THEIRS)
-        assert not survives(framed(tree, behind), ErrorMemory(np.zeros(DIM)), OURS)
+        assert not survives(framed(tree, behind), memory(np.zeros(DIM)), OURS)
     assert 0 < read < times
 
 

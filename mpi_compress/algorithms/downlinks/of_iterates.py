@@ -9,7 +9,19 @@ import numpy as np
 
 from mpi_compress.algorithms.needs import LAST_ITERATE, STATELESS_DOWN, UNBIASED_DOWN
 from mpi_compress.algorithms.parts import Downlink, dense, downlinks
-from mpi_compress.algorithms.vocabulary import Compressed, Estimator, Expression, Link, Message, Moved, Objective, Round, Vector
+from mpi_compress.algorithms.vocabulary import (
+    Batch,
+    Compressed,
+    Estimator,
+    Expression,
+    Link,
+    Message,
+    Moved,
+    Round,
+    Rounds,
+    Shards,
+    Vector,
+)
 
 
 @dataclass
@@ -63,11 +75,16 @@ class EF21P(Downlink):
 class NodeWithCoin(Node):
     full: bool = True  # True: this round's messages down are whole; the coin is tossed alike by all, and costs no bits
 
+    def of_worker(self, i: int) -> "NodeWithCoin":
+        """What worker i of those hosted here knows, of what all of them know."""
+        before = getattr(self.known, "before", None)
+        return replace(self, x=self.x[i], known=self.known if before is None else replace(self.known, before=before[i]))
+
 
 @dataclass
 class Worker:
-    x: Vector  # (d,) w_i: where it takes gradients
-    before: Vector | None  # (d,) w_i of the round before, where the estimator takes gradients there too
+    x: Vector  # (m, d) w_i: where they take gradients
+    before: Vector | None  # (m, d) w_i of the round before, where the estimator takes gradients there too
     own: Any  # the estimator's
 
 
@@ -95,11 +112,11 @@ class MARINAP(Downlink):
 
     def verbs(self, m: Estimator) -> Mapping[str, Any]:
         """Workers keep w_i beside what is the estimator's own, and hear messages of their own."""
-        own = {verb: partial(getattr(self, verb), m) for verb in ("start_worker", "worker_sends", "answers", "downlink")}
+        own = {verb: partial(getattr(self, verb), m) for verb in ("start_workers", "workers_send", "answers", "downlink")}
         of_worker, vector = m.log.of_worker, m.log.vector
         return {
             **own,
-            "worker_hears": self.worker_hears,
+            "workers_hear": self.workers_hear,
             "point": self.point,
             "log": replace(
                 m.log, of_worker=lambda worker: of_worker(worker.own), vector=vector and (lambda worker: vector(worker.own))
@@ -112,15 +129,16 @@ class MARINAP(Downlink):
     def start(self, m: Estimator, x0: Vector) -> NodeWithCoin:
         return NodeWithCoin(x0.copy(), m.start_known(x0))
 
-    def start_worker(self, m: Estimator, node: NodeWithCoin, f: Objective) -> Worker:
+    def start_workers(self, m: Estimator, node: NodeWithCoin, fs: Shards) -> Worker:
         looks_back = getattr(node.known, "before", None) is not None
-        return Worker(node.x.copy(), node.x.copy() if looks_back else None, m.start_worker(node, f))
+        own = type(m).start_workers(m, node, fs)
+        return Worker(fs.zeros() + node.x, fs.zeros() + node.x if looks_back else None, own)
 
     start_master = EF21P.start_master
 
-    def worker_sends(self, m: Estimator, node: NodeWithCoin, worker: Worker, f: Objective, t: Round) -> Message:
-        known = node.known if worker.before is None else replace(node.known, before=worker.before)
-        return m.worker_sends(NodeWithCoin(worker.x, known, node.full), worker.own, f, t)
+    def workers_send(self, m: Estimator, node: NodeWithCoin, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        known = node.known if w.before is None else replace(node.known, before=w.before)
+        return type(m).workers_send(m, NodeWithCoin(w.x, known, node.full), w.own, fs, t)
 
     def master_answers(self, m: Estimator, node: NodeWithCoin, master: Master, mean: Compressed, t: Round) -> Message:
         raise NotImplementedError("each worker hears a message of its own")
@@ -132,12 +150,12 @@ class MARINAP(Downlink):
         v = x if node.full else x - before
         return [link.pack(v, t.to(i)) for i in range(m.setting.n)]
 
-    def worker_hears(self, node: NodeWithCoin, worker: Worker, down: Compressed, t: Round) -> None:
-        if worker.before is not None:
-            worker.before[:] = worker.x
+    def workers_hear(self, node: NodeWithCoin, w: Worker, down: Compressed, t: Rounds) -> None:
+        if w.before is not None:
+            w.before[:] = w.x
         if node.full:
-            worker.x[:] = 0.0
-        down.add_to(worker.x)
+            w.x[:] = 0.0
+        down.add_to(w.x)
 
     def point(self, master: Master) -> Vector:
         return dense(master.moved.point)

@@ -1,7 +1,7 @@
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.needs import ADDS_UP, HEARS_MEAN
-from mpi_compress.algorithms.vocabulary import Estimator, Message, MinibatchParameters, Objective, PartialMean, Round, algorithms
+from mpi_compress.algorithms.vocabulary import Batch, Estimator, MinibatchParameters, PartialMean, Rounds, Shards, algorithms
 
 
 @algorithms.register("cafe")
@@ -23,5 +23,5 @@ class CAFe(MinibatchParameters, Estimator):
     needs = (*ADDS_UP, HEARS_MEAN)
     partial_mean: ClassVar[PartialMean] = "over participants"
 
-    def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
-        return self.up.pack(f.gradient(node.x, self.rows(f, t)) - node.memory.g, t)
+    def workers_send(self, node: Any, w: None, fs: Shards, t: Rounds) -> Batch:
+        return self.up.pack(fs.gradients(node.x, self.rows(fs, t)) - node.memory.g, t)

@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,12 +11,12 @@ from mpi_compress.algorithms.needs import Need
 from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WHOLE, Theorem
 from mpi_compress.algorithms.tuning.schemes import Budget, Scheme, Tuning
 from mpi_compress.algorithms.tuning.sizes import tuning_of
-from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import Batch, Compressed, Link, Rounds, Shards, Vector, algorithms
 
 
 @dataclass
 class Worker:
-    budget: float = np.nan  # T of the last round, or the size s
+    budget: Vector  # T of the last round, or the size s
 
 
 LEMMA = Need(
@@ -66,7 +65,7 @@ class CAT(GD):
     sets_compressor = True
     proximal = False
     partial_mean = ""
-    log = Log(("budget",), lambda worker: (worker.budget,))
+    log = Log(("budget",), lambda w: [w.budget], of_rows=True)
     budget: Budget = "cat"  # T, or the size s: tuned, by Alistarh's rule for S+Q, or a number
 
     @cached_property
@@ -80,14 +79,14 @@ class CAT(GD):
     def uplink(self, node: Any, k: int) -> Link:
         return self.tuning.link
 
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker()
+    def start_workers(self, node: Any, fs: Shards) -> Worker:
+        return Worker(np.full(len(fs), np.nan))
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
-        worker.budget, message = self.tuning.message(f.gradient(node.x, self.rows(f, t)), t)
-        return message
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        w.budget[:], sent = self.tuning.messages(fs.gradients(node.x, self.rows(fs, t)), t)
+        return sent
 
-    def answer(self, ups: Sequence[Compressed]) -> Compressed:
+    def answer(self, ups: Any) -> Compressed:
         return self.tuning.answer(self.mean, ups)
 
     @property

@@ -2,12 +2,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from mpi_compress.algorithms.contract import First, algorithms
 from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP, Need
 from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, Theorem, constants
-from mpi_compress.algorithms.vocabulary import Estimator, Expression, Message, Objective, Round, Sampling, Step, Vector
+from mpi_compress.algorithms.vocabulary import Batch, Estimator, Expression, Rounds, Sampling, Shards, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
 
 
@@ -67,18 +65,18 @@ class DASHA(Estimator):
     a: Expression = "1/(2*omega + 1)"  # a, the share of g_i − h_i that a message corrects
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim), np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> Worker:
+        return Worker(fs.zeros(), fs.zeros())
 
-    def tracked(self, node: Any, worker: Worker, f: Objective, t: Round) -> Vector:
-        """h_i⁺ (d,), a new array."""
-        return f.gradient(node.x).copy()
+    def tracked(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Vector:
+        """h_i⁺ (m, d), a new array."""
+        return fs.gradients(node.x).copy()
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
-        link, h = self.uplink(node, t.k), self.tracked(node, worker, f, t)
-        m = link.pack(h - worker.h - self.a * (worker.g - worker.h), t)
-        link.unpack(m).add_to(worker.g)
-        worker.h[:] = h
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        link, h = self.uplink(node, t.k), self.tracked(node, w, fs, t)
+        m = link.pack(h - w.h - self.a * (w.g - w.h), t)
+        link.unpack(m).add_to(w.g)
+        w.h[:] = h
         return m
 
 
@@ -102,13 +100,13 @@ class DASHAMVR(DASHA):
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     b: Expression = "1/max(16, 4*omega)"  # b, the weight of a new gradient
 
-    def tracked(self, node: Any, worker: Worker, f: Objective, t: Round) -> Vector:
+    def tracked(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Vector:
         if t.k == 0:
-            return f.gradient(node.x).copy()
-        rows = self.rows(f, t)
-        h = worker.h - f.gradient(node.known.before, rows)
+            return fs.gradients(node.x).copy()
+        rows = self.rows(fs, t)
+        h = w.h - fs.gradients(node.known.before, rows)
         h *= 1 - self.b
-        h += f.gradient(node.x, rows)
+        h += fs.gradients(node.x, rows)
         return h
 
 
@@ -133,12 +131,12 @@ class DASHAPAGE(DASHA):
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
     p: Expression = "batch/(N/n + batch)"  # p, the probability of a round with full gradients
 
-    def tracked(self, node: Any, worker: Worker, f: Objective, t: Round) -> Vector:
+    def tracked(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Vector:
         if node.known.full:
-            return f.gradient(node.x).copy()
-        rows = self.rows(f, t, node.known.batches)
-        h = worker.h + f.gradient(node.x, rows)
-        h -= f.gradient(node.known.before, rows)
+            return fs.gradients(node.x).copy()
+        rows = self.rows(fs, t, node.known.batches)
+        h = w.h + fs.gradients(node.x, rows)
+        h -= fs.gradients(node.known.before, rows)
         return h
 
 
@@ -163,10 +161,10 @@ class DASHAPP(DASHA):
     theory = "1/(L + L_rms*n/r*sqrt(48*omega*(2*omega + 1)/n + 16*(n - r)/(max(n - 1, 1)*n)))"
     b: Expression = "r/(2*n - r)"  # b, the weight of a new gradient in h_i
 
-    def tracked(self, node: Any, worker: Worker, f: Objective, t: Round) -> Vector:
-        g = f.gradient(node.x).copy()
+    def tracked(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Vector:
+        g = fs.gradients(node.x).copy()
         if self.starts_whole(t.k):
             return g
-        b, before = self.b, f.gradient(node.known.before)
-        k = g - (1 - b) * before - b * worker.h
-        return worker.h + (self.setting.n / self.setting.r) * k
+        b, before = self.b, fs.gradients(node.known.before)
+        k = g - (1 - b) * before - b * w.h
+        return w.h + (self.setting.n / self.setting.r) * k

@@ -11,9 +11,21 @@ from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, STRONGLY_CONVEX, 
 from mpi_compress.algorithms.sampling import sampled_omega
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, Roots, scaled, times
 from mpi_compress.algorithms.theorem import PLAIN, WITHIN, Theorem, constants
-from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Batch,
+    Direction,
+    Estimator,
+    Expression,
+    Link,
+    Message,
+    Round,
+    Rounds,
+    Shards,
+    Step,
+    algorithms,
+)
 from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Compressed, Pair, Vector, no_coordinates
+from mpi_compress.messages.kinds import Compressed, Each, Pair, Vector, no_coordinates, stacked
 from mpi_compress.messages.several import PairLink, RefreshLink, means_of_pairs
 
 
@@ -77,12 +89,12 @@ class DIANA(Estimator):
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(np.zeros_like(x0))
 
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> Worker:
+        return Worker(fs.zeros())
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
-        m = self.up.pack(f.gradient(node.x) - worker.h, t)
-        self.up.unpack(m).add_to(worker.h, self.alpha * (self.setting.n / self.setting.r))
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        m = self.up.pack(fs.gradients(node.x) - w.h, t)
+        self.up.unpack(m).add_to(w.h, self.alpha * (self.setting.n / self.setting.r))
         return m
 
     def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
@@ -138,17 +150,21 @@ class RandDIANA(Estimator):
         link = super().downlink(node, k)
         return PairLink(link) if self.by.everyone_remembers else link
 
-    start_memory, start_worker = DIANA.start_memory, DIANA.start_worker
+    start_memory, start_workers = DIANA.start_memory, DIANA.start_workers
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
-        link, Δ = self.uplink(node, t.k), f.gradient(node.x) - worker.h
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        link, Δ = self.uplink(node, t.k), fs.gradients(node.x) - w.h
+        each = [self._two(Δ_i, t_i) for Δ_i, t_i in zip(Δ, t, strict=True)]  # a coin after what C draws
+        sent = link.encode(Pair(stacked([m for m, _ in each]), Each([c for _, c in each])))
+        seen: Any = link.unpack(sent)
+        seen.second.add_to(w.h)
+        return sent
+
+    def _two(self, Δ: Vector, t: Round) -> tuple[Compressed, Compressed]:
         m = self.up.compressed(Δ, t)
-        message = link.encode(Pair(m, self.up.whole.compress(Δ, t) if t.rng.random() < self.p else no_coordinates(Δ.size)))
-        seen: Any = link.unpack(message)
-        seen.second.add_to(worker.h)
-        return message
+        return m, self.up.whole.compress(Δ, t) if t.rng.random() < self.p else no_coordinates(Δ.size)
 
-    def answer(self, ups: Sequence[Compressed]) -> Pair:
+    def answer(self, ups: Any) -> Pair:
         return means_of_pairs(self.mean, ups)
 
     def estimate(self, node: Any, memory: Memory, mean: Any, t: Round) -> Direction:
@@ -197,11 +213,11 @@ class EFBV(Estimator):
         named = {"bias": math.sqrt(1 - δ), "spread": 0.0, "spread_of_mean": 0.0} if δ is not None else {}
         return {**super().knows(), **named}
 
-    start_memory, start_worker = DIANA.start_memory, DIANA.start_worker
+    start_memory, start_workers = DIANA.start_memory, DIANA.start_workers
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
-        m = self.up.pack(f.gradient(node.x) - worker.h, t)
-        self.up.unpack(m).add_to(worker.h, self.lam)
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        m = self.up.pack(fs.gradients(node.x) - w.h, t)
+        self.up.unpack(m).add_to(w.h, self.lam)
         return m
 
     def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
@@ -249,24 +265,25 @@ class DIANAPlus(KnowsSmoothness, DIANA):
             point=lambda master: point(master.own),
         )
 
-    def start_worker(self, node: Any, f: Objective) -> Any:
-        return DIANAPlusWorker(np.zeros(f.dim), self.no_root())
+    def start_workers(self, node: Any, fs: Shards) -> Any:
+        return DIANAPlusWorker(fs.zeros(), self.no_root(len(fs)))
 
     def start_master(self, node: Any) -> Roots:
         return self.no_roots(super().start_master(node))
 
-    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
-        root = None if t.k else self.learn(worker.L, f, t)
-        Δ = self.up.pack(times(worker.L.inverse, f.gradient(node.x) - worker.h), t)
-        scaled(worker.L.S, self.up.unpack(Δ)).add_to(worker.h, self.alpha)
+    def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
+        root = None if t.k else self.learn(w.L, fs, t)
+        Δ = self.up.pack(times(w.L.inverse, fs.gradients(node.x) - w.h), t)
+        scaled(w.L.S, self.up.unpack(Δ)).add_to(w.h, self.alpha)
         return self.with_root(node, Δ, root)
 
     def master_answers(self, node: Any, master: Roots, ups: Sequence[Compressed], t: Round) -> Message:
-        return super().master_answers(node, master.own, self.undone(master, ups, t), t)
+        undone: Any = self.undone(master, ups, t)
+        return super().master_answers(node, master.own, undone, t)
 
-    def undone(self, master: Roots, ups: Sequence[Compressed], t: Round) -> list[Compressed]:
+    def undone(self, master: Roots, ups: Any, t: Round) -> Compressed:
         """L_i^{1/2} Δ_i of every worker."""
-        return [scaled(S, Δ) for S, Δ in self.received(master, ups, t)]
+        return scaled(*self.received(master, ups, t))
 
 
 @algorithms.register("ef21-p-diana")

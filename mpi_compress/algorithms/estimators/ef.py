@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import PartialMean
-from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
+from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory, level_of
 from mpi_compress.algorithms.needs import HEARS_MEAN, OPTIMUM, check_need
 from mpi_compress.algorithms.parts import Direction
 from mpi_compress.algorithms.regimes import Regime
@@ -14,12 +14,13 @@ from mpi_compress.algorithms.servers.momentum import HeavyBall
 from mpi_compress.algorithms.theorem import IS_TIGHT, PLAIN, TIGHT, WHOLE, Theorem, constants, tight_factor
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.algorithms.vocabulary import (
+    Batch,
     Estimator,
     Link,
-    Message,
-    Objective,
     Round,
+    Rounds,
     Setting,
+    Shards,
     Step,
     UsualParameters,
     algorithms,
@@ -67,9 +68,9 @@ class ErrorFeedback(UsualParameters, Estimator):
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(Regime(np.zeros_like(x0)) if self.up.compressor.follows == "regime" else None)
 
-    def start_worker(self, node: Any, f: Objective) -> ErrorMemory:
+    def start_workers(self, node: Any, fs: Shards) -> ErrorMemory:
         stays = isinstance(self.step, float) and self.feedback and self.reset is None
-        return ErrorMemory.begun(f, self.up.compressor, self.batch, stays)
+        return ErrorMemory.begun(fs, self.up.compressor, self.batch, stays)
 
     def uplink(self, node: Any, k: int) -> Link:
         return self.in_round(k, node.memory.regime) if self.up.compressor.follows else self.up
@@ -83,19 +84,22 @@ class ErrorFeedback(UsualParameters, Estimator):
         """True if errors are dropped after round k."""
         return not self.feedback or (self.reset is not None and (k + 1) % self.reset == 0)
 
-    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
         link = self.uplink(node, t.k)
-        worker.at_step(self.gamma(t.k), self.is_in_units_of_x)
-        self.grow(worker, node.x, f, t)  # Δ_i ← g_i + e_i
-        Δ = link.pack(worker.e, t)  # C(Δ_i)
-        worker.take_out(link.unpack(Δ))  # e_i ← Δ_i − C(Δ_i)
+        w.at_step(self.gamma(t.k), self.is_in_units_of_x)
+        if w.followed is not None:
+            Δ = link.encode(w.touched(fs, node.x, self.rows(fs, t), level_of(link.compressor)))
+        else:
+            self.grow(w, node.x, fs, t)  # Δ_i ← g_i + e_i
+            Δ = link.pack(w.e, t)  # C(Δ_i)
+        w.take_out(link.unpack(Δ))  # e_i ← Δ_i − C(Δ_i)
         if self.drops_errors(t.k):
-            worker.drop()
+            w.drop()
         return Δ
 
-    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
+    def grow(self, w: Any, x: Any, fs: Shards, t: Rounds) -> None:
         """e_i ← e_i + g_i, in units of the gradient."""
-        worker.add_gradient(f, x, self.rows(f, t))
+        fs.add_gradients(w.e, x, self.rows(fs, t))
 
     def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
         memory.silent += mean.elements == 0
@@ -108,7 +112,7 @@ class ErrorFeedback(UsualParameters, Estimator):
 
 @dataclass
 class WorkerWithMomentum(ErrorMemory):
-    m: Vector | None = None  # (d,) m_i, momentum
+    m: Vector | None = None  # (m, d) m_i, momentum
 
 
 class EFTheorem(Theorem):
@@ -193,30 +197,34 @@ class EF(ErrorFeedback):
     def by_update(self) -> bool:
         return bool(self.momentum) and self.form == "update"
 
-    def start_worker(self, node: Any, f: Objective) -> ErrorMemory:
-        return WorkerWithMomentum(np.zeros(f.dim), m=np.zeros(f.dim)) if self.by_update else super().start_worker(node, f)
+    def start_workers(self, node: Any, fs: Shards) -> ErrorMemory:
+        begun = super().start_workers(node, fs)
+        return WorkerWithMomentum(begun.e, begun.sizes, begun.step, m=fs.zeros()) if self.by_update else begun
 
-    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
-        Δ = super().worker_sends(node, worker, f, t)
+    def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
+        Δ = super().workers_send(node, w, fs, t)
         if self.masking:
-            self.mask(worker, self.up.unpack(Δ))
+            self.mask(w, self.up.unpack(Δ))
         return Δ
 
-    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
+    def grow(self, w: Any, x: Any, fs: Shards, t: Rounds) -> None:
         if not self.by_update:
-            worker.add_gradient(f, x, self.rows(f, t))
+            super().grow(w, x, fs, t)
             return
-        g = f.gradient(x, self.rows(f, t))
-        worker.m *= self.momentum
-        worker.m += g
-        worker.e += self.momentum * worker.m if self.direction == "nesterov" else worker.m
+        g = fs.gradients(x, self.rows(fs, t))
+        w.m *= self.momentum
+        w.m += g
+        w.e += self.momentum * w.m if self.direction == "nesterov" else w.m
         if self.direction != "heavy-ball":
-            worker.e += g
+            w.e += g
 
-    def mask(self, worker: Any, sent: Compressed) -> None:
+    def mask(self, w: Any, sent: Compressed) -> None:
         """m_i ← 0 at the coordinates that were sent."""
         held = sent.sparse()
-        worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
+        if held is None:
+            w.m[sent.dense() != 0] = 0.0
+        else:
+            w.m[np.repeat(np.arange(len(w.m)), held.counts), held.indices] = 0.0
 
 
 @algorithms.register("adam")
@@ -256,5 +264,5 @@ class DoublySqueezed(ErrorFeedback):
     theory = "1/(4*L)"
     step: Step = "theory"  # γ, the step size
 
-    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
-        worker.e += f.gradient(x, self.rows(f, t))
+    def grow(self, w: Any, x: Any, fs: Shards, t: Rounds) -> None:
+        w.e += fs.gradients(x, self.rows(fs, t))

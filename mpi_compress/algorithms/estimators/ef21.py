@@ -10,13 +10,14 @@ from mpi_compress.algorithms.sampling import sampled_delta
 from mpi_compress.algorithms.theorem import F_STAR, PLAIN, TIGHT, WHOLE, WITHIN, Theorem, constants, is_tight, tight_factor
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.algorithms.vocabulary import (
+    Batch,
     Estimator,
     Expression,
     First,
-    Message,
     MinibatchParameters,
-    Objective,
     Round,
+    Rounds,
+    Shards,
     Step,
     Vector,
     algorithms,
@@ -101,14 +102,13 @@ class EF21(MinibatchParameters, Estimator):
         sampled = {"delta": sampled_delta(known["delta"], self.setting.n, self.setting.r)} if "delta" in known else {}
         return {**known, **sampled, "prox": 1.0 if self.setting.penalty_apart is None else 2.0}
 
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> Worker:
+        return Worker(fs.zeros())
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
         link = self.uplink(node, t.k)
-        g = f.gradient(node.x, None if self.starts_whole(t.k) else self.rows(f, t))
-        c = link.pack(g - worker.g, t)
-        link.unpack(c).add_to(worker.g)
+        c = link.pack(fs.gradients(node.x, None if self.starts_whole(t.k) else self.rows(fs, t)) - w.g, t)
+        link.unpack(c).add_to(w.g)
         return c
 
 
@@ -156,15 +156,15 @@ class EF21SGDM(MinibatchParameters, Estimator):
     eta: Expression = 0.1  # η, the weight of a new gradient
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
-    def start_worker(self, node: Any, f: Objective) -> MomentumWorker:
-        return MomentumWorker(np.zeros(f.dim), np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> MomentumWorker:
+        return MomentumWorker(fs.zeros(), fs.zeros())
 
-    def worker_sends(self, node: Any, worker: MomentumWorker, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Any, w: MomentumWorker, fs: Shards, t: Rounds) -> Batch:
         link, η = self.uplink(node, t.k), self.eta if t.k else 1.0
-        worker.v *= 1 - η
-        worker.v += η * f.gradient(node.x, self.rows(f, t))
-        c = link.pack(worker.v - worker.g, t)
-        link.unpack(c).add_to(worker.g)
+        w.v *= 1 - η
+        w.v += η * fs.gradients(node.x, self.rows(fs, t))
+        c = link.pack(w.v - w.g, t)
+        link.unpack(c).add_to(w.g)
         return c
 
 
@@ -226,18 +226,18 @@ class EControl(MinibatchParameters, Estimator):
         if not 0 <= self.eta <= 1:
             raise ValueError(f"eta = {self.eta} must be from 0 to 1")
 
-    def start_worker(self, node: Any, f: Objective) -> ControlWorker:
-        return ControlWorker(np.zeros(f.dim), np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> ControlWorker:
+        return ControlWorker(fs.zeros(), fs.zeros())
 
-    def worker_sends(self, node: Any, worker: ControlWorker, f: Objective, t: Round) -> Message:
-        link, e, h = self.uplink(node, t.k), worker.e, worker.h
-        Δ = f.gradient(node.x, self.rows(f, t)) - h
-        message = link.pack(self.eta * e + Δ, t)
-        c = link.unpack(message)
+    def workers_send(self, node: Any, w: ControlWorker, fs: Shards, t: Rounds) -> Batch:
+        link, e, h = self.uplink(node, t.k), w.e, w.h
+        Δ = fs.gradients(node.x, self.rows(fs, t)) - h
+        sent = link.pack(self.eta * e + Δ, t)
+        c = link.unpack(sent)
         e += Δ
         c.add_to(e, -1.0)
         c.add_to(h)
-        return message
+        return sent
 
 
 @algorithms.register("ef21-w")

@@ -1,16 +1,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.needs import OPTIMUM, WHOLE_GRADIENTS
 from mpi_compress.core.registry import fact
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Rounds
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Shards
 
 
 @dataclass
@@ -47,8 +45,11 @@ class EFGDStar(ErrorFeedback):
     def is_in_units_of_x(self) -> bool:
         return self.server.name == "step"
 
-    def start_worker(self, node: Any, f: Objective) -> ShiftedWorker:
-        return ShiftedWorker(np.zeros(f.dim), h=f.value_and_gradient(self.setting.x_star)[1].copy())
+    def start_workers(self, node: Any, fs: Shards) -> ShiftedWorker:
+        h = fs.zeros()
+        for i, f in enumerate(fs):
+            h[i] = f.value_and_gradient(self.setting.x_star)[1]
+        return ShiftedWorker(**vars(super().start_workers(node, fs)), h=h)
 
-    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
-        worker.e += f.gradient(x) - worker.h
+    def grow(self, w: Any, x: Any, fs: Shards, t: Rounds) -> None:
+        w.e += fs.gradients(x) - w.h

@@ -8,13 +8,13 @@ from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, exact_up
 from mpi_compress.algorithms.parts import dense
 from mpi_compress.algorithms.theorem import OWN_MOMENTUM, OWN_PARTS, PLAIN, WHOLE, WITHIN, Theorem, constants
-from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
+from mpi_compress.algorithms.tuning.search import Improvement
 from mpi_compress.algorithms.vocabulary import (
+    Batch,
     Estimator,
-    Message,
-    Objective,
     PartialMean,
-    Round,
+    Rounds,
+    Shards,
     Step,
     UsualParameters,
     Vector,
@@ -24,6 +24,7 @@ from mpi_compress.core.expressions import Expression
 from mpi_compress.kernels import select
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.compressors.base import coordinates_sent
+from mpi_compress.messages.kinds import Sparse
 
 
 class GDTheorem(Theorem):
@@ -55,8 +56,8 @@ class GD(UsualParameters, Estimator):
     proximal = True
     partial_mean: ClassVar[PartialMean] = "over participants"
 
-    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
-        return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
+    def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
+        return self.up.pack(fs.gradients(node.x, self.rows(fs, t)), t)
 
     @property
     def is_plain(self) -> bool:
@@ -83,7 +84,7 @@ class GD(UsualParameters, Estimator):
         T = coordinates_sent(compressor, d)
         if compressor.name != "top-k" or T is None or self.setting.n > 1:
             return np.nan
-        return improvement_of(Sparsification(), g, select.largest(g, T))
+        return Improvement.ALPHA.of(g[None], Sparse(d, *select.largest(g[None], T))).item()
 
 
 class NesterovTheorem(Theorem):

@@ -9,16 +9,29 @@ from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import ADDS_UP
 from mpi_compress.algorithms.tuning.schemes import Sparsified, check_planned
-from mpi_compress.algorithms.vocabulary import Estimator, First, Message, Objective, Round, Setting, Step, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Batch,
+    Estimator,
+    First,
+    Objective,
+    Round,
+    Rounds,
+    Setting,
+    Shards,
+    Step,
+    Vector,
+    algorithms,
+)
 from mpi_compress.core.expressions import Time
 from mpi_compress.messages.compressors.base import Count, count_of
 from mpi_compress.messages.costs import at_moment
+from mpi_compress.messages.link import together
 
 
 @dataclass
 class Worker:
     g: Vector  # (d,) g_i: what everyone believes ∇f_i(x) is
-    budget: float = np.nan  # T of the last message
+    budget: Vector  # T of the last message
 
 
 @algorithms.register("kimad")
@@ -44,7 +57,7 @@ class Kimad(Estimator):
     needs = ADDS_UP
     sets_compressor = True
     lemma = Lemma()
-    log = Log(("budget",), lambda worker: (worker.budget,))
+    log = Log(("budget",), lambda w: [w.budget], of_rows=True)
     theory = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     deadline: Time = field(kw_only=True)  # of a gradient and its message up, such as "0.5 s"
     step: Step = "theory"  # γ, the step size
@@ -60,8 +73,8 @@ class Kimad(Estimator):
             raise ValueError(f"deadline = {self.deadline} must be 0 or more")
         return super().bind(replace(setting, up=setting.up.at(k=least)))
 
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> Worker:
+        return Worker(fs.zeros(), np.full(len(fs), np.nan))
 
     def largest(self, f: Objective, t: Round) -> int:
         """T: what fits into the time that is left to the message."""
@@ -75,9 +88,9 @@ class Kimad(Estimator):
         """The bits that a message of T = 1, …, d coordinates is charged for."""
         return Sparsified(self.up, self.setting.cost).charged(self.setting.cost, np.arange(1.0, self.setting.dim + 1)).tolist()
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
-        v = f.gradient(node.x) - worker.g
-        worker.budget = f.dim if self.starts_whole(t.k) else self.largest(f, t)
-        c = (self.up.whole if self.starts_whole(t.k) else self.up.at(k=int(worker.budget))).pack(v, t)
-        self.uplink(node, t.k).unpack(c).add_to(worker.g)
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        v, whole = fs.gradients(node.x) - w.g, self.starts_whole(t.k)
+        w.budget[:] = fs.dim if whole else [self.largest(f, t_i) for f, t_i in zip(fs, t, strict=True)]
+        c = self.up.whole.pack(v, t) if whole else together([self.up.at(k=int(T)).pack(v[i], t[i]) for i, T in enumerate(w.budget)])
+        self.uplink(node, t.k).unpack(c).add_to(w.g)
         return c

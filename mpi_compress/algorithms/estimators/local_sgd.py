@@ -6,7 +6,7 @@ from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.parts import Direction, Moved
 from mpi_compress.algorithms.theorem import OfConvex
-from mpi_compress.algorithms.vocabulary import Estimator, Message, MinibatchParameters, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import Batch, Estimator, MinibatchParameters, Rounds, Shards, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Positive, Share
 
 SENDS_STEPS = Need(
@@ -40,10 +40,10 @@ class LocalSGD(MinibatchParameters, Estimator):
     def knows(self) -> Mapping[str, float]:
         return {**super().knows(), "local_steps": float(self.local_steps)}
 
-    def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
-        γ, τ, y = self.gamma(t.k), self.local_steps, node.x.copy()
+    def workers_send(self, node: Any, w: None, fs: Shards, t: Rounds) -> Batch:
+        γ, τ, y = self.gamma(t.k), self.local_steps, fs.zeros() + node.x
         for j in range(τ):
-            y -= γ * f.gradient(y, self.rows(f, t, t.k * τ + j))
+            y -= γ * fs.gradients(y, self.rows(fs, t, t.k * τ + j))
         return self.up.pack(y - node.x, t)
 
     def move(self, moved: Moved, g: Direction | None, k: int) -> None:
@@ -76,12 +76,12 @@ class SparseLoCo(ErrorFeedback):
     def knows(self) -> Mapping[str, float]:
         return {**super().knows(), "local_steps": float(self.local_steps)}
 
-    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
-        γ, τ, y = self.gamma(t.k), self.local_steps, x.copy()
-        worker.e *= self.beta
+    def grow(self, w: Any, x: Any, fs: Shards, t: Rounds) -> None:
+        γ, τ, y = self.gamma(t.k), self.local_steps, fs.zeros() + x
+        w.e *= self.beta
         for j in range(τ):
-            g = f.gradient(y, self.rows(f, t, t.k * τ + j))
-            worker.e += g
+            g = fs.gradients(y, self.rows(fs, t, t.k * τ + j))
+            w.e += g
             y -= γ * g
 
     def move(self, moved: Moved, g: Direction | None, k: int) -> None:

@@ -2,14 +2,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from mpi_compress.algorithms.error_memory import Rest
 from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP
 from mpi_compress.algorithms.product import Sum
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, Theorem, constants, quantities
-from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Batch,
+    Direction,
+    Estimator,
+    Expression,
+    Link,
+    Message,
+    Round,
+    Rounds,
+    Shards,
+    Step,
+    algorithms,
+)
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -70,14 +80,14 @@ class MARINA(Estimator):
     def uplink(self, node: Any, k: int) -> Link:
         return self.up.whole if node.known.full else self.up
 
-    def start_worker(self, node: Any, f: Objective) -> Worker | None:
-        return None if self.looks_back else Worker(np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> Worker | None:
+        return None if self.looks_back else Worker(fs.zeros())
 
-    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
-        g = f.gradient(node.x)
-        message = self.uplink(node, t.k).pack(g if node.known.full else g - worker.before, t)
-        worker.before[:] = g
-        return message
+    def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
+        g = fs.gradients(node.x)
+        sent = self.uplink(node, t.k).pack(g if node.known.full else g - w.before, t)
+        w.before[:] = g
+        return sent
 
     def weight(self, node: Any) -> float:
         """The factor with which the mean of this round is added to g."""
@@ -115,9 +125,9 @@ class MARINAPP(MARINA):
     theory = "1/(L + L_rms*sqrt((1 - p)*(1 + omega)/(p*r)))"
     p: Expression = "r/(n*(1 + omega))"  # p, the probability of a full round, whose gradients are not compressed
 
-    def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
-        g, known = f.gradient(node.x), node.known
-        return self.uplink(node, t.k).pack(g if known.full else g.copy() - f.gradient(known.before), t)
+    def workers_send(self, node: Any, w: None, fs: Shards, t: Rounds) -> Batch:
+        g, known = fs.gradients(node.x), node.known
+        return self.uplink(node, t.k).pack(g if known.full else g.copy() - fs.gradients(known.before), t)
 
 
 class PAGETheorem(MARINATheorem):
@@ -146,11 +156,11 @@ class PAGE(MARINA):
     batch: int = 1  # B, samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
-    def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Any, w: None, fs: Shards, t: Rounds) -> Batch:
         link, known = self.uplink(node, t.k), node.known
         if known.full:
-            return link.pack(f.gradient(node.x), t)
-        rows = self.rows(f, t, known.batches)
-        Δ = f.gradient(node.x, rows).copy()
-        Δ -= f.gradient(known.before, rows)
+            return link.pack(fs.gradients(node.x), t)
+        rows = self.rows(fs, t, known.batches)
+        Δ = fs.gradients(node.x, rows).copy()
+        Δ -= fs.gradients(known.before, rows)
         return link.pack(Δ, t)

@@ -9,13 +9,14 @@ import numpy as np
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.vocabulary import (
+    Batch,
     Direction,
     Estimator,
     Link,
-    Message,
     Moved,
-    Objective,
     Round,
+    Rounds,
+    Shards,
     Step,
     UsualParameters,
     algorithms,
@@ -179,21 +180,25 @@ class PowerSGD(UsualParameters, Estimator):
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(np.zeros_like(x0), np.zeros(self.blocks.dim_P), np.zeros(self.blocks.dim_Q))
 
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> Worker:
+        return Worker(fs.zeros())
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
         link, blocks = self.uplink(node, t.k), self.blocks
         if t.k % 2 == 0:
-            worker.e += f.gradient(node.x, self.rows(f, t, t.k // 2))
-            message = link.pack(blocks.left(worker.e, self.right_factors(node, t)), t)
-            blocks.subtract_vectors(worker.e, link.unpack(message).dense())
+            w.e += fs.gradients(node.x, self.rows(fs, t, t.k // 2))
+            Q = self.right_factors(node, t)
+            sent = link.pack(np.array([blocks.left(e, Q) for e in w.e]), t)
+            for e, P in zip(w.e, link.unpack(sent).dense(), strict=True):
+                blocks.subtract_vectors(e, P)
         else:
-            message = link.pack(blocks.right(worker.e, node.memory.P), t)
-            blocks.subtract(worker.e, node.memory.P, link.unpack(message).dense())
-        return message
+            P = node.memory.P
+            sent = link.pack(np.array([blocks.right(e, P) for e in w.e]), t)
+            for e, Q in zip(w.e, link.unpack(sent).dense(), strict=True):
+                blocks.subtract(e, P, Q)
+        return sent
 
-    def right_factors(self, node: Any, t: Round) -> Vector:
+    def right_factors(self, node: Any, t: Rounds) -> Vector:
         """Q of the step before; in the first step, and without a warm start in each, standard normal."""
         return node.memory.Q if self.warm_start and t.k else t.shared.standard_normal(self.blocks.dim_Q)
 

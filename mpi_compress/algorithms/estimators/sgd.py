@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from mpi_compress.algorithms.contract import PartialMean
 from mpi_compress.algorithms.log import Log
-from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, UsualParameters, algorithms
+from mpi_compress.algorithms.vocabulary import Batch, Estimator, Rounds, Shards, UsualParameters, algorithms
 from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Compressed, Dense, Vector, squared_norm
 
@@ -20,21 +22,21 @@ class SentVariance:
     variance_spa  their product
     """
 
-    sent: float = 0.0  # Σ‖Q(g)‖²
-    given: float = 0.0  # Σ‖g‖²
-    density: float = 0.0  # Σ elements/d
-    messages: int = 0
+    sent: Vector  # Σ‖Q(g)‖²
+    given: Vector  # Σ‖g‖²
+    density: Vector  # Σ elements/d
+    messages: Vector
 
     def count(self, g: Vector | Compressed, sent: Compressed) -> None:
-        """Add the message that g (d,) became."""
+        """Add the messages that g (m, d) became."""
         self.sent += squared_norm(sent)
         self.given += squared_norm(g if isinstance(g, Compressed) else Dense(g))
         self.density += sent.elements / sent.dim
         self.messages += 1
 
-    def numbers(self) -> Sequence[float]:
+    def numbers(self) -> Sequence[Any]:
         """Both sums, and the mean share of coordinates sent."""
-        return self.sent, self.given, self.density / max(1, self.messages)
+        return self.sent, self.given, self.density / np.maximum(1, self.messages)
 
 
 def _variance(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
@@ -42,7 +44,7 @@ def _variance(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
     return {"variance": variance, "spa": means["spa"], "variance_spa": variance * means["spa"]}
 
 
-VARIANCE = Log(("squares_sent", "squares", "spa"), SentVariance.numbers, _variance)
+VARIANCE = Log(("squares_sent", "squares", "spa"), SentVariance.numbers, _variance, of_rows=True)
 
 
 @algorithms.register("sgd")
@@ -71,21 +73,21 @@ class SGD(UsualParameters, Estimator):
         compressor, d = self.up.compressor, self.setting.dim
         return compressor.unbiased(d) and compressor.omega(d) != 0.0
 
-    def start_worker(self, node: Any, f: Objective) -> SentVariance | None:
-        return SentVariance() if self.is_noisy else None
+    def start_workers(self, node: Any, fs: Shards) -> SentVariance | None:
+        return SentVariance(*np.zeros((4, len(fs)))) if self.is_noisy else None
 
-    def worker_sends(self, node: Any, worker: SentVariance | None, f: Objective, t: Round) -> Message:
-        rows = self.rows(f, t)
-        if rows is not None and f.gradients_are_sparse:
-            return self.measured(worker, f.sparse_gradient(node.x, rows), t)
-        return self.measured(worker, f.gradient(node.x, rows), t)
+    def workers_send(self, node: Any, w: SentVariance | None, fs: Shards, t: Rounds) -> Batch:
+        rows = self.rows(fs, t)
+        if rows is not None and fs.gradients_are_sparse:
+            return self.measured(w, fs.sparse_gradients(node.x, rows), t)
+        return self.measured(w, fs.gradients(node.x, rows), t)
 
-    def measured(self, sums: SentVariance | None, g: Vector | Compressed, t: Round) -> Message:
-        """Q(g) for a gradient g (d,), added to a worker's sums, if it has some."""
-        message = self.up.pack(g, t)
+    def measured(self, sums: SentVariance | None, g: Vector | Compressed, t: Rounds) -> Batch:
+        """Q(g) for gradients g (m, d), added to the workers' sums, if they have some."""
+        sent = self.up.pack(g, t)
         if sums is not None:
-            sums.count(g, self.up.unpack(message))
-        return message
+            sums.count(g, self.up.unpack(sent))
+        return sent
 
     @fact
     def log(self) -> Log:

@@ -7,7 +7,7 @@ import numpy as np
 from mpi_compress.algorithms.estimators.sgd import SGD, SentVariance
 from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.sampling import rounds_of_epoch
-from mpi_compress.algorithms.vocabulary import Direction, Link, Message, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import Batch, Direction, Link, Round, Rounds, Shards, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Compressed, Vector
 
@@ -69,14 +69,14 @@ class SVRG(SGD):
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(x0.copy(), np.zeros_like(x0))
 
-    def worker_sends(self, node: Any, worker: SentVariance | None, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Any, w: SentVariance | None, fs: Shards, t: Rounds) -> Batch:
         if self.is_full(t.k):
-            return self.uplink(node, t.k).pack(f.gradient(node.x), t)
-        rows = self.rows(f, t, self.steps_before(t.k))
-        g = f.gradient(node.x, rows).copy()
-        g -= f.gradient(node.memory.w, rows)
+            return self.uplink(node, t.k).pack(fs.gradients(node.x), t)
+        rows = self.rows(fs, t, self.steps_before(t.k))
+        g = fs.gradients(node.x, rows).copy()
+        g -= fs.gradients(node.memory.w, rows)
         g += node.memory.h
-        return self.measured(worker, g, t)
+        return self.measured(w, g, t)
 
     def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction | None:
         if not self.is_full(t.k):

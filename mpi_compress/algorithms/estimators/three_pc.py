@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.algorithms.needs import ADDS_UP, Need, exact_up
-from mpi_compress.algorithms.vocabulary import Estimator, Expression, Objective, Round, Setting, Step, algorithms
-from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.algorithms.vocabulary import Batch, Estimator, Expression, Rounds, Setting, Shards, Step, algorithms
+from mpi_compress.kernels.vectors import squared_norms
 from mpi_compress.messages.compressors.base import Count, count_of
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import SILENT, Message
+from mpi_compress.messages.link import silent, spread, together
 
 
 @dataclass
@@ -49,28 +49,29 @@ class ThreePC(Estimator):
         if self.zeta < 0:
             raise ValueError(f"zeta = {self.zeta} must be 0 or more")
 
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim), np.zeros(f.dim))
+    def start_workers(self, node: Any, fs: Shards) -> Worker:
+        return Worker(fs.zeros(), fs.zeros())
 
-    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
-        g = f.gradient(node.x)
-        D, tolerance = g - worker.g, self.zeta * squared_norm(g - worker.y)
-        worker.y[:] = g
-        if t.k > 0 and squared_norm(D) <= tolerance:
-            return SILENT
-        message = self.up.whole.pack(D, t) if t.k == 0 else self.pack(D, tolerance, t)
-        c = self.uplink(node, t.k).unpack(message)
-        c.add_to(worker.g)
-        if t.k == 0 or self.is_whole(c):
-            worker.y[:] = worker.g  # both are ∇f_i(x) but for the rounding of the message, which must not decide the next trigger
-        return message
+    def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        g = fs.gradients(node.x)
+        D, tolerance = g - w.g, self.zeta * squared_norms(g - w.y)
+        w.y[:] = g
+        speaks = np.flatnonzero(~(squared_norms(D) <= tolerance) | (t.k == 0))
+        if not speaks.size:
+            return silent(len(fs))
+        sent = self.up.whole.pack(D, t) if t.k == 0 else self.pack(D[speaks], tolerance[speaks], t[speaks])
+        c: Any = self.uplink(node, t.k).unpack(sent)
+        c.add_to(w.g, 1.0, speaks)
+        whole = speaks[self.is_whole(c) | (t.k == 0)]
+        w.y[whole] = w.g[whole]  # both are ∇f_i(x) but for the rounding of the message, which must not decide the next trigger
+        return spread(sent, speaks, len(fs))
 
-    def is_whole(self, c: Compressed) -> bool:
-        """True if c is D = ∇f_i(x) − g_i but for rounding: C lost nothing."""
-        return c.elements == self.setting.dim and self.up.compressor.delta(self.setting.dim) == 1.0
+    def is_whole(self, c: Compressed) -> Any:
+        """(m,) True where c is D = ∇f_i(x) − g_i but for rounding: C lost nothing."""
+        return (c.elements == self.setting.dim) & (self.up.compressor.delta(self.setting.dim) == 1.0)
 
-    def pack(self, D: Vector, tolerance: float, t: Round) -> Message:
-        """The message of D = ∇f_i(x) − g_i (d,) from a worker that is not silent: ‖D‖² > `tolerance`."""
+    def pack(self, D: Vector, tolerance: Vector, t: Rounds) -> Batch:
+        """The messages of D = ∇f_i(x) − g_i (m, d) from workers that are not silent: ‖D‖² > `tolerance` (m,)."""
         return self.up.pack(D, t)
 
 
@@ -143,7 +144,10 @@ class AdaCGD(ThreePC):
         if any(a >= b for a, b in itertools.pairwise(self.counts)):
             raise ValueError(f"levels = {self.levels} must increase, the coarsest first")
 
-    def pack(self, D: Vector, tolerance: float, t: Round) -> Message:
+    def pack(self, D: Vector, tolerance: Vector, t: Rounds) -> Batch:
+        return together([self.up.at(k=self.coarsest(v, most)).pack(v, t_i) for v, most, t_i in zip(D, tolerance, t, strict=True)])
+
+    def coarsest(self, D: Vector, tolerance: float) -> int:
+        """The first k with ‖D − C_j(D)‖² ≤ τ, or the last one."""
         lost = np.concatenate([[0.0], np.cumsum(np.sort(D * D))])[::-1]  # (d + 1,) ‖D − C(D)‖² of top-k with k = 0, …, d
-        k = next((k for k in self.counts if lost[k] <= tolerance), self.counts[-1])
-        return self.up.at(k=k).pack(D, t)
+        return next((k for k in self.counts if lost[k] <= tolerance), self.counts[-1])

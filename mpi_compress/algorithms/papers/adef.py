@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -6,7 +5,7 @@ import numpy as np
 
 from mpi_compress.algorithms.error_memory import Rest, rest_of
 from mpi_compress.algorithms.needs import ONE_STEP_SIZE, ROUNDED_DOWN, WHOLE_GRADIENTS
-from mpi_compress.algorithms.vocabulary import Algorithm, Compressed, Message, Objective, Round, Sampling, Step, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import Algorithm, Batch, Message, Round, Rounds, Sampling, Shards, Step, Vector, algorithms
 from mpi_compress.messages.several import PairLink, means_of_pairs
 
 
@@ -71,24 +70,24 @@ class ADEF(Algorithm):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), x0.copy(), x0.copy(), np.zeros_like(x0))
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim), np.zeros(f.dim))
+    def start_workers(self, node: Node, fs: Shards) -> Worker:
+        return Worker(fs.zeros(), fs.zeros())
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
         _, a = self.weights(t.k)
-        g = f.gradient(node.y, self.rows(f, t))
-        m = self.up.pack(g - worker.h, t)
-        self.up.unpack(m).add_to(worker.h)
-        u = g - worker.h - worker.e / a
+        g = fs.gradients(node.y, self.rows(fs, t))
+        m = self.up.pack(g - w.h, t)
+        self.up.unpack(m).add_to(w.h)
+        u = g - w.h - w.e / a
         c = self.up.pack(u, t)
-        worker.e[:] = -a * u
-        self.up.unpack(c).add_to(worker.e, a)
+        w.e[:] = -a * u
+        self.up.unpack(c).add_to(w.e, a)
         return self.uplink(node, t.k).join(m, c)
 
     def start_master(self, node: Node) -> Master | None:
         return None if (rest := rest_of(self)) is None else Master(rest, Rest(np.zeros_like(node.x)))
 
-    def master_answers(self, node: Node, master: Master | None, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: Master | None, ups: Any, t: Round) -> Message:
         mean, link, (_, a) = means_of_pairs(self.mean, ups), self.downlink(node, t.k), self.weights(t.k)
         if master is None:
             return link.pack(mean, t)

@@ -1,6 +1,6 @@
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,9 +18,9 @@ from mpi_compress.algorithms.needs import (
 )
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, scaled, times
 from mpi_compress.algorithms.theorem import WITHIN, Theorem
-from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import Algorithm, Batch, Expression, Message, Round, Rounds, Shards, Step, algorithms
 from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Compressed, Pair, Vector
+from mpi_compress.messages.kinds import Pair, Vector, no_coordinates
 from mpi_compress.messages.several import PairLink, means_of_pairs
 
 
@@ -105,19 +105,19 @@ class ADIANA(Algorithm):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), x0.copy(), x0.copy(), x0.copy(), np.zeros_like(x0))
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim), np.zeros(f.dim))
+    def start_workers(self, node: Node, fs: Shards) -> Worker:
+        return Worker(fs.zeros(), fs.zeros())
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
         link, α = self.uplink(node, t.k), self.constants[-1]
         if node.is_new:
-            worker.of_w[:] = f.gradient(node.w)
-        message = link.pack_two(f.gradient(node.x) - worker.h, worker.of_w - worker.h, t)
-        seen: Any = link.unpack(message)
-        seen.second.add_to(worker.h, α)
-        return message
+            w.of_w[:] = fs.gradients(node.w)
+        sent = link.pack_two(fs.gradients(node.x) - w.h, w.of_w - w.h, t)
+        seen: Any = link.unpack(sent)
+        seen.second.add_to(w.h, α)
+        return sent
 
-    def master_answers(self, node: Node, master: Rest | None, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: Rest | None, ups: Any, t: Round) -> Message:
         return packed(master, self.downlink(node, t.k), means_of_pairs(self.mean, ups), t)
 
     def all_hear(self, node: Node, down: Any, t: Round) -> None:
@@ -159,22 +159,24 @@ class ADIANAPlus(KnowsSmoothness, ADIANA):
     needs = (*ADIANA.needs, *KnowsSmoothness.needs)
     theory = "min(1/(2*L), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
 
-    def start_worker(self, node: Node, f: Objective) -> Any:
-        return ADIANAPlusWorker(np.zeros(f.dim), np.zeros(f.dim), self.no_root())
+    def start_workers(self, node: Node, fs: Shards) -> Any:
+        return ADIANAPlusWorker(fs.zeros(), fs.zeros(), self.no_root(len(fs)))
 
     def start_master(self, node: Node) -> Any:
         return self.no_roots(super().start_master(node))
 
-    def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:
-        root, L, link = None if t.k else self.learn(worker.L, f, t), worker.L, PairLink(self.up)
+    def workers_send(self, node: Node, w: Any, fs: Shards, t: Rounds) -> Batch:
+        root, L, link = None if t.k else self.learn(w.L, fs, t), w.L, PairLink(self.up)
         if node.is_new:
-            worker.of_w[:] = f.gradient(node.w)
-        Δ, δ = (times(L.inverse, g - worker.h) for g in (f.gradient(node.x), worker.of_w))
-        message = link.pack_two(Δ, δ, t)
-        seen: Any = link.unpack(message)
-        scaled(L.S, seen.second).add_to(worker.h, self.constants[-1])
-        return self.with_root(node, message, root)
+            w.of_w[:] = fs.gradients(node.w)
+        Δ, δ = (times(L.inverse, g - w.h) for g in (fs.gradients(node.x), w.of_w))
+        sent = link.pack_two(Δ, δ, t)
+        seen: Any = link.unpack(sent)
+        scaled(L.S, seen.second).add_to(w.h, self.constants[-1])
+        return self.with_root(node, sent, root)
 
-    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
-        pairs = [Pair(scaled(S, up.first), scaled(S, up.second)) for S, up in self.received(master, ups, t)]
-        return super().master_answers(node, master.own, pairs, t)
+    def master_answers(self, node: Node, master: Any, ups: Any, t: Round) -> Message:
+        S, pairs = self.received(master, ups, t)
+        nothing = no_coordinates(self.setting.dim)
+        ups = replace(ups, content=Pair(scaled(S, pairs.first), scaled(S, pairs.second)), silence=Pair(nothing, nothing))
+        return super().master_answers(node, master.own, ups, t)

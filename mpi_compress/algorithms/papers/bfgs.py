@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -7,7 +6,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.needs import STRONGLY_CONVEX
 from mpi_compress.algorithms.second_order import Pairs, SendsHessians, hessian, lifted, solved
-from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Step, Vector
+from mpi_compress.algorithms.vocabulary import Batch, Link, Message, Objective, Round, Rounds, Shards, Step, Vector
 from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.messages.kinds import square
 from mpi_compress.messages.several import SeveralLink
@@ -89,8 +88,8 @@ class BFGS(SendsHessians):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy())
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim))
+    def start_workers(self, node: Node, fs: Shards) -> Worker:
+        return Worker(fs.zeros())
 
     def start_master(self, node: Node) -> Master:
         d = self.setting.dim
@@ -100,18 +99,19 @@ class BFGS(SendsHessians):
     def uplink(self, node: Node, k: int) -> Link:
         return SeveralLink(self.up, self.hessians) if k == self.at else self.up
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        g = self.gradient(node.x, worker, f, t)
+    def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        g = self.gradient(node.x, w, fs, t)
         if t.k != self.at:
             return g
-        return SeveralLink(self.up, self.hessians).join(g, self.hessians.pack(self.curvature(node.x, f, t.who), t))
+        S = np.array([self.curvature(node.x, f, i) for f, i in zip(fs, t.who.tolist(), strict=True)])
+        return SeveralLink(self.up, self.hessians).join(g, self.hessians.pack(S, t))
 
     def curvature(self, x: Vector, f: Objective, i: int) -> Vector:
         """(n/m) ∇²f_i(x) as its triangle (d(d+1)/2,), 0 where worker i is none of the m."""
         n, m = self.setting.n, self.m
         return n / m * hessian(f, x) if i * m % n < m else np.zeros(self.hessians.dim)
 
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: Master, ups: Any, t: Round) -> Message:
         if t.k == self.at:
             g = master.h + self.mean_of(ups, 0, self.setting.dim)
             B = square(self.mean_of(ups, 1, self.hessians.dim))

@@ -10,7 +10,7 @@ from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.needs import OPTIMUM, Need
 from mpi_compress.algorithms.second_order import SendsHessians, hessian, lifted, solved, value
 from mpi_compress.algorithms.theorem import Theorem
-from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, PartialMean, Round, Vector
+from mpi_compress.algorithms.vocabulary import Batch, Compressed, Link, Message, PartialMean, Round, Rounds, Shards, Vector
 from mpi_compress.core.fields import Positive
 from mpi_compress.kernels.vectors import norm, squared_norm
 from mpi_compress.messages.kinds import square
@@ -34,7 +34,7 @@ class Node:
 class Worker:
     H: Vector  # (d(d+1)/2,) H_i, which learns ∇²f_i
     h: Vector  # (d,) what the master knows of ∇f_i, or of g_i
-    l: float = 0.0  # l_i
+    l: Vector  # l_i
 
 
 @dataclass
@@ -68,8 +68,8 @@ class LearnsHessians(SendsHessians):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker(np.zeros(self.hessians.dim), np.zeros(f.dim))
+    def start_workers(self, node: Node, fs: Shards) -> Worker:
+        return Worker(np.zeros((len(fs), self.hessians.dim)), fs.zeros(), np.zeros(len(fs)))
 
     def start_master(self, node: Node) -> Master:
         return Master(np.zeros(self.hessians.dim), np.zeros(self.setting.dim))
@@ -172,18 +172,19 @@ class FedNL(LearnsHessians):
     def downlink(self, node: Node, k: int) -> Link:
         return self.number if node.searches else self.down
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
         if node.searches:
-            return self.number.pack(np.array([value(f, node.x + self.beta**node.s * node.Δ)]), t)
-        g = self.gradient(node.x, worker, f, t)
+            return self.number.pack(np.array([[value(f, node.x + self.beta**node.s * node.Δ)] for f in fs]), t)
+        g = self.gradient(node.x, w, fs, t)
         link, α = self.hessians_at(t.k)
-        D = hessian(f, node.x) - worker.H
-        number = value(f, node.x) if self.search else 0.0 if self.sends_whole(t.k) else norm(D)
+        D = np.array([hessian(f, node.x) for f in fs]) - w.H
+        norms = [0.0 if self.sends_whole(t.k) else norm(D_i) for D_i in D]
+        numbers = [value(f, node.x) for f in fs] if self.search else norms
         S = link.pack(D, t)
-        link.unpack(S).add_to(worker.H, α)
-        return self.together(t.k).join(g, self.number.pack(np.array([number]), t), S)
+        link.unpack(S).add_to(w.H, α)
+        return self.together(t.k).join(g, self.number.pack(np.array(numbers)[:, None], t), S)
 
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: Master, ups: Any, t: Round) -> Message:
         if node.searches:
             f = self.mean(ups).dense()[0]
             falls = f <= master.f + self.c * self.beta**node.s * master.slope
@@ -229,16 +230,17 @@ class FedNLPP(LearnsHessians):
     first = "gradient"
     partial_mean: ClassVar[PartialMean] = "over all"
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        (link, α), A = self.hessians_at(t.k), hessian(f, node.x)
-        S = link.pack(A - worker.H, t)
-        link.unpack(S).add_to(worker.H, α)
-        l, worker.l = worker.l, norm(A - worker.H)
-        g = self.up.pack(square(worker.H) @ node.x + worker.l * node.x - f.gradient(node.x) - worker.h, t)
-        self.up.unpack(g).add_to(worker.h)
-        return self.together(t.k).join(g, self.number.pack(np.array([worker.l - l]), t), S)
+    def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        (link, α), A, before = self.hessians_at(t.k), np.array([hessian(f, node.x) for f in fs]), w.l.copy()
+        S = link.pack(A - w.H, t)
+        link.unpack(S).add_to(w.H, α)
+        w.l[:] = [norm(D) for D in A - w.H]
+        Hx = np.array([square(H) @ node.x for H in w.H])
+        g = self.up.pack(Hx + w.l[:, None] * node.x - fs.gradients(node.x) - w.h, t)
+        self.up.unpack(g).add_to(w.h)
+        return self.together(t.k).join(g, self.number.pack((w.l - before)[:, None], t), S)
 
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: Master, ups: Any, t: Round) -> Message:
         master.h = master.h + self.mean_of(ups, 0, self.setting.dim)
         master.l += float(self.mean_of(ups, 1, 1)[0])
         master.H = master.H + self.hessians_at(t.k)[1] * self.mean_of(ups, 2, self.hessians.dim)

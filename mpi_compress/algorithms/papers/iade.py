@@ -95,7 +95,7 @@ class DQGD(IADE):
     def sigma(self, k: int) -> float:
         return self.budget(k)
 
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: Master, ups: Any, t: Round) -> Message:
         if self.down.codec.float != 64:
             return super().master_answers(node, master, ups, t)
         return self.down.pack(self.mean(ups), t)

@@ -8,7 +8,7 @@ from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, ROUNDED_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
 from mpi_compress.algorithms.papers.scaffnew import ScaffnewTheorem, local_steps
 from mpi_compress.algorithms.theorem import WITHIN, Theorem, constants
-from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
+from mpi_compress.algorithms.vocabulary import Batch, Compressed, Expression, Round, Rounds, Shards, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
 
 
@@ -88,8 +88,8 @@ class LoCoDL(Algorithm):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker((1.0 - self.ρ) * node.y + self.ρ * node.y, np.zeros(f.dim), node.y.copy())
+    def start_workers(self, node: Node, fs: Shards) -> Worker:
+        return Worker(fs.zeros() + ((1.0 - self.ρ) * node.y + self.ρ * node.y), fs.zeros(), fs.zeros() + node.y)
 
     def ŷ(self, node: Node, steps: int) -> Vector:
         """y (d,) after so many local steps."""
@@ -98,19 +98,19 @@ class LoCoDL(Algorithm):
             y -= γ * ((µ / 2) * y - node.v)
         return y
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        γ, µ, steps, x = self.gamma(0), self.setting.numbers["mu"], local_steps(self.p, t), worker.x
+    def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        γ, µ, steps, x = self.gamma(0), self.setting.numbers["mu"], local_steps(self.p, t), w.x
         for _ in range(steps):
-            x -= γ * (f.gradient(x) - (µ / 2) * x - worker.u)
-        worker.ŷ = self.ŷ(node, steps)
-        message = self.up.pack(x - worker.ŷ, t)
-        self.up.unpack(message).add_to(worker.u, -self.σ)
-        return message
+            x -= γ * (fs.gradients(x) - (µ / 2) * x - w.u)
+        w.ŷ[:] = self.ŷ(node, steps)
+        sent = self.up.pack(x - w.ŷ, t)
+        self.up.unpack(sent).add_to(w.u, -self.σ)
+        return sent
 
-    def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
+    def workers_hear(self, node: Node, w: Worker, down: Compressed, t: Rounds) -> None:
         D = down.dense() / 2.0
-        worker.x[:] = (1.0 - self.ρ) * worker.x + self.ρ * (worker.ŷ + D)
-        worker.u += self.σ * D
+        w.x[:] = (1.0 - self.ρ) * w.x + self.ρ * (w.ŷ + D)
+        w.u += self.σ * D
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         ŷ, D = self.ŷ(node, local_steps(self.p, t)), down.dense() / 2.0

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, ROUNDED_DOWN, WHOLE_GRADIENTS, Need, exact_up
 from mpi_compress.algorithms.theorem import WITHIN, Theorem, constants
-from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
+from mpi_compress.algorithms.vocabulary import Batch, Compressed, Expression, Round, Rounds, Shards, Step, Vector
 from mpi_compress.kernels.vectors import squared_norm
 
 
@@ -74,26 +74,26 @@ class Scaffnew(Algorithm):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy())
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim), node.x.copy())
+    def start_workers(self, node: Node, fs: Shards) -> Worker:
+        return Worker(fs.zeros(), fs.zeros() + node.x)
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        message = self.up.pack(self.local(node.x, worker, f, t) - node.x, t)
-        worker.x[:] = node.x
-        self.up.unpack(message).add_to(worker.x)
-        return message
+    def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
+        sent = self.up.pack(self.local(node.x, w, fs, t) - node.x, t)
+        w.x[:] = node.x
+        self.up.unpack(sent).add_to(w.x)
+        return sent
 
-    def local(self, x: Vector, worker: Worker, f: Objective, t: Round) -> Vector:
-        """x̂_i after the local steps of round t.k from x."""
-        γ, x = self.gamma(t.k), x.copy()
+    def local(self, x: Vector, w: Worker, fs: Shards, t: Rounds) -> Vector:
+        """x̂_i (m, d) after the local steps of round t.k from x."""
+        γ, x = self.gamma(t.k), fs.zeros() + x
         for _ in range(local_steps(self.p, t)):
-            x -= γ * (f.gradient(x) - worker.h)
+            x -= γ * (fs.gradients(x) - w.h)
         return x
 
-    def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
+    def workers_hear(self, node: Node, w: Worker, down: Compressed, t: Rounds) -> None:
         z = node.x.copy()
         down.add_to(z)
-        worker.h += (self.p / self.gamma(t.k)) * (z - worker.x)
+        w.h += (self.p / self.gamma(t.k)) * (z - w.x)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         down.add_to(node.x)
@@ -136,26 +136,26 @@ class CompressedScaffnew(Scaffnew):
         """The workers that have a coordinate."""
         return int(self.up.compressor.known(self.setting.dim)["copies"])
 
-    def start_worker(self, node: Node, f: Objective) -> WorkerWithOwn:
-        return WorkerWithOwn(np.zeros(f.dim), node.x.copy(), np.zeros(f.dim, dtype=bool))
+    def start_workers(self, node: Node, fs: Shards) -> WorkerWithOwn:
+        return WorkerWithOwn(fs.zeros(), fs.zeros() + node.x, np.zeros((len(fs), fs.dim), dtype=bool))
 
-    def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:
-        message = self.up.pack(self.local(node.x, worker, f, t) - node.x, t)
-        sent: Any = self.up.unpack(message).sparse()
-        worker.x[:] = node.x
-        sent.add_to(worker.x, self.s / self.setting.n)
-        worker.owns[:] = False
-        worker.owns[sent.indices] = True
-        return message
+    def workers_send(self, node: Node, w: Any, fs: Shards, t: Rounds) -> Batch:
+        sent = self.up.pack(self.local(node.x, w, fs, t) - node.x, t)
+        seen: Any = self.up.unpack(sent).sparse()
+        w.x[:] = node.x
+        seen.add_to(w.x, self.s / self.setting.n)
+        w.owns[:] = False
+        w.owns[np.repeat(np.arange(len(fs)), seen.counts), seen.indices] = True
+        return sent
 
-    def worker_hears(self, node: Node, worker: Any, down: Compressed, t: Round) -> None:
+    def workers_hear(self, node: Node, w: Any, down: Compressed, t: Rounds) -> None:
         n, s = self.setting.n, self.s
         η = n * (s - 1) / (s * (n - 1)) if s < n else 1.0
         z = node.x.copy()
         down.add_to(z)
-        worker.h += (self.p * η / self.gamma(t.k)) * np.where(worker.owns, z - worker.x, 0.0)
+        w.h += (self.p * η / self.gamma(t.k)) * np.where(w.owns, z - w.x, 0.0)
 
 
-def local_steps(p: float, t: Round) -> int:
+def local_steps(p: float, t: Round | Rounds) -> int:
     """How many local steps round t.k has: the tosses of the common coin until it shows heads, which has probability p."""
     return int(t.shared.geometric(p))

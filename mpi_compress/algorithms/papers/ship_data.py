@@ -65,7 +65,7 @@ class ShipData(Algorithm):
             return SILENT
         return self.uplink(node, t.k).encode(samples_of(f.rows))
 
-    def master_answers(self, node: Node, master: Master | None, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: Master | None, ups: Any, t: Round) -> Message:
         if master is not None and t.k:
             return self.down.pack(master.x - node.x, t)
         setting = self.setting

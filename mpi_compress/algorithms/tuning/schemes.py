@@ -9,17 +9,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from mpi_compress.algorithms.tuning import search
-from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.core.streams import Role, Rounds, Streams
 from mpi_compress.kernels import select
+from mpi_compress.kernels.probabilities import draw, levels_of_budget, sizes_of
+from mpi_compress.kernels.vectors import means_of_parts
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.kinds import Compressed, Indices, SignSparse, Sparse, Vector, WithScalar, index_bits
-from mpi_compress.messages.link import Link, Message, ScalarLink
+from mpi_compress.messages.kinds import Compressed, SignSparse, Sparse, Vector, WithScalar, index_bits
+from mpi_compress.messages.link import Batch, Link, ScalarLink
 
 Budget = Literal["cat", "alistarh"] | int
 Mean = Callable[[Sequence[Compressed]], Compressed]
-ANY_ROUND = Round(0, Streams(0), Role.WORKER)  # for compressors that draw nothing
+ANY_ROUND = Rounds(0, Streams(0), Role.WORKER, np.zeros(1, dtype=np.int64))  # for compressors that draw nothing
 
 
 class Tuning(ABC):
@@ -30,10 +32,10 @@ class Tuning(ABC):
     symbol: str = ""  # of the improvement; "": it has none
 
     @abstractmethod
-    def message(self, g: Vector, t: Round) -> tuple[int, Message]:
-        """The budget, or the size, that is chosen for g (d,), and the message of Q(g)."""
+    def messages(self, g: Vector, t: Rounds) -> tuple[Any, Batch]:
+        """The budgets, or the sizes, that are chosen for the rows of g (m, d), and the messages of Q(g)."""
 
-    def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
+    def answer(self, mean: Mean, ups: Any) -> Compressed:
         """What the master makes of the workers' messages."""
         return mean(ups)
 
@@ -45,7 +47,7 @@ class Tuning(ABC):
 class Scheme(Tuning):
     """A compressor with a budget T, of n workers: `budget` is T, or the rule for it; `link` is that of the compressor without."""
 
-    improvement: ClassVar[type[search.Improvement]]
+    improvement: ClassVar[search.Improvement]
 
     def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat", n: int = 1):
         self.n, self.link, self.cost, self.budget, self.symbol = n, link, cost, budget, self.improvement.symbol
@@ -55,20 +57,21 @@ class Scheme(Tuning):
     @cached_property
     def searches(self) -> search.Searches:
         d = self.link.dim
-        return search.Searches(self.cost, lambda cost: search.BudgetSearch(self.improvement(), partial(self.costs, cost), d))
+        return search.Searches(self.cost, lambda cost: search.BudgetSearch(self.improvement, partial(self.costs, cost), d))
 
-    def chosen(self, g: Vector, t: Round) -> Indices:
-        """I_T(g) for the budget T that is chosen for g (d,) in a worker's round."""
+    def chosen(self, g: Vector, t: Rounds) -> Sparse:
+        """Q_T(g) for the budgets T that are chosen for the rows of g (m, d): I_T(g), and the values there."""
         if self.budget == "cat":
             return self.searches.best(g, t)
-        return select.largest(g, search.alistarh_budget(g) if self.budget == "alistarh" else self.budget)
+        T = np.array([search.alistarh_budget(v) for v in g]) if self.budget == "alistarh" else self.budget
+        return Sparse(g.shape[1], *select.largest(g, T))
 
-    def message(self, g: Vector, t: Round) -> tuple[int, Message]:
+    def messages(self, g: Vector, t: Rounds) -> tuple[Any, Batch]:
         top = self.chosen(g, t)
-        return top.size, self.link.encode(self.sent(g, top, t))
+        return top.counts, self.link.encode(self.sent(g, top, t))
 
     def improvement_for(self, g: Vector) -> float:
-        return search.improvement_of(self.improvement(), g, self.chosen(g, ANY_ROUND))
+        return self.improvement.of(g[None], self.chosen(g[None], ANY_ROUND)).item()
 
     @abstractmethod
     def payload(self, T: Any) -> Any:
@@ -86,39 +89,40 @@ class Scheme(Tuning):
         return np.full(len(budgets), np.nan) if planned is None else planned.astype(float)
 
     @abstractmethod
-    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
-        """Q_T(g) for the T = top.size largest coordinates of g (d,)."""
+    def sent(self, g: Vector, top: Sparse, t: Rounds) -> Compressed:
+        """Q(g) for the largest coordinates of each row of g (m, d)."""
 
 
 class Sparsified(Scheme):
     """Q_T(g) (CAT eq. 2); γ = 1/L."""
 
-    improvement = search.Sparsification
+    improvement = search.Improvement.ALPHA
 
     def payload(self, T: Any) -> Any:
         return T * (self.index_bits + self.fpp)
 
-    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
-        return Sparse(g.size, top, g[top])
+    def sent(self, g: Vector, top: Sparse, t: Rounds) -> Compressed:
+        return top
 
 
 class SignQuantised(Scheme):
     """√β/√T·‖g‖·sign(g_j) on I_T(g) (CAT eq. 3, 11): γL folded into the one magnitude, which is the mean |g_j| over I_T(g)."""
 
-    improvement = search.SignQuantisation
+    improvement = search.Improvement.BETA
 
     def payload(self, T: Any) -> Any:
         return self.fpp + T * self.index_bits
 
-    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
-        return SignSparse.at(g, top, float(np.mean(np.abs(g[top]))))
+    def sent(self, g: Vector, top: Sparse, t: Rounds) -> Compressed:
+        assert top.ends is not None
+        return SignSparse.of(top, means_of_parts(np.abs(top.values), top.ends))
 
 
 class Stochastically(Scheme):
     """ω(T) beside (g_j/p_j)·Bernoulli(p_j) (CAT eq. 4, 14): γL, which all workers must share, is the smallest ω. The ω of an only
     worker is the smallest, so its values hold ω·(g_j/p_j), and no message ω."""
 
-    improvement = search.StochasticSparsification
+    improvement = search.Improvement.OMEGA
     is_unbiased = True
 
     def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat", n: int = 1):
@@ -127,13 +131,15 @@ class Stochastically(Scheme):
     def payload(self, T: Any) -> Any:
         return self.fpp * (self.n > 1) + T * (self.index_bits + self.fpp)
 
-    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
-        ω, Q = search.improvement_of(self.improvement(), g, top), self.link.at(k=top.size).compress(g, t)
-        return scaled(Q, ω) if self.n == 1 else WithScalar(ω, Q)
+    def sent(self, g: Vector, top: Sparse, t: Rounds) -> Compressed:
+        ω, sizes = self.improvement.of(g, top), sizes_of(g)
+        drawn = draw(g, sizes, levels_of_budget(g, sizes, top.counts), t)
+        Q = self.link.within_floats(g, Sparse(top.dim, drawn.indices, drawn.weighted, drawn.ends))
+        return replace(Q, values=np.repeat(ω, Q.counts) * Q.values) if self.n == 1 else WithScalar(ω, Q)
 
-    def answer(self, mean: Mean, ups: Sequence[Any]) -> Compressed:
+    def answer(self, mean: Mean, ups: Any) -> Compressed:
         """min_j ω_j times the mean."""
-        return mean(ups) if self.n == 1 else scaled(mean([u.vector for u in ups]), min(u.scalar for u in ups))
+        return mean(ups) if self.n == 1 else scaled(mean(ups.of(lambda up: up.vector)), float(ups.content.scalar.min()))
 
 
 SCHEMES: dict[str, type[Scheme]] = {"top-k": Sparsified, "sq": SignQuantised, "stochastic": Stochastically}

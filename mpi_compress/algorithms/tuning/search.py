@@ -1,130 +1,88 @@
 """CAT's search for the budget T that gains most per cost (CAT eq. 8, 10, 13): exact, sorting no more of the gradient than needed.
 
 All three improvements depend on g through ‖g‖, ‖g‖₁ and its largest magnitudes, and are at most 1. So one pass takes the sums and
-the few coordinates above a hint (a magnitude near which the last round's search ended); a bound rules
-out larger budgets, or else more coordinates are looked at. Neither the hint nor their number changes the result.
+the few magnitudes above a hint (one near which the last round's search ended); a bound rules out larger budgets, or else more
+coordinates are looked at. Neither the hint nor their number changes the result. All rows are searched at once.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from enum import IntEnum
 from functools import lru_cache
 from math import isqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.streams import Round
-from mpi_compress.kernels import probabilities, select
-from mpi_compress.kernels.probabilities import size_of
+from mpi_compress.core.streams import Rounds
+from mpi_compress.kernels import budgets as kernels
+from mpi_compress.kernels import select
+from mpi_compress.kernels.budgets import TIE
+from mpi_compress.kernels.probabilities import sizes_of
 from mpi_compress.messages.costs import CostModel, at_moment
-from mpi_compress.messages.kinds import Indices, Vector
+from mpi_compress.messages.kinds import Indices, Sparse, Vector
 
-TIE = 1e-12  # ratios this close, relatively, are equal, and sums have reached a bound: the smallest T among them is taken
+Counts = NDArray[np.int64]
 _FIRST_LOOK = 256
-_SLACK = 1 + 1e-13  # for the rounding of bounds
 _LINKS = 16  # searches that are kept where links change: each has C(T) for all T
-_GROWTH = 1.25  # of the blocks of budgets that a bound rules out at once
 
 
-@dataclass(frozen=True)
-class Top:
-    """What is known of a gradient: its m largest magnitudes, falling, and its sums, all over the same scale."""
-
-    largest: Vector  # (m,)
-    absolute: float  # ‖g‖₁
-    squares: float  # ‖g‖²
-
-
-class Improvement(ABC):
+class Improvement(IntEnum):
     """What a budget gains: f falls by at least improvement(T)·‖∇f‖²/2L (CAT's descent lemmas)."""
 
-    symbol: ClassVar[str]
+    ALPHA = kernels.ALPHA  # α(T) = ‖Q_T(g)‖²/‖g‖² of sparsification, increasing and concave (CAT Lemmas 1, 2)
+    BETA = kernels.BETA  # β(T) = (Σ_{I_T}|g_j|)²/(T‖g‖²) of sign quantisation, neither increasing nor concave (CAT Lemma 3)
+    OMEGA = kernels.OMEGA  # ω(T) = ‖g‖²/Σ g_j²/p_j with the p of least variance for Σp_j = T, as α is (CAT Lemmas 4, 5)
 
-    @abstractmethod
-    def of(self, g: Top) -> Vector:
-        """improvement(T) for T = 1 … m."""
+    @property
+    def symbol(self) -> str:
+        return self.name.lower()
 
-    @abstractmethod
-    def bound(self, g: Top, gained: Vector, low: Any, high: Any) -> Any:
-        """No T with m ≤ low < T ≤ high gains more, by `gained` for T = 1 … m; takes numbers or arrays."""
+    def of(self, gs: Vector, top: Sparse) -> Vector:
+        """improvement(T) of each row of gs (m, d), whose T largest coordinates `top` has; 1 where the row is zero, NaN where it is
+        not finite."""
+        peaks, largest, counts = np.abs(gs).max(axis=1), top.values, top.counts
+        usual = (peaks > 1e-140) & (peaks < 1e140)
+        if not usual.all():
+            with np.errstate(invalid="ignore"):
+                over = np.where(usual | (peaks == 0), 1.0, peaks)
+                gs, largest = gs / over[:, None], largest / np.repeat(over, counts)
+        absolute, squares, _, _ = kernels.sums_and_largest(gs, np.full(len(gs), np.inf))
+        gained = kernels.gains_of_all(self.value, _falling(largest, counts), counts, absolute, squares)
+        return np.where(peaks == 0, 1.0, np.where(peaks < np.inf, gained, np.nan))
 
-
-class Sparsification(Improvement):
-    """α(T) = ‖Q_T(g)‖²/‖g‖², increasing and concave (CAT Lemmas 1, 2)."""
-
-    symbol = "alpha"
-
-    def of(self, g: Top) -> Vector:
-        return np.cumsum(g.largest**2) / g.squares
-
-    def bound(self, g: Top, gained: Vector, low: Any, high: Any) -> Any:
-        return np.minimum(1.0, gained[-1] + (high - g.largest.size) * (g.largest[-1] ** 2 / g.squares))
-
-
-class SignQuantisation(Improvement):
-    """β(T) = (Σ_{I_T}|g_j|)²/(T‖g‖²), neither increasing nor concave (CAT Lemma 3)."""
-
-    symbol = "beta"
-
-    def of(self, g: Top) -> Vector:
-        return np.cumsum(g.largest) ** 2 / (np.arange(1, g.largest.size + 1) * g.squares)
-
-    def bound(self, g: Top, gained: Vector, low: Any, high: Any) -> Any:
-        m = g.largest.size
-        reached = np.sqrt(gained[-1] * m * g.squares)
-        at_most = np.minimum(g.absolute, reached + (high - m) * g.largest[-1])
-        return np.minimum(1.0, at_most**2 / ((low + 1.0) * g.squares))
-
-
-class StochasticSparsification(Improvement):
-    """ω(T) = ‖g‖²/Σ g_j²/p_j with the p of least variance for Σp_j = T, increasing and concave (CAT Lemmas 4, 5)."""
-
-    symbol = "omega"
-
-    def of(self, g: Top) -> Vector:
-        out = np.empty(g.largest.size)
-        probabilities.omega(g.largest, g.absolute, g.squares, out)
+    def curve(self, g: Vector) -> Vector:
+        """improvement(T) of g (d,) for T = 1 … d; NaN where g is zero or not finite."""
+        peak = float(np.abs(g).max())
+        if not 0 < peak < np.inf:
+            return np.full(g.size, np.nan)
+        row = g[None] if 1e-140 < peak < 1e140 else g[None] / peak
+        absolute, squares, _, _ = kernels.sums_and_largest(row, np.array([np.inf]))
+        out = np.empty(g.size)
+        kernels.gains(self.value, np.sort(np.abs(row[0]))[::-1].copy(), absolute[0], squares[0], out)
         return out
 
-    def bound(self, g: Top, gained: Vector, low: Any, high: Any) -> Any:
-        m = g.largest.size
-        slope = gained[-1] - (gained[-2] if m > 1 else 0.0)
-        return np.minimum(np.minimum(1.0, gained[-1] + (high - m) * slope), high * (g.squares / g.absolute**2))
 
-
-def falling(g: Vector, chosen: Indices | None = None) -> Top | None:
-    """What is known of g (d,) by its largest coordinates `chosen`, or by all of them; None where g is zero or not finite."""
-    peak = float(np.max(np.abs(g)))
-    if not 0 < peak < np.inf:
-        return None
-    scaled = g / peak if not 1e-140 < peak < 1e140 else g
-    absolute, squares, _ = probabilities.sums_and_above(scaled, np.inf)
-    return Top(np.sort(np.abs(scaled if chosen is None else scaled[chosen]))[::-1], absolute, squares)
-
-
-def improvement_of(improvement: Improvement, g: Vector, top: Indices) -> float:
-    """improvement(T) of g (d,) for T = top.size, whose largest coordinates `top` are; 1 where g is zero."""
-    known = falling(g, top)
-    return float(improvement.of(known)[-1]) if known is not None else np.nan if np.any(g != 0) else 1.0
-
-
-def _first(magnitudes: Vector, smallest: float, T: int) -> NDArray[np.intp]:
-    """The places of the T largest magnitudes, the T-th of which is `smallest`, in order; ties to the first ones."""
-    above = magnitudes > smallest
-    ties = np.flatnonzero(magnitudes == smallest)[: T - np.count_nonzero(above)]
-    above[ties] = True
-    return np.flatnonzero(above)
+def _falling(values: Vector, counts: Counts) -> Vector:
+    """The magnitudes of so many of the values as rows, falling, and 0 after them."""
+    width = int(counts.max())
+    sizes = np.negative(np.abs(values))
+    if counts.size * width == sizes.size:
+        rows = sizes.reshape(-1, width)
+    else:
+        rows = np.zeros((counts.size, width))
+        rows[np.arange(width) < counts[:, None]] = sizes
+    rows.sort(axis=1)
+    return np.negative(rows, out=rows)
 
 
 def alistarh_budget(g: Vector) -> int:
     """The smallest T with Σ_{I_T(g)} |g_j| ≥ ‖g‖ (Alistarh et al. 2017, appendix: T ≤ ⌈√d⌉); 1 where g is 0 or not finite."""
-    size = size_of(g)
-    if not 0 < size.peak < np.inf:
+    size = sizes_of(g[None])
+    if not 0 < size.peak[0] < np.inf:
         return 1
     most = min(g.size, isqrt(g.size - 1) + 1)
-    largest = np.sort(np.abs(g[select.largest(g, most)]) * size.scale)[::-1]
+    largest = np.sort(np.abs(select.largest(g[None], most)[1]) * size.scale)[::-1]
     reached = np.cumsum(largest) >= np.sqrt(size.squares) * (1 - TIE)
     return int(np.argmax(reached)) + 1 if reached[-1] else most
 
@@ -137,57 +95,47 @@ class BudgetSearch:
         self._dim = dim
         self._cost = np.ascontiguousarray(np.broadcast_to(cost(np.arange(1.0, dim + 1.0)), dim), dtype=np.float64)
         falls = np.any(np.diff(self._cost) < 0)
-        self._least = np.minimum.accumulate(self._cost[::-1])[::-1] if falls else self._cost  # of T and all above it
+        self._least = np.minimum.accumulate(self._cost[::-1])[::-1].copy() if falls else self._cost  # of T and all above it
 
-    def best(self, g: Vector, hint: float = np.inf) -> tuple[Indices, float]:
-        """I_T(g) for the best T, increasing, and a hint for the next search; T = 1 where g (d,) is zero or not finite."""
-        absolute, squares, found = probabilities.sums_and_above(g, hint)
-        if not 1e-280 < squares < 1e280:  # squares have left the range of floats, or are close to it
-            peak = float(np.max(np.abs(g)))
-            if not 0 < peak < np.inf:
-                return select.largest(g, 1), np.inf
-            return self.best(g / peak)[0], np.inf
-        m = min(_FIRST_LOOK, self._dim)
-        if found.size < min(8, self._dim):
-            found = select.largest(g, m)
-        while True:
-            magnitudes = np.abs(g[found])
-            top = Top(np.sort(magnitudes)[::-1], absolute, squares)
-            gained = self.improvement.of(top)
-            ratios = gained / self._cost[: gained.size]
-            best = float(ratios.max())
-            more = self._hopeful(top, gained, best)
-            if not more:
-                break
-            found = select.largest(g, min(more, 4 * found.size))
-        T = int(np.argmax(ratios >= best * (1 - TIE))) + 1
-        enough = self._enough(top, gained, best, T)
-        return found[_first(magnitudes, top.largest[T - 1], T)], 0.7 * float(top.largest[enough - 1])
+    def best(self, gs: Vector, hints: Vector) -> tuple[Sparse, Vector]:
+        """Q_T(g) for the best T of each row g of gs (m, d), hints (m,) for the next search; T = 1 where g is 0 or not finite."""
+        absolute, squares, values, counts = kernels.sums_and_largest(gs, hints)
+        if not (squares.min() > 1e-280 and squares.max() < 1e280):  # they have left the range of floats, or are close to it
+            return self._one_by_one(gs, hints, (squares > 1e-280) & (squares < 1e280))
+        if counts.min() < (few := min(8, self._dim)):
+            looked_at = np.where(counts < few, min(_FIRST_LOOK, self._dim), counts)
+            values, counts = select.largest(gs, looked_at)[1], looked_at
+        known = self.improvement.value, self._cost, self._least
+        T, more, enough = kernels.best_budgets(_falling(values, counts), counts, absolute, squares, *known)
+        while more.any():
+            some, looked_at = more > 0, np.minimum(more, 4 * counts)
+            counts = np.where(some, looked_at, counts)
+            values = select.largest(gs[some], counts[some])[1]
+            found = _falling(values, counts[some]), counts[some], absolute[some], squares[some]
+            T[some], more[some], enough[some] = kernels.best_budgets(*found, *known)
+        return Sparse(self._dim, *select.largest(gs, T)), 0.7 * enough
 
-    def _enough(self, top: Top, gained: Vector, best: float, T: int) -> int:
-        """About how many of the largest coordinates suffice to find T: the next search begins with as many."""
-        m = gained.size
-        while m >= max(2 * T, 128):
-            fewer = Top(top.largest[: m // 2], top.absolute, top.squares)
-            if self._hopeful(fewer, gained[: m // 2], best):
-                break
-            m //= 2
-        return m
+    def _one_by_one(self, gs: Vector, hints: Vector, usual: NDArray[np.bool_]) -> tuple[Sparse, Vector]:
+        """`best` where not all rows are `usual`: others are searched over their largest magnitude."""
+        found: list[Indices] = []
+        after = np.full(len(gs), np.inf)
+        for i in range(len(gs)):
+            row = gs[i : i + 1]
+            peak = float(np.abs(row).max())
+            if usual[i]:
+                top, after[i : i + 1] = self.best(row, hints[i : i + 1])
+            elif 0 < peak < np.inf:
+                top, _ = self.best(row / peak, hints=np.array([np.inf]))
+            else:
+                top = Sparse(self._dim, *select.largest(row, 1))
+            found.append(top.indices)
+        return at_indices(gs, found), after
 
-    def _hopeful(self, top: Top, gained: Vector, best: float) -> int:
-        """A budget above the m looked at that might do better than `best`; 0, if none can."""
-        m = gained.size
-        beyond = int(np.searchsorted(self._least, _SLACK / best))  # from here on even an improvement of 1 is too little
-        low = m
-        while low < beyond:
-            high = min(beyond, int(low * _GROWTH) + 16)
-            if self.improvement.bound(top, gained, low, high) * _SLACK > best * self._least[low]:
-                T = np.arange(low + 1, high + 1)
-                hopeful = self.improvement.bound(top, gained, T - 1, T) * _SLACK > best * self._cost[low:high]
-                if np.any(hopeful):
-                    return int(T[np.flatnonzero(hopeful)[-1]])
-            low = high
-        return 0
+
+def at_indices(gs: Vector, found: Sequence[Indices]) -> Sparse:
+    """The rows of gs (m, d) at these indices of each."""
+    values = [g[indices] for g, indices in zip(gs, found, strict=True)]
+    return Sparse(gs.shape[1], np.concatenate(found), np.concatenate(values), np.cumsum([indices.size for indices in found]))
 
 
 class Searches:
@@ -200,10 +148,18 @@ class Searches:
         self._cost = cost
         self._steady = of(cost) if cost.clock is None else None
         self._of = lru_cache(_LINKS)(of)
-        self._hints: dict[int, float] = {}  # of each worker: where its last search ended
+        self._hints = np.empty(0)  # of each worker: where its last search ended
 
-    def best(self, g: Vector, t: Round) -> Indices:
-        """I_T(g) for the best T of a worker in its round."""
-        search = self._steady or self._of(at_moment(self._cost, t.second, t.who))
-        top, self._hints[t.who] = search.best(g, self._hints.get(t.who, np.inf))
-        return top
+    def best(self, gs: Vector, t: Rounds) -> Sparse:
+        """Q_T(g) for the best T of each row of gs (m, d), in the round of its worker."""
+        if self._hints.size <= (last := t.who.max()):
+            self._hints = np.append(self._hints, np.full(last + 1 - self._hints.size, np.inf))
+        if self._steady is not None:
+            top, self._hints[t.who] = self._steady.best(gs, self._hints[t.who])
+            return top
+        found = []
+        for i, who in enumerate(t.who.tolist()):
+            search = self._of(at_moment(self._cost, t.second, who))
+            top, self._hints[who : who + 1] = search.best(gs[i : i + 1], self._hints[who : who + 1])
+            found.append(top.indices)
+        return at_indices(gs, found)

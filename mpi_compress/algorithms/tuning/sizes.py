@@ -28,13 +28,14 @@ from mpi_compress.algorithms.tuning.schemes import (
     scaled,
 )
 from mpi_compress.algorithms.tuning.search import TIE
-from mpi_compress.core.errors import CorruptMessage, UserError
-from mpi_compress.core.streams import Round
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import CostModel, at_moment, costs
+from mpi_compress.messages.fields import Field, Reader, joined, one_byte
 from mpi_compress.messages.from_tables import parts_of
-from mpi_compress.messages.kinds import Bytes, Compressed, Sparse, Vector, WithSize
-from mpi_compress.messages.link import ChoosingLink, Link, Message
+from mpi_compress.messages.kinds import Compressed, Each, Vector, WithSize
+from mpi_compress.messages.link import Batch, ChoosingLink, Link
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,11 @@ class SizedLink(ChoosingLink):
     def of(cls, link: Link, cost: CostModel, sizes: Sequence[int]) -> "SizedLink":
         return cls(link.compressor, link.codec, link.dim, of_sizes(link, sizes), cost)
 
-    def compress(self, v: Vector, t: Round) -> WithSize:
+    def compress(self, v: Vector, t: Any) -> Compressed:
+        """Q_s(v) of the best s of v (d,), or of each row (m, d)."""
+        return self.of_vector(v, t) if v.ndim == 1 else Each([self.of_vector(row, t[i]) for i, row in enumerate(v)])
+
+    def of_vector(self, v: Vector, t: Round) -> WithSize:
         """Q_s(v) of the best s; the first s where v (d,) is 0 or not finite."""
         found = [WithSize(i, len(self.links), link.compress(v, t)) for i, link in enumerate(self.links)]
         peak = float(np.max(np.abs(v)))
@@ -62,15 +67,14 @@ class SizedLink(ChoosingLink):
         cost = at_moment(self.cost, t.second, t.who)
         return cost.cost(self.encode(c).wire_bits if cost.on_wire else self.paper_bits(c))
 
-    def write(self, compressed: Any) -> Bytes:
-        number = np.array([compressed.number], dtype=np.uint8)
-        return np.concatenate([number, self.links[compressed.number].write(compressed.vector)])
+    def write(self, rows: Any) -> Field:
+        each = [self.links[c.number].write(c.vector.as_rows()) for c in rows.parts]
+        numbers = one_byte(np.array([c.number for c in rows.parts]))
+        return joined(numbers, (np.concatenate([data[: ends[0]] for data, ends in each]), np.cumsum([ends[0] for _, ends in each])))
 
-    def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
-        if at >= data.size or data.item(at) >= len(self.links):
-            raise CorruptMessage(f"byte {at} of {data.size} names no size")
-        vector, end = self.links[data.item(at)].read(data, at + 1)
-        return WithSize(data.item(at), len(self.links), vector), end
+    def read(self, r: Reader) -> Compressed:
+        numbers, many = r.bytes(len(self.links) - 1, "size").tolist(), len(self.links)
+        return Each([WithSize(i, many, self.links[i].read(one)[0]) for i, one in zip(numbers, r.each(), strict=True)])
 
 
 def of_sizes(link: Link, sizes: Sequence[int]) -> list[Link]:
@@ -93,16 +97,16 @@ class DeterministicSizes(Tuning):
     def __init__(self, link: Link, cost: CostModel, sizes: Sequence[int]):
         self.sizes, self.link = sizes, SizedLink.of(link, cost, sizes)
 
-    def message(self, g: Vector, t: Round) -> tuple[int, Message]:
-        message = self.link.pack(g, t)
-        sent: Any = self.link.unpack(message)
-        return self.sizes[sent.number], message
+    def messages(self, g: Vector, t: Rounds) -> tuple[Any, Batch]:
+        sent = self.link.pack(g, t)
+        seen: Any = self.link.unpack(sent)
+        return [self.sizes[c.number] for c in seen.parts], sent
 
     def improvement_for(self, g: Vector) -> float:
         peak = float(np.max(np.abs(g)))
         if not 0 < peak < np.inf:
             return np.nan if peak else 1.0
-        lost = (g - self.link.compress(g, ANY_ROUND).dense()) / peak
+        lost = (g - self.link.compress(g, ANY_ROUND[0]).dense()) / peak
         return float(1 - np.sum(lost**2) / np.sum((g / peak) ** 2))
 
 
@@ -119,10 +123,10 @@ class UnbiasedSizes(Tuning):
         best = first_best(gains, np.array([cost.cost(payload) for payload in payloads.tolist()]))
         self.size, self.link, self.gain = sizes[best], links[best], float(gains[best])
 
-    def message(self, g: Vector, t: Round) -> tuple[int, Message]:
+    def messages(self, g: Vector, t: Rounds) -> tuple[Any, Batch]:
         return self.size, self.link.pack(g, t)
 
-    def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
+    def answer(self, mean: Mean, ups: Any) -> Compressed:
         return scaled(mean(ups), self.gain)
 
     def improvement_for(self, g: Vector) -> float:
@@ -170,9 +174,8 @@ class TunedTopK(ChoosingLink):
 
     scheme: Sparsified
 
-    def compress(self, v: Vector, t: Round) -> Sparse:
-        top = self.scheme.chosen(v, t)
-        return Sparse(v.size, top, v[top])
+    def compress(self, v: Vector, t: Any) -> Compressed:
+        return self.scheme.chosen(v, t) if v.ndim == 2 else self.scheme.chosen(v[None], Rounds.of(t))[0]
 
 
 def follows_link(method: Any) -> bool:
@@ -218,6 +221,6 @@ def best_size(compressor: str | Mapping[str, Any], v: Any, cost: str | Mapping[s
     g = np.ascontiguousarray(v, dtype=np.float64)
     link = Link(part, written, g.size)
     try:
-        return tuning_of(link, model).message(g, ANY_ROUND)[0]
+        return int(np.ravel(tuning_of(link, model).messages(g[None], ANY_ROUND)[0])[0])
     except (ValueError, OverflowError) as error:
         raise UserError(f"best_size: {error}") from None

@@ -1,19 +1,20 @@
 """The codec that tries others."""
 
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.messages.codecs.base import Bytes, FieldCodec, IndexCodec, Known, codecs
-from mpi_compress.messages.fields import Reader, one_byte
-from mpi_compress.messages.kinds import Compressed, Dense, SignSparse, Sparse
+from mpi_compress.kernels import sets
+from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs, read_by, write_by
+from mpi_compress.messages.fields import Field, Numbers, Reader, in_turn, joined, one_byte
+from mpi_compress.messages.kinds import Compressed, Dense, Each, SignSparse, Sparse
 
 QUICK = ("fixed", "bitmap", "rice")
+SETS = (*QUICK, "elias-delta", "elias-omega", "entropy")  # in the order of their ways, `kernels.sets`
 CHOICES = (  # a message's first byte is the place in this list: append only
-    "dense", *QUICK, "elias-delta", "elias-omega", "entropy", "ternary", "gspar-hybrid", "lattice",
-    "packed", "seeded", "blocks", "chain", "eigenpairs",
+    "dense", *SETS, "ternary", "gspar-hybrid", "lattice", "packed", "seeded", "blocks", "chain", "eigenpairs",
 )  # fmt: skip
 DENSE = CHOICES.index("dense")
 
@@ -34,32 +35,33 @@ class Auto(FieldCodec):
         """The codecs of `CHOICES`, with this codec's floats."""
         return tuple(cast(FieldCodec, codecs[name](self.float)) for name in CHOICES)
 
-    @cached_property
-    def tried(self) -> dict[int, IndexCodec]:
-        """The codecs that are tried for a sparse vector, by their places."""
-        wanted = QUICK if self.search == "quick" else CHOICES
-        return {i: codec for i, codec in enumerate(self.choices) if isinstance(codec, IndexCodec) and codec.name in wanted}
-
     def writes(self, kind: type[Compressed]) -> bool:
         return any(codec.writes(kind) for codec in self.choices)
 
-    def encode(self, compressed: Compressed) -> Bytes:
-        if isinstance(compressed, Sparse | SignSparse):
-            best = self._by_set(compressed)
-            message = self.choices[best].encode(compressed)
-        else:
-            messages = {i: codec.encode(compressed) for i, codec in enumerate(self.choices) if codec.writes(type(compressed))}
-            best, message = min(messages.items(), key=lambda item: item[1].size)
-        return np.concatenate([one_byte(best), message])
+    def write(self, c: Any) -> Field:
+        if isinstance(c, Each) and c.rows > 1:
+            return in_turn([self.write(part.as_rows()) for part in c.parts])
+        best = self._by_set(c) if isinstance(c, Sparse | SignSparse) else self._by_length(c)
+        return joined(one_byte(best), write_by(best, c, lambda rows, place: self.choices[place].write(rows)))
 
-    def _by_set(self, c: Sparse | SignSparse) -> int:
-        """The place of the codec with the shortest index set (the rest is the same for all), or of `dense` if that is shorter."""
-        least, best = min((codec.set_bytes(c.indices, c.dim), place) for place, codec in self.tried.items())
-        dense = isinstance(c, Sparse) and c.dim * self.float_format.nbytes <= c.elements * self.float_format.nbytes + least
-        return DENSE if dense else best
+    def _by_set(self, c: Sparse | SignSparse) -> Numbers:
+        """The places (m,) of the codecs with the shortest index sets (the rest is the same for all), or of `dense` where that is
+        shorter."""
+        best, ways = np.empty_like(c.ends), len(QUICK) if self.search == "quick" else len(SETS)
+        sets.shortest(ways, c.indices, c.ends, c.dim, self.float_format.nbytes * (type(c) is Sparse), best)
+        return best
 
-    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
-        place = r.byte(len(CHOICES) - 1, "codec")
+    def _by_length(self, c: Compressed) -> Numbers:
+        """The places (m,) of the codecs with the shortest messages."""
+        kind = type(c[0])
+        able = [place for place, codec in enumerate(self.choices) if codec.writes(kind)]
+        lengths = [np.diff(self.choices[place].write(c)[1], prepend=0) for place in able]
+        return np.array(able)[np.argmin(lengths, axis=0)]
+
+    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+        return read_by(r.bytes(len(CHOICES) - 1, "codec"), r, lambda rows, place: self._read(rows, place, dim, kind, known))
+
+    def _read(self, r: Reader, place: int, dim: int, kind: Any, known: Known) -> Any:
         codec = self.choices[place]
         if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
             kind = Dense if place == DENSE else Sparse

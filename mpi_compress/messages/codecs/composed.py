@@ -1,12 +1,13 @@
 """Codecs of messages that hold messages: of blocks, and of coordinates and their values."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from mpi_compress.messages.codecs.base import Bytes, FieldCodec, IndexCodec, Known, codecs
-from mpi_compress.messages.fields import Reader, count_bytes
-from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Permuted, Sparse, Vector, no_coordinates
+from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs
+from mpi_compress.messages.fields import Field, Reader, in_turn, joined
+from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Permuted, Sparse, Vector, no_coordinates, stacked
 
 
 @codecs.register("blocks")
@@ -15,18 +16,14 @@ class BlockByBlock(FieldCodec):
 
     kinds = (Blocks,)
 
-    def encode(self, compressed: Compressed) -> Bytes:
-        assert isinstance(compressed, Blocks)
-        codec = codecs[compressed.codec](self.float)
-        return np.concatenate([codec.encode(part) for part in compressed.parts])
+    def write(self, c: Any) -> Field:
+        codec = codecs[c.codec](self.float)
+        return joined(*(codec.write(part) for part in c.parts))
 
-    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Blocks:
-        codec, parts = codecs[known["codec"]](self.float), []
+    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Blocks:
+        codec = codecs[known["codec"]](self.float)
         r.room_for(1, 1, "blocks")
-        for size, of, beside in known["blocks"]:
-            part, r.at = codec.decode(r.data, r.at, size, of, beside)
-            parts.append(part)
-        return Blocks(tuple(parts), known["codec"])
+        return Blocks(tuple(codec.read(r, size, of, beside) for size, of, beside in known["blocks"]), known["codec"])
 
 
 @codecs.register("chain")
@@ -39,27 +36,30 @@ class CoordinatesThenValues(FieldCodec):
 
     kinds = (Chained,)
 
-    def encode(self, compressed: Compressed) -> Bytes:
-        assert isinstance(compressed, Chained)
-        placed, values = compressed.placed, compressed.values
-        of_first, of_then = (codecs[name](self.float) for name in compressed.codecs)
-        if isinstance(placed, Sparse):
-            assert isinstance(of_first, IndexCodec)
-            first = [count_bytes(placed.elements), of_first.write_set(placed.indices, placed.dim)]
-        else:
-            first = [of_first.encode(replace(placed, values=np.empty(0)))]
-        return np.concatenate([*first, of_then.encode(values)] if placed.elements else first)
+    def write(self, c: Any) -> Field:
+        return in_turn([self._write(c[i]) for i in range(c.rows)])
 
-    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Chained:
+    def _write(self, c: Chained) -> Field:
+        of_first, of_then = (codecs[name](self.float) for name in c.codecs)
+        placed: Any = c.placed.as_rows()
+        if isinstance(placed, Sparse):
+            without = replace(placed, values=np.empty(0))
+        else:
+            without = replace(placed, values=np.empty(0), ends=np.zeros(1, dtype=np.int64))
+        first = of_first.write(without)
+        return joined(first, of_then.write(c.values.as_rows())) if c.placed.elements else first
+
+    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+        return stacked([self._read(one, dim, known) for one in r.each()])
+
+    def _read(self, r: Reader, dim: int, known: Known) -> Chained:
         of_first, of_then = (codecs[name](self.float) for name in known["codecs"])
-        assert isinstance(of_first, FieldCodec)
         (makes, beside), (makes_then, beside_then) = known["first"], known["then"]
-        without = _WithoutFloats(r.data, r.at, r.form)
-        placed, r.at = of_first.read(without, dim, makes, beside), without.at
+        placed = of_first.read(_WithoutFloats(r.data, r.at, r.form, r.ends), dim, makes, beside)[0]
         assert isinstance(placed, Sparse | Drawn | Permuted)
         values: Compressed = no_coordinates(0)
         if T := placed.elements:
-            values, r.at = of_then.decode(r.data, r.at, T, makes_then, beside_then(T))
+            values = of_then.read(r, T, makes_then, beside_then(T))[0]
         return Chained(placed, values, known["codecs"], known["scale"](T))
 
 
@@ -68,8 +68,8 @@ class _WithoutFloats(Reader):
 
     __slots__ = ()
 
-    def floats(self, count: int) -> Vector:
-        return np.zeros(count)
+    def floats(self, ends: Any) -> Vector:
+        return np.zeros(int(ends[-1]))
 
-    def room_for(self, count: int, least_bits: float, what: str) -> None:
+    def room_for(self, ends: Any, least_bits: int, what: str) -> None:
         pass

@@ -1,15 +1,18 @@
 """Codecs of floats alone, and of the layouts that kinds say themselves."""
 
-from mpi_compress.messages.codecs.base import Bytes, LayoutCodec, codecs
-from mpi_compress.messages.kinds import Compressed, Dense
+from typing import Any
+
+from mpi_compress.messages.codecs.base import LayoutCodec, codecs
+from mpi_compress.messages.fields import Field
+from mpi_compress.messages.kinds import Dense
 
 
 @codecs.register("dense")
 class DenseFloats(LayoutCodec):
     """All d coordinates as floats, and nothing else."""
 
-    def encode(self, compressed: Compressed) -> Bytes:
-        return super().encode(compressed if isinstance(compressed, Dense) else Dense(compressed.dense()))
+    def write(self, c: Any) -> Field:
+        return super().write(c if isinstance(c, Dense) else Dense(c.dense()))
 
 
 @codecs.register("eigenpairs")

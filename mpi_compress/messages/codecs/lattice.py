@@ -1,3 +1,5 @@
+"""The codec of lattice points."""
+
 from functools import lru_cache, partial
 from math import ceil, floor, inf, isfinite, log2, nan
 from typing import Any
@@ -8,9 +10,9 @@ from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
 from mpi_compress.messages import fields
-from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.fields import LEAST_BITS, NO_BYTES, Reader
-from mpi_compress.messages.kinds import Compressed, Lattice
+from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs, read_by, write_by
+from mpi_compress.messages.fields import Field, Reader
+from mpi_compress.messages.kinds import Lattice
 
 ZERO, GAUSSIAN, ADAPTIVE, NOT_FINITE = range(4)
 MOST_BITS = 62  # the longest integer
@@ -32,46 +34,52 @@ class LatticePoints(FieldCodec):
 
     kinds = (Lattice,)
 
-    def encode(self, compressed: Compressed) -> Bytes:
-        assert isinstance(compressed, Lattice)
-        c = compressed
-        radius = c.radius if isfinite(c.radius) or not c.radius_sent else nan
+    def write(self, c: Any) -> Field:
+        return write_by(c.radius, c, self._write)
+
+    def _write(self, c: Any, radius: float) -> Field:
+        """The messages of rows of one radius."""
+        radius = radius if isfinite(radius) or not c.radius_sent else nan
         if c.radius_sent and isfinite(radius):
             radius = fields.rounded_up(radius, self.float_format)
-        head = fields.number_bytes(radius, self.float_format) if c.radius_sent else NO_BYTES
-        if not isfinite(radius):
-            form, body = NOT_FINITE, NO_BYTES
-        elif not c.integers.any():
-            form, body = ZERO, NO_BYTES
-        elif adaptive.longest(c.integers, 0) > MOST_BITS:
-            raise OverflowError("lattice points beyond 2^62: σ is too small for this vector")
-        else:
+        forms, bodies = np.full(c.rows, NOT_FINITE), []
+        if isfinite(radius):
+            forms = np.where(c.integers.any(axis=1), GAUSSIAN, ZERO)
+        if (forms == GAUSSIAN).any():
+            if adaptive.longest(c.integers.ravel(), 0) > MOST_BITS:
+                raise OverflowError("lattice points beyond 2^62: σ is too small for this vector")
             low_bits, below, _ = model(spread(c.sigma, radius, c.stochastic))
-            room = c.dim * (low_bits + FINE + 4) // 8
-            gaussian = fields.coded(partial(kernels.write_gaussian, c.integers, low_bits, below), room)
-            learned = fields.write_integers(c.integers)
-            form, body = (ADAPTIVE, learned) if learned.size < gaussian.size else (GAUSSIAN, gaussian)
-        return np.concatenate([fields.one_byte(form), head, body])
+            gaussian, learned = kernels.put_gaussian(c.integers, low_bits, below), fields.integers(c.integers)
+            shorter = np.diff(learned[1], prepend=0) < np.diff(gaussian[1], prepend=0)
+            forms = np.where((forms == GAUSSIAN) & shorter, ADAPTIVE, forms)
+            bodies = [fields.some_of(gaussian, forms == GAUSSIAN), fields.some_of(learned, forms == ADAPTIVE)]
+        head = [fields.numbers(np.full(c.rows, radius), self.float_format)] if c.radius_sent else []
+        return fields.joined(fields.one_byte(forms), *head, *bodies)
 
-    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Lattice:
-        form = r.byte(NOT_FINITE, "form of lattice points")
-        sigma, stochastic = known["sigma"], known.get("stochastic", False)
+    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+        forms = r.bytes(NOT_FINITE, "form of lattice points")
         sent = known.get("radius") is None
-        radius = r.number() if sent else nan if form == NOT_FINITE else known["radius"]
-        if isfinite(radius) == (form == NOT_FINITE):
-            raise CorruptMessage(f"the radius {radius} does not go with the form {form}")
+        radius = r.numbers() if sent else np.where(forms == NOT_FINITE, nan, known["radius"])
+        if (wrong := np.isfinite(radius) == (forms == NOT_FINITE)).any():
+            raise CorruptMessage(f"the radius {radius[wrong][0]} does not go with the form {forms[wrong][0]}")
+        return read_by(np.stack([forms, radius], axis=1), r, partial(self._read, dim, known, sent))
+
+    def _read(self, dim: int, known: Known, sent: bool, r: Reader, told: Any) -> Lattice:
+        """The rows of one form and radius."""
+        (form, radius), sigma, stochastic = told, known["sigma"], known.get("stochastic", False)
+        made = partial(Lattice, sigma=sigma, radius=np.full(r.at.size, radius), radius_sent=sent, stochastic=stochastic)
         if form in (ZERO, NOT_FINITE):
-            return Lattice(np.zeros(dim, dtype=np.int64), sigma, radius, sent, stochastic)
+            return made(np.zeros((r.at.size, dim), dtype=np.int64))
         try:
             low_bits, below, guesses = model(spread(sigma, radius, stochastic))
         except OverflowError as error:
             raise CorruptMessage(str(error)) from None
         if form == ADAPTIVE:
-            return Lattice(r.integers(dim, 2**MOST_BITS - 1), sigma, radius, sent, stochastic)
-        r.room_for(dim, LEAST_BITS, "lattice points")
-        integers = np.empty(dim, dtype=np.int64)
-        r.goes_to(kernels.read_gaussian(r.readable, r.at, low_bits, below, guesses, integers))
-        return Lattice(integers, sigma, radius, sent, stochastic)
+            return made(r.integers(dim, 2**MOST_BITS - 1))
+        integers = np.empty((r.at.size, dim), dtype=np.int64)
+        row = kernels.take_gaussian(r.data, r.at, r.ends, low_bits, below, guesses, integers)
+        r.refuse(row, f"an array of {dim} lattice points")
+        return made(integers)
 
 
 def spread(sigma: float, radius: float, stochastic: bool) -> float:

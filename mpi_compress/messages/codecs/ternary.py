@@ -1,12 +1,14 @@
 """The codec of signs as ternary digits."""
 
+from typing import Any
+
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import ternary
-from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.fields import Reader, number_bytes
-from mpi_compress.messages.kinds import Compressed, Ternary
+from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs
+from mpi_compress.messages.fields import ROOM, Field, Reader, joined, numbers
+from mpi_compress.messages.kinds import Ternary
 
 
 @codecs.register("ternary")
@@ -15,18 +17,17 @@ class TernaryDigits(FieldCodec):
 
     kinds = (Ternary,)
 
-    def encode(self, compressed: Compressed) -> Bytes:
-        assert isinstance(compressed, Ternary)
-        nbytes, last_bits = digits_room(compressed.dim)
-        out = np.empty(nbytes, dtype=np.uint8)
-        ternary.write_signs(compressed.signs, last_bits, out)
-        return np.concatenate([number_bytes(compressed.magnitude, self.float_format), out])
+    def write(self, c: Any) -> Field:
+        nbytes, last_bits = digits_room(c.dim)
+        out, ends = np.empty(c.rows * nbytes + ROOM, dtype=np.uint8), np.empty(c.rows, dtype=np.int64)
+        ternary.put_digits(c.signs, last_bits, out, ends)
+        return joined(numbers(c.magnitude, self.float_format), (out, ends))
 
-    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Ternary:
-        magnitude, (nbytes, last_bits), start = r.number(), digits_room(dim), r.at
-        r.take(nbytes, "an array of ternary digits")
-        signs = np.empty(dim, dtype=np.int8)
-        if not ternary.read_signs(r.readable, start, last_bits, signs):
+    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Ternary:
+        magnitude, (nbytes, last_bits) = r.numbers(), digits_room(dim)
+        starts = r.skip(8 * nbytes, "an array of ternary digits")
+        signs = np.empty((starts.size, dim), dtype=np.int8)
+        if not ternary.take_digits(r.data, starts, last_bits, signs):
             raise CorruptMessage("a block is no number of 17 ternary digits")
         return Ternary(signs, magnitude)
 

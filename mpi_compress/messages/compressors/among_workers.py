@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+
 from mpi_compress.core.fields import AtLeastOne
-from mpi_compress.core.streams import Round
-from mpi_compress.kernels.vectors import taken
+from mpi_compress.core.streams import Rounds
 from mpi_compress.messages.compressors.base import AmongWorkers, compressors
-from mpi_compress.messages.kinds import Compressed, Cyclic, Known, Permuted, Vector, cyclic_indices, permuted_indices
+from mpi_compress.messages.kinds import Compressed, Cyclic, Known, Permuted, Vector
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,11 @@ class SharedOut(AmongWorkers):
         if self.n is None:
             raise ValueError("needs n = the number of workers (a run sets it)")
 
-    def workers(self, t: Round) -> int:
-        """n, of which t.who is one."""
+    def workers(self, t: Rounds) -> int:
+        """n, among which t.who are."""
         assert self.n is not None
-        if t.who >= self.n:
-            raise ValueError(f"worker {t.who} compresses by {self.name} with n = {self.n}")
+        if (beyond := t.who >= self.n).any():
+            raise ValueError(f"worker {t.who[beyond][0]} compresses by {self.name} with n = {self.n}")
         return self.n
 
 
@@ -48,10 +49,10 @@ class PermK(SharedOut):
     makes = Permuted
     paper = "Szlendak, Tyurin, Richtárik (2021), Definitions 2 and 3"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        n, seed = self.workers(t), t.common_seed
-        indices = permuted_indices(v.size, seed, t.who, n)
-        return Permuted(v.size, seed, t.who, n, taken(v, indices) * float(min(n, v.size)))
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        n, d = self.workers(t), V.shape[1]
+        empty = Permuted(d, np.full(len(V), t.common_seed), t.who, n, np.empty(0))
+        return empty.filled(lambda row, indices: V[row, indices] * float(min(n, d)))
 
     def known(self, dim: int) -> Known:
         return {"parts": self.n}
@@ -81,10 +82,10 @@ class Pattern(SharedOut):
         """How many workers have a coordinate: s, or all of fewer."""
         return self.s if self.n is None else min(self.s, self.n)
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        n, s, seed = self.workers(t), self.copies, t.common_seed
-        indices = cyclic_indices(v.size, seed, t.who, n, s)
-        return Cyclic(v.size, seed, t.who, n, s, taken(v, indices) * (n / s))
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        n, s = self.workers(t), self.copies
+        empty = Cyclic(V.shape[1], np.full(len(V), t.common_seed), t.who, n, s, np.empty(0))
+        return empty.filled(lambda row, indices: V[row, indices] * (n / s))
 
     def known(self, dim: int) -> Known:
         return {"parts": self.n, "copies": self.copies}

@@ -6,10 +6,10 @@ import numpy as np
 
 from mpi_compress.core.fields import NotNegative, Share, within
 from mpi_compress.core.registry import fact
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Rounds
 from mpi_compress.kernels import probabilities
-from mpi_compress.kernels.vectors import taken
 from mpi_compress.messages.compressors.base import Compressor, Count, OfK, compressors, count_of, one_of
+from mpi_compress.messages.fields import equal_ends
 from mpi_compress.messages.kinds import Compressed, Drawn, Hybrid, Known, Sparse, Vector, uniform_indices
 
 
@@ -25,11 +25,13 @@ class RandomK(OfK):
     paper = "HT §3"
     draws_indices = True
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        k = count_of(self.k, v.size)
-        indices = np.sort(t.rng.choice(v.size, size=k, replace=False, shuffle=False)).astype(np.uint32)
-        values = taken(v, indices)
-        return Sparse(v.size, indices, values * (v.size / k) if self.scaled else values)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d = V.shape[1]
+        k = count_of(self.k, d)
+        drawn = [t[i].rng.choice(d, size=k, replace=False, shuffle=False) for i in range(len(t))]
+        at = np.sort(drawn, axis=1)
+        values = np.take_along_axis(V, at, axis=1).ravel()
+        return Sparse(d, at.astype(np.uint32).ravel(), values * (d / k) if self.scaled else values, equal_ends(len(V), k))
 
     def delta(self, dim: int) -> float | None:
         return super().delta(dim) if self.scaled else count_of(self.k, dim) / dim
@@ -54,12 +56,14 @@ class UniSp(Compressor):
     def makes(self) -> type[Compressed]:
         return Drawn if self.shared_seed else Sparse
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d = V.shape[1]
         if self.shared_seed:
-            drawn = Drawn(v.size, int(t.rng.integers(2**64, dtype=np.uint64)), self.kappa, np.empty(0))
-            return Drawn(v.size, drawn.seed, self.kappa, v[drawn.indices] / self.kappa)
-        indices = uniform_indices(v.size, self.kappa, t.rng)
-        return Sparse(v.size, indices, taken(v, indices) / self.kappa)
+            seeds = t.words(1)[:, 0]
+            return Drawn(d, seeds, self.kappa, np.empty(0)).filled(lambda row, indices: V[row, indices] / self.kappa)
+        sets = [uniform_indices(d, self.kappa, t[i].rng) for i in range(len(t))]
+        values = [v[indices] for v, indices in zip(V, sets, strict=True)]
+        return Sparse(d, np.concatenate(sets), np.concatenate(values) / self.kappa, np.cumsum([each.size for each in sets]))
 
     def known(self, dim: int) -> Known:
         return {"kappa": self.kappa} if self.shared_seed else {}
@@ -78,13 +82,10 @@ class Stochastic(OfK):
     k: Count | None = None  # k, how many are sent in the mean: a count or a share of d, "0.2%"; left out: the algorithm sets it
     paper = "CAT eq. 4"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        size = probabilities.size_of(v)
-        level = probabilities.level_of_budget(v, size, count_of(self.k, v.size))
-        indices, certain, m = probabilities.draw(v, size, level, t.rng)
-        values = np.empty(indices.size)
-        probabilities.values_at(v, indices, certain, m, values)
-        return Sparse(v.size, indices, values)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d, sizes = V.shape[1], probabilities.sizes_of(V)
+        drawn = probabilities.draw(V, sizes, probabilities.levels_of_budget(V, sizes, count_of(self.k, d)), t)
+        return Sparse(d, drawn.indices, drawn.weighted, drawn.ends)
 
     def omega(self, dim: int) -> float:
         return dim / count_of(self.k, dim) - 1
@@ -111,18 +112,19 @@ class GSpar(Compressor):
         one_of(epsilon=self.epsilon, kappa=self.kappa)
         super().__post_init__()
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        size = probabilities.size_of(v)
-        found, certain, m = probabilities.draw(v, size, self.level(v, size), t.rng)
-        indices, drawn = found[certain], found[~certain]
-        return Hybrid(v.size, indices, v[indices].astype(np.float64, copy=False), drawn, v[drawn] < 0, m)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        sizes = probabilities.sizes_of(V)
+        indices, values, certain, ends, level = probabilities.draw(V, sizes, self.levels(V, sizes), t)
+        own_ends = np.append(0, np.cumsum(certain))[ends]
+        own, others = (indices[certain], values[certain]), (indices[~certain], values[~certain] < 0)
+        return Hybrid(V.shape[1], *own, *others, level, own_ends, ends - own_ends)
 
-    def level(self, v: Vector, size: probabilities.VectorSize) -> float:
-        """1/λ, times the scale of `size`."""
+    def levels(self, V: Vector, sizes: probabilities.Sizes) -> Vector:
+        """1/λ of each row, times its scale of `sizes`."""
         if self.epsilon is not None:
-            return probabilities.level_of_variance(v, size, self.epsilon)
+            return probabilities.levels_of_variance(V, sizes, self.epsilon)
         assert self.kappa is not None
-        return probabilities.level_of_budget(v, size, self.kappa * v.size, self.passes)
+        return probabilities.levels_of_budget(V, sizes, self.kappa * V.shape[1], self.passes)
 
     def omega(self, dim: int) -> float:
         if self.epsilon is not None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.core.fields import Checked, within
+from mpi_compress.core.forms import complete
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.returned import returns
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector, checked
+from mpi_compress.core.streams import Round, Rounds
+from mpi_compress.messages.kinds import Compressed, Sparse, Vector, checked, stacked
 
 
 def _stated(most: float) -> Callable[..., float | None]:
@@ -43,11 +43,19 @@ class Compressor(Part, ABC):
     draws_indices: ClassVar[bool] = False  # True: chance alone says which coordinates are sent, not the vector
     follows: ClassVar[Literal["", "step", "regime", "noise", "range"]] = ""  # what of a run sets a parameter; "": nothing
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        complete(cls, Compressor, {"compress": ("compress_rows", _by_rows)})
+
     @abstractmethod
     @returns(lambda compressor, given, v, *_: checked(given, v.size), given=arrays.read_only)
     def compress(self, v: Vector, t: Round, *state: Any, **named: Any) -> Compressed:  # a subclass has state, or it has none
         """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`. A compressor that
         remembers something from one message to the next defines `start`, and `compress(v, t, state)`."""
+
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        """C of each row of V (m, d), as rows; each draws from its own stream. A compressor defines this or `compress`."""
+        return stacked([self.applied(v, t[i]) for i, v in enumerate(V)])
 
     def start(self, dim: int) -> Any:
         """What a node's compressor remembers before its first message: arrays, lists, a dict or a dataclass of them. `compress`
@@ -99,12 +107,9 @@ class Compressor(Part, ABC):
         return self.omega(dim) is not None
 
 
-class BulkCompressor(ABC):
-    """A compressor that takes many vectors by one call; nothing it does is random."""
-
-    @abstractmethod
-    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
-        """C of some rows of vs (m, d), as `compress` has it."""
+def _by_rows(self: Compressor, of_rows: Callable[..., Any], v: Vector, t: Round, *state: Any, **named: Any) -> Any:
+    """`compress` by rows of one."""
+    return of_rows(self, np.ascontiguousarray(v, dtype=np.float64)[None], Rounds.of(t))[0]
 
 
 class AmongWorkers(Compressor):

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from mpi_compress.core.registry import fact, is_ours
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import FieldCodec, IndexCodec
 from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors, coordinates_sent, has_state, one_of
@@ -90,9 +90,10 @@ class BlockWise(AmongWorkers):
         for size in set(lengths):
             self.each.check(size)
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        ends = np.cumsum(lengths := self.lengths(v.size))
-        parts = [self.each.compress(v[end - size : end], t) for end, size in zip(ends, lengths, strict=True)]
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        ends = np.cumsum(lengths := self.lengths(V.shape[1]))
+        blocks = [np.ascontiguousarray(V[:, end - size : end]) for end, size in zip(ends, lengths, strict=True)]
+        parts = [self.each.compress_rows(block, t) for block in blocks]
         together = Blocks(tuple(parts), self._codec)
         joined = together.sparse() if self.joined else None
         return together if joined is None else joined

@@ -4,20 +4,17 @@ from dataclasses import replace
 from math import inf, sqrt
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mpi_compress.core.fields import AtLeastOne, Positive
 from mpi_compress.core.registry import fact
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Rounds
 from mpi_compress.kernels import select
-from mpi_compress.kernels.threshold import reaching, reaching_of_rows
-from mpi_compress.messages.compressors.base import BulkCompressor, Compressor, Count, OfK, compressors, count_of, one_of
-from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector, no_coordinates
+from mpi_compress.kernels.threshold import reaching_of_rows
+from mpi_compress.messages.compressors.base import Compressor, Count, OfK, compressors, count_of, one_of
+from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 
 
 @compressors.register("top-k")
-class TopK(OfK, BulkCompressor):
+class TopK(OfK):
     """The k coordinates of largest magnitude, ties to the lowest index (CAT eq. 2).  Contractive with δ = k/d (CAT Lemma 2).
 
     Where features are 0 and 1, many sums of a few rows have the same magnitude: on mushrooms with minibatches of 4 every thirtieth
@@ -28,14 +25,9 @@ class TopK(OfK, BulkCompressor):
     k: Count | None = None  # k, how many coordinates are sent: a count or a share of d, "0.2%"; left out: the algorithm sets it
     paper = "CAT eq. 2"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        return Sparse(v.size, *select.largest_with_values(v, count_of(self.k, v.size)))
-
-    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
-        dim = vs.shape[1]
-        k = count_of(self.k, dim)
-        indices, values = select.largest_of_rows(vs, rows, k)
-        return SparseRows(dim, indices, values, k * np.arange(1, rows.size + 1))
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d = V.shape[1]
+        return Sparse(d, *select.largest(V, count_of(self.k, d)))
 
     def delta(self, dim: int) -> float:
         return count_of(self.k, dim) / dim
@@ -61,8 +53,9 @@ class Accordion(Compressor):
     def in_run(self, dim: int, **known: Any) -> "Accordion":
         return replace(self, k=self.k_max if known["regime"] else self.k_min) if "regime" in known else self
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        return TopK(self.k_max if self.k is None else self.k).compress(v, t)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d = V.shape[1]
+        return Sparse(d, *select.largest(V, count_of(self.k_max if self.k is None else self.k, d)))
 
     def check(self, dim: int) -> None:
         low, high = count_of(self.k_min, dim), count_of(self.k_max, dim)
@@ -74,7 +67,7 @@ class Accordion(Compressor):
 
 
 @compressors.register("hard-threshold")
-class HardThreshold(Compressor, BulkCompressor):
+class HardThreshold(Compressor):
     """All coordinates with |v_j| ≥ λ (HT §4.2).  Absolute with v² = dλ² (HT §5).
 
     λ is `threshold`; or follows from `accuracy` ε and the step size γ by dγ²λ² = ε, which only an algorithm that has a step can
@@ -95,15 +88,8 @@ class HardThreshold(Compressor, BulkCompressor):
         if self.estimate and self.like_k is None:
             raise ValueError("estimate = true is for like_k = k")
 
-    def compress(self, v: Vector, t: Round) -> Sparse:
-        indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
-        n = reaching(np.ascontiguousarray(v, dtype=np.float64), self.level, indices, values)
-        indices.resize(n, refcheck=False)
-        values.resize(n, refcheck=False)
-        return Sparse(v.size, indices, values) if n else no_coordinates(v.size)
-
-    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
-        return SparseRows(vs.shape[1], *reaching_of_rows(vs, rows, self.level))
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        return Sparse(V.shape[1], *reaching_of_rows(V, self.level))
 
     @property
     def level(self) -> float:
@@ -116,6 +102,9 @@ class HardThreshold(Compressor, BulkCompressor):
             return 1 / (2 * sqrt(self.like_k))
         raise ValueError("accuracy needs the step size of an algorithm that sets it (ef); or give threshold = λ")
 
+    def at_level(self, level: float) -> "HardThreshold":
+        return replace(self, threshold=level, accuracy=None, like_k=None, estimate=False)
+
     @fact
     def follows(self) -> Literal["", "step", "noise"]:
         return "step" if self.accuracy is not None else "noise" if self.estimate else ""
@@ -123,7 +112,7 @@ class HardThreshold(Compressor, BulkCompressor):
     def in_run(self, dim: int, **known: Any) -> "HardThreshold":
         """This compressor with λ by the step, or by `like_k`'s full formula; ValueError where that would be 0, or not finite."""
         if self.accuracy is not None and "step" in known:
-            return HardThreshold(sqrt(self.accuracy / dim) / known["step"])
+            return self.at_level(sqrt(self.accuracy / dim) / known["step"])
         if self.like_k is None or not self.estimate or "noise" not in known:
             return self
         zeta2, sigma2 = known["noise"]
@@ -132,7 +121,7 @@ class HardThreshold(Compressor, BulkCompressor):
             raise ValueError("estimate = true finds gradients at the start whose squares are not finite; give threshold = λ")
         if level == 0:
             raise ValueError("estimate = true finds no noise: all workers have the same full gradient; give threshold = λ")
-        return HardThreshold(level)
+        return self.at_level(level)
 
     def check(self, dim: int) -> None:
         self.level  # noqa: B018  raises where it is not settled

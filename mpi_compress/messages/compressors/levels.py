@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import field
-from math import inf, isfinite, nextafter, sqrt
+from math import inf, nan, sqrt
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne, Positive, within
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Rounds
 from mpi_compress.kernels import quantize
-from mpi_compress.kernels.probabilities import size_of
+from mpi_compress.kernels.powers import round_to_powers
+from mpi_compress.kernels.probabilities import sizes_of
 from mpi_compress.messages.compressors.among_workers import SharedOut
 from mpi_compress.messages.compressors.base import Compressor, Levels32, Sized, compressors
-from mpi_compress.messages.compressors.signs import scaled_norm
+from mpi_compress.messages.compressors.signs import scaled_norms
 from mpi_compress.messages.formats import MOST
 from mpi_compress.messages.kinds import Compressed, Dithered, Known, Levels, Powers, Vector
 from mpi_compress.messages.kinds.powers import EXPONENT_BITS, MOST_FRACTION
@@ -33,21 +34,18 @@ class Rounding(Compressor):
     codec = "elias-omega"
     paper = "HT §5"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
         """Raises OverflowError where a coordinate is 2³¹ steps or more."""
-        out = np.empty(v.size, dtype=np.int32)
-        peak = size_of(v).peak
-        if not peak < np.inf:
-            out[:] = 1
-            return Levels(out, np.array([np.nan]), v.size)
-        if peak >= (2**31 - 1) * self.step:
-            raise OverflowError(f"a value of magnitude {peak:g} is 2³¹ steps of {self.step:g} or more; use a larger step")
-        scales = np.array([self.step])
+        d, peaks = V.shape[1], sizes_of(V).peak
+        finite, out = peaks < inf, np.ones(V.shape, dtype=np.int32)
+        if (far := finite & (peaks >= (2**31 - 1) * self.step)).any():
+            raise OverflowError(f"a value of magnitude {peaks[far][0]:g} is 2³¹ steps of {self.step:g} or more; use a larger step")
+        scales = np.where(finite, self.step, nan)[:, None]
         if self.stochastic:
-            quantize.round_at_random(v, scales, v.size, 2**31 - 1, out, t.rng)
+            quantize.round_at_random(V, scales, d, 2**31 - 1, out, t, finite)
         else:
-            quantize.round_to_nearest(np.ascontiguousarray(v, dtype=np.float64), self.step, out)
-        return Levels(out, scales, v.size)
+            quantize.round_to_nearest(V, self.step, finite, out)
+        return Levels(out, scales, d)
 
     def known(self, dim: int) -> Known:
         return {"bucket": dim}
@@ -75,21 +73,22 @@ class QSGD(Compressor):
     codec = "elias-omega"
     paper = "QSGD (Alistarh et al. 2017) §3"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        bucket = self._bucket(v.size)
-        norms = self._norms(v, bucket)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        bucket = self._bucket(V.shape[1])
+        norms = self._norms(V, bucket)
         with np.errstate(invalid="ignore", over="ignore"):
             scales = norms / self.levels
             scales = np.where(scales * self.levels < norms, np.nextafter(scales, np.inf), scales)  # no level above s
-        out = np.empty(v.size, dtype=np.int8 if self.levels < 128 else np.int32)
-        return Levels(quantize.round_at_random(v, scales, bucket, self.levels, out, t.rng), scales, bucket)
+        out = np.empty(V.shape, dtype=np.int8 if self.levels < 128 else np.int32)
+        return Levels(quantize.round_at_random(V, scales, bucket, self.levels, out, t), scales, bucket)
 
-    def _norms(self, v: Vector, bucket: int) -> Vector:
-        if bucket == v.size:  # the usual case, in vector registers
-            size = size_of(v)
-            return np.array([size.norm if self.norm == "l2" else size.peak])
-        norms = np.empty(-(-v.size // bucket))
-        quantize.bucket_sizes(np.ascontiguousarray(v, dtype=np.float64), bucket, self.norm == "l2", norms)
+    def _norms(self, V: Vector, bucket: int) -> Vector:
+        """The norms of the buckets of each row (m, ·)."""
+        if bucket == V.shape[1]:  # the usual case, in vector registers
+            sizes = sizes_of(V)
+            return (sizes.norm if self.norm == "l2" else sizes.peak)[:, None]
+        norms = np.empty((len(V), -(-V.shape[1] // bucket)))
+        quantize.bucket_sizes(V, bucket, self.norm == "l2", norms)
         return norms
 
     def _bucket(self, dim: int) -> int:
@@ -120,18 +119,19 @@ class Dithering(Sized):
     codec = "packed"
     paper = "random dithering (Horváth et al. 2019, §3; p = 2: QSGD)"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        size, s = size_of(v), self._levels
-        scale = scaled_norm(v, size, self.p) / s / size.scale if size.peak < inf else size.peak
-        while isfinite(scale) and scale * s < size.peak:  # no level above s
-            scale = nextafter(scale, inf)
-        out: NDArray[Any] = np.empty(v.size, dtype=np.int8 if s < 128 else np.int32)
-        self.round(v, scale, t, out)
-        return Dithered(out, scale, s)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        sizes, s = sizes_of(V), self._levels
+        with np.errstate(over="ignore"):
+            scales = np.where(sizes.peak < inf, scaled_norms(V, sizes, self.p) / s / sizes.scale, sizes.peak)
+            while (low := (scales < inf) & (scales * s < sizes.peak)).any():  # no level above s
+                scales[low] = np.nextafter(scales[low], inf)
+        out: NDArray[Any] = np.empty(V.shape, dtype=np.int8 if s < 128 else np.int32)
+        self.round(V, scales[:, None], t, out)
+        return Dithered(out, scales, s)
 
-    def round(self, v: Vector, scale: float, t: Round, out: NDArray[Any]) -> None:
-        """out_j (d,): the level of v_j, a multiple of `scale`; 1 where that is not finite."""
-        quantize.round_at_random(v, np.array([scale]), v.size, self._levels, out, t.rng)
+    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray[Any]) -> None:
+        """out_ij (m, d): the level of v_ij, a multiple of its row's scale of `scales` (m, 1); 1 where that is not finite."""
+        quantize.round_at_random(V, scales, V.shape[1], self._levels, out, t)
 
     @property
     def _levels(self) -> int:
@@ -173,12 +173,15 @@ class CorrelatedDithering(Dithering, SharedOut):
         Dithering.check(self, dim)
         SharedOut.check(self, dim)
 
-    def round(self, v: Vector, scale: float, t: Round, out: NDArray[Any]) -> None:
+    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray[Any]) -> None:
         n, common = self.workers(t), np.random.Generator(np.random.Philox(key=t.common_seed))
-        place = (common.permutation(n)[t.who] + common.integers(n, size=v.size)) % n  # of two workers: any two, all equally likely
-        y = quotients(v, scale)
+        m, d = V.shape
+        places = common.permutation(n)[t.who]  # of two workers: any two, all equally likely
+        places = (places[:, None] + common.integers(n, size=d)) % n
+        y = quotients(V, scales)
         below = np.floor(y)
-        out[:] = np.clip(below + ((place + t.rng.random(v.size)) / n < y - below), -self._levels, self._levels)
+        dither = (places + t.random(np.full(m, d)).reshape(m, d)) / n
+        out[:] = np.clip(below + (dither < y - below), -self._levels, self._levels)
 
 
 @compressors.register("uniform")
@@ -192,8 +195,8 @@ class Uniform(Dithering):
     p: float = field(default=inf, init=False)
     paper = "LAQ (Sun, Chen, Giannakis, Yang 2019)"
 
-    def round(self, v: Vector, scale: float, t: Round, out: NDArray[Any]) -> None:
-        out[:] = np.clip(np.rint(quotients(v, scale)), -self._levels, self._levels)
+    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray[Any]) -> None:
+        out[:] = np.clip(np.rint(quotients(V, scales)), -self._levels, self._levels)
 
     def omega(self, dim: int) -> float | None:
         return None if dim > 1 else 0.0
@@ -202,9 +205,10 @@ class Uniform(Dithering):
         return 4 * self._levels**2 / (4 * self._levels**2 + dim - 1)
 
 
-def quotients(v: Vector, scale: float) -> Vector:
-    """v/scale (d,); 1 everywhere if the scale is not finite, and 0 if it is 0."""
-    return v / scale if 0 < scale < inf else np.full(v.size, float(scale != 0))
+def quotients(V: Vector, scales: Vector) -> Vector:
+    """v/scale of each row (m, d), scales (m, 1); 1 everywhere in it if the scale is not finite, and 0 if it is 0."""
+    usual = (scales > 0) & (scales < inf)
+    return np.where(usual, V / np.where(usual, scales, 1.0), scales != 0)
 
 
 Digits = Annotated[int, within(f"[0, {MOST_FRACTION}]")]
@@ -224,23 +228,15 @@ class Natural(Sized):
     codec = "packed"
     paper = "Natural compression (Horváth et al. 2019)"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
         """Raises OverflowError where a coordinate goes up to 2^1024."""
-        if not np.all(np.isfinite(v)):
-            return Powers(np.zeros(v.size, dtype=np.int32), 0, self.fraction, finite=False)
-        half, exponent = np.frexp(np.abs(v, dtype=np.float64))  # v_j = half·2^exponent, 1/2 ≤ half < 1
-        digits = np.ldexp(2 * half - 1, self.fraction)
-        below = np.floor(digits)
-        up = t.rng.random(v.size) < digits - below
-        place = ((exponent.astype(np.int64) - 1) << self.fraction) + below.astype(np.int64) + up
-        sent = v != 0
-        if not sent.any():
-            return Powers(np.zeros(v.size, dtype=np.int32), 0, self.fraction)
-        least, most = (int(end(place[sent])) >> self.fraction for end in (np.min, np.max))
-        if most > MOST:
-            raise OverflowError(f"a value of magnitude {np.max(np.abs(v)):g} rounds to 2^1024, beyond floats")
-        sizes = np.where(sent, place - (least << self.fraction) + 1, 0)
-        return Powers(np.where(v < 0, -sizes, sizes).astype(np.int32), least, self.fraction)
+        finite: Any = np.isfinite(V).all(axis=1)
+        integers = np.zeros(V.shape, dtype=np.int32)
+        words = (t if finite.all() else t[finite]).words(V.shape[1])
+        least, most = round_to_powers(V, finite, self.fraction, words, integers)
+        if (beyond := most > MOST).any():
+            raise OverflowError(f"a value of magnitude {np.abs(V[beyond][0]).max():g} rounds to 2^1024, beyond floats")
+        return Powers(integers, least, self.fraction, finite)
 
     def known(self, dim: int) -> Known:
         return {"fraction": self.fraction}

@@ -6,7 +6,7 @@ import numpy as np
 import scipy  # which loads linalg where it is first used
 
 from mpi_compress.core.fields import AtLeastOne, within
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.compressors.base import Compressor, Count, Sized, compressors, count_of
 from mpi_compress.messages.kinds import Compressed, Eigenpairs, Known, Projections, Sketch, Vector, side_of, square
 from mpi_compress.messages.kinds.low_dimensional import gaussians, hashes
@@ -80,10 +80,11 @@ class Core(Sized):
     codec = "seeded"
     paper = "CORE (2023), Algorithm 1"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        m, seed = count_of(self.m, v.size), t.common_seed
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d, seed = V.shape[1], t.common_seed
+        ξ = gaussians(d, seed, count_of(self.m, d))
         with np.errstate(invalid="ignore", over="ignore"):
-            return Projections(v.size, (gaussians(v.size, seed, m) * v).sum(axis=1), seed)
+            return Projections(d, np.array([(ξ * v).sum(axis=1) for v in V]), np.full(len(V), seed))
 
     def known(self, dim: int) -> Known:
         return {"m": count_of(self.m, dim)}
@@ -114,11 +115,12 @@ class CountSketch(Sized):
     codec = "seeded"
     paper = "Charikar, Chen, Farach-Colton (2002); FetchSGD (2020)"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        columns, seed = self._columns(v.size), t.common_seed
-        drawn = hashes(v.size, seed, self.rows, columns)
-        table = np.array([np.bincount(bucket, weights=sign * v, minlength=columns) for bucket, sign in drawn])
-        return Sketch(v.size, table, seed)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d, seed = V.shape[1], t.common_seed
+        columns = self._columns(d)
+        drawn = hashes(d, seed, self.rows, columns)
+        tables = [[np.bincount(bucket, weights=sign * v, minlength=columns) for bucket, sign in drawn] for v in V]
+        return Sketch(d, np.array(tables), np.full(len(V), seed))
 
     def _columns(self, dim: int) -> int:
         if self.columns is None:

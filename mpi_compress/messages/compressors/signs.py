@@ -7,11 +7,11 @@ from typing import Annotated
 import numpy as np
 
 from mpi_compress.core.fields import AtLeastOne, within
-from mpi_compress.core.streams import Round
-from mpi_compress.kernels import probabilities, quantize, select
-from mpi_compress.kernels.probabilities import size_of
+from mpi_compress.core.streams import Rounds
+from mpi_compress.kernels import quantize, select
+from mpi_compress.kernels.probabilities import Sizes, draw, sizes_of
 from mpi_compress.messages.compressors.base import Compressor, Count, OfK, Sized, compressors, count_of
-from mpi_compress.messages.kinds import BlockSigns, Compressed, Known, SignSparse, Ternary, Vector
+from mpi_compress.messages.kinds import BlockSigns, Compressed, Known, SignSparse, Sparse, Ternary, Vector
 
 
 @compressors.register("sq")
@@ -26,8 +26,9 @@ class SQ(OfK):
     makes = SignSparse
     paper = "CAT eq. 3"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        return SignSparse.at(v, select.largest(v, count_of(self.k, v.size)), size_of(v).norm)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d = V.shape[1]
+        return SignSparse.of(Sparse(d, *select.largest(V, count_of(self.k, d))), sizes_of(V).norm)
 
 
 @compressors.register("terngrad")
@@ -41,10 +42,10 @@ class TernGrad(Compressor):
     codec = "ternary"
     paper = "TernGrad (Wen et al. 2017) §3"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        peak = size_of(v).peak
-        signs = np.empty(v.size, dtype=np.int8)
-        return Ternary(quantize.round_at_random(v, np.array([peak]), v.size, 1, signs, t.rng), peak)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        peaks = sizes_of(V).peak
+        signs = np.empty(V.shape, dtype=np.int8)
+        return Ternary(quantize.round_at_random(V, peaks[:, None], V.shape[1], 1, signs, t), peaks)
 
     def omega(self, dim: int) -> float:
         return (sqrt(dim) - 1) / 2
@@ -62,10 +63,11 @@ class LQ(Compressor):
     makes = SignSparse
     paper = "CAT eq. 4"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        size = probabilities.size_of(v)
-        indices, _, m = probabilities.draw(v, size, scaled_norm(v, size, self.q), t.rng)
-        return SignSparse(v.size, indices, v[indices] < 0, m if size.peak < inf else size.peak)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        sizes = sizes_of(V)
+        drawn = draw(V, sizes, scaled_norms(V, sizes, self.q), t)
+        magnitudes = np.where(sizes.peak < inf, drawn.level, sizes.peak)
+        return SignSparse(V.shape[1], drawn.indices, drawn.values < 0, magnitudes, drawn.ends)
 
     def check(self, dim: int) -> None:
         if log2(dim) >= 1024 * self.q:
@@ -75,17 +77,22 @@ class LQ(Compressor):
         return (sqrt(dim) - 1) / 2 if self.q == inf else dim ** max(1 / self.q, 0.5) - 1
 
 
-def scaled_norm(v: Vector, size: probabilities.VectorSize, q: float) -> float:
-    """‖v‖_q of v (d,), times the scale of `size`."""
-    peak = size.peak * size.scale
-    if not 0 < peak < inf or q == inf:
-        return peak
+def scaled_norms(V: Vector, sizes: Sizes, q: float) -> Vector:
+    """‖v‖_q of each row v of V (m, d), times its scale of `sizes`."""
+    peaks = sizes.peak * sizes.scale
+    if q == inf:
+        return peaks
+    usual = (peaks > 0) & (peaks < inf)
     if q == 1:
-        return size.sum
+        return np.where(usual, sizes.sum, peaks)
     if q == 2:
-        return max(sqrt(size.squares), peak)
-    shares = np.abs(v[v != 0]) * size.scale / peak
-    return peak * float(np.sum(shares**q)) ** (1 / q)
+        return np.where(usual, np.fmax(np.sqrt(sizes.squares), peaks), peaks)
+    norms = peaks.copy()
+    for i in np.flatnonzero(usual):
+        v = V[i]
+        shares = np.abs(v[v != 0]) * sizes.scale[i] / peaks[i]
+        norms[i] = peaks[i] * float(np.sum(shares**q)) ** (1 / q)
+    return norms
 
 
 @compressors.register("block-sign")
@@ -102,13 +109,14 @@ class BlockSign(Sized):
     codec = "packed"
     paper = "dist-EF-SGD (Zheng, Huang, Kwok 2019) §4"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        block, peak = self._block(v.size), size_of(v).peak
-        starts = np.arange(0, v.size, block)
-        lift = int(np.frexp(peak)[1]) if 0 < peak < np.inf else 0  # so that no sum overflows
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        d, peaks = V.shape[1], sizes_of(V).peak
+        block = self._block(d)
+        starts = np.arange(0, d, block)
+        lifts = np.where((peaks > 0) & (peaks < inf), np.frexp(peaks)[1], 0)[:, None]  # so that no sum overflows
         with np.errstate(invalid="ignore"):
-            sums = np.add.reduceat(np.ldexp(np.abs(v, dtype=np.float64), -lift), starts)
-        return BlockSigns(v < 0, np.ldexp(sums / np.diff(starts, append=v.size), lift), block)
+            sums = np.add.reduceat(np.ldexp(np.abs(V), -lifts), starts, axis=1)
+        return BlockSigns(V < 0, np.ldexp(sums / np.diff(starts, append=d), lifts), block)
 
     def _block(self, dim: int) -> int:
         return min(self.block or dim, dim)

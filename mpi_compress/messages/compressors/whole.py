@@ -1,15 +1,15 @@
 """Whole vectors: as they are, clipped, or as points of a lattice."""
 
-from math import inf, nextafter
-from typing import Literal
+from math import inf, sqrt
+from typing import Any, Literal
 
 import numpy as np
 
 from mpi_compress.core.fields import NotNegative, Positive
 from mpi_compress.core.registry import fact
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Rounds
 from mpi_compress.kernels import quantize
-from mpi_compress.kernels.probabilities import size_of
+from mpi_compress.kernels.probabilities import sizes_of
 from mpi_compress.messages.compressors.base import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Dense, Known, Lattice, Vector
 
@@ -21,8 +21,8 @@ class Identity(Compressor):
     makes = Dense
     codec = "dense"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        return Dense(v)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        return Dense(V)
 
     def delta(self, dim: int) -> float:
         return 1.0
@@ -45,11 +45,12 @@ class Clip(Compressor):
     codec = "dense"
     paper = "Clip21 (2023), Algorithm 1"
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
-        norm = size_of(v).norm
-        with np.errstate(invalid="ignore"):
-            clipped = np.asarray(v, np.float64) * (min(1.0, self.threshold / norm) if norm else 1.0)
-        return Dense(clipped + self.noise * t.rng.standard_normal(v.size) if self.noise else clipped)
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
+        with np.errstate(all="ignore"):
+            clipped = V * np.fmin(1.0, self.threshold / sizes_of(V).norm)[:, None]
+        if self.noise:
+            clipped += self.noise * np.array([t[i].rng.standard_normal(V.shape[1]) for i in range(len(t))])
+        return Dense(clipped)
 
 
 _LITTLE_MORE = 1 + 2**-10  # times σ: a radius above σ, in floats of 32 bits too
@@ -78,33 +79,32 @@ class LatticeQuantizer(Compressor):
     def follows(self) -> Literal["", "range"]:
         return "range" if self.range == "bound" else ""
 
-    def compress(self, v: Vector, t: Round) -> Compressed:
+    def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
         """Raises OverflowError where the grid is finer than floats."""
         assert self.sigma is not None
-        size = size_of(v)
-        norm = size.norm
+        d, sizes, step = V.shape[1], sizes_of(V), 2 * self.sigma / sqrt(V.shape[1])
+        norms = sizes.norm
         if self.radius is None or self.range == "sent":
-            radius = self._radius(nextafter(norm, inf) if 0 < norm < inf else norm)
+            radius = self._radius(np.where((norms > 0) & (norms < inf), np.nextafter(norms, inf), norms))
         else:
-            radius = self._radius(self.radius) if norm < inf else norm
-        integers = np.zeros(v.size, dtype=np.int64)
-        out = Lattice(integers, self.sigma, radius, self.range == "sent", self.stochastic)
-        if not radius < inf or self.sigma >= (radius if self.stochastic else min(norm, radius)):
-            return out
-        if size.peak >= quantize.MOST * out.step:
-            raise OverflowError(f"a grid of {out.step:g} is finer than floats of magnitude {size.peak:g}; use a larger sigma")
+            radius = np.where(norms < inf, self._radius(self.radius), norms)
+        sent = (radius < inf) & (self.sigma < (radius if self.stochastic else np.minimum(norms, radius)))
+        if (finer := sent & (sizes.peak >= quantize.MOST * step)).any():
+            peak = sizes.peak[finer][0]
+            raise OverflowError(f"a grid of {step:g} is finer than floats of magnitude {peak:g}; use a larger sigma")
+        integers = np.zeros(V.shape, dtype=np.int64)
         if self.stochastic:
-            quantize.round_at_random(v, np.array([out.step]), v.size, quantize.MOST, integers, t.rng)
+            quantize.round_at_random(V, np.full((len(V), 1), step), d, quantize.MOST, integers, t, sent)
         else:
-            quantize.round_to_nearest(np.ascontiguousarray(v, dtype=np.float64), out.step, integers)
-        return out
+            quantize.round_to_nearest(V, step, sent, integers)
+        return Lattice(integers, self.sigma, radius, self.range == "sent", self.stochastic)
 
-    def _radius(self, radius: float) -> float:
+    def _radius(self, radius: Any) -> Any:
         """M. Random rounding needs M > σ: a vector with M ≤ σ is sent as 0, which would be biased."""
-        return max(radius, self.sigma * _LITTLE_MORE) if self.stochastic and self.sigma is not None else radius
+        return np.maximum(radius, self.sigma * _LITTLE_MORE) if self.stochastic and self.sigma is not None else radius
 
     def known(self, dim: int) -> Known:
-        radius = None if self.range == "sent" or self.radius is None else self._radius(self.radius)
+        radius = None if self.range == "sent" or self.radius is None else float(self._radius(self.radius))
         return {"sigma": self.sigma, "radius": radius, "stochastic": self.stochastic}
 
     def check(self, dim: int) -> None:

@@ -1,10 +1,14 @@
-"""The contract of a compressed vector, and the sparse vector, which other kinds can be turned into."""
+"""The contract of a compressed vector, and the sparse vector, which other kinds can be turned into.
+
+A kind of ours holds one vector, or m of them, its rows. Of rows its fields have one axis more, in front: a number of a vector is an
+array (m,), an array (d,) is (m, d). Arrays of different lengths lie one after another, and `ends` (m,) says where each row ends.
+Fields that all rows share stay as they are.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
-from math import isfinite
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -13,15 +17,17 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import Bytes, Flags, Indices, Vector
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.fields import Reader, float_bytes, seed_bytes
+from mpi_compress.messages import fields as written
+from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
 
 __all__ = [
-    "Bytes", "Compressed", "Flags", "FromSeed", "Indices", "Known", "SaysLayout", "Sparse", "Vector", "checked", "index_bits",
-    "no_coordinates",
+    "Bytes", "Compressed", "Each", "Flags", "FromSeed", "Indices", "Known", "Ragged", "SaysLayout", "Sparse", "Stacked", "Vector",
+    "checked", "concatenated", "index_bits", "no_coordinates", "stacked",
 ]  # fmt: skip
 
 Known = Mapping[str, Any]  # what `Compressor.known` gives
+Places = NDArray[np.int64]
 
 
 def index_bits(dim: int) -> int:
@@ -41,25 +47,26 @@ class Compressed(ABC):
         def dim(self) -> int: ...
 
     @property
+    def rows(self) -> int | None:
+        """m, where these are m vectors; None: one."""
+        return None
+
+    @property
     @abstractmethod
-    def elements(self) -> int:
-        """The number of coordinates sent."""
+    def elements(self) -> Any:
+        """The number of coordinates sent; of rows (m,)."""
 
     @abstractmethod
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
         """out += scale · this, out (dim,)."""
 
     @abstractmethod
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        """The paper's formula for this kind of message; `fpp` is the floating-point precision in bits."""
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        """The paper's formula for this kind of message, of rows (m,); `fpp` is the floating-point precision in bits."""
 
-    def is_finite(self) -> bool:
-        """True if every value is a finite number."""
-        for name in self.floats:
-            held = getattr(self, name)
-            if not (kernels.all_finite(held.ravel()) if type(held) is np.ndarray else isfinite(held)):
-                return False
-        return True
+    def is_finite(self) -> Any:
+        """True if every value is a finite number; of rows (m,)."""
+        return all(kernels.all_finite(np.ravel(getattr(self, name))) for name in self.floats)
 
     def checked(self, dim: int) -> "Compressed":
         """The same vector with arrays as kernels need them: of the right types and sizes, contiguous, indices increasing.
@@ -74,14 +81,26 @@ class Compressed(ABC):
         return self
 
     def sparse(self) -> "Sparse | None":
-        """The same vector as indices and values; None for kinds that hold all coordinates."""
+        """The same vector, or rows, as indices and values; None for kinds that hold all coordinates."""
         return None
 
     def dense(self) -> Vector:
-        """This vector as a new array (dim,)."""
-        out = np.zeros(self.dim)
+        """This vector as a new array (dim,); rows as (m, dim)."""
+        out = np.zeros(self.dim if self.rows is None else (self.rows, self.dim))
         self.add_to(out)
         return out
+
+    def as_rows(self) -> "Compressed":
+        """Rows: this vector as the only one, or these."""
+        return Each([self])
+
+    def concatenated(self, parts: "Sequence[Any]") -> "Compressed | None":
+        """The rows of some rows of this one's class, in their order; None: they are not alike."""
+        return None
+
+    def __getitem__(self, i: int) -> "Compressed":
+        """Row i as one vector."""
+        raise IndexError(f"row {i} of one vector")
 
 
 C = TypeVar("C", bound=Compressed)
@@ -92,17 +111,160 @@ def replaced(c: C, **fields: Any) -> C:
     return replace(c, **fields)  # type: ignore[type-var]
 
 
-class SaysLayout(Compressed):
-    """A kind that says how it is written: its message by each codec that its `layouts` name."""
+@lru_cache(maxsize=64)
+def in_turn(m: int) -> Places:
+    """0, 1, …, m − 1."""
+    return np.arange(m)
+
+
+class Stacked(Compressed):
+    """A kind that holds one vector or m. A dataclass; all its fields but the `shared` ones have the axis of rows."""
+
+    shared: ClassVar[tuple[str, ...]] = ("dim",)
+    ragged: ClassVar[Mapping[str, str]] = {}  # flat arrays of all rows, and the field that says where each row's ends
+
+    def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> None:
+        """out += scale · this, out (dim,). Of rows: out[to_i] += scale · row i, one after another; None: out[i]."""
+        if self.rows is None:
+            self.as_rows().add_rows(out.reshape(1, -1), scale, in_turn(1))
+        else:
+            self.add_rows(out, scale, in_turn(self.rows) if to is None else to)
 
     @abstractmethod
-    def write(self, form: FloatFormat) -> Bytes:
-        """The message, with floats of that format; raises OverflowError where `Codec.encode` does."""
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        """`add_to` of rows."""
+
+    def is_finite(self) -> Any:
+        if super().is_finite():
+            return True if self.rows is None else np.ones(self.rows, dtype=np.bool_)
+        return False if self.rows is None else np.array([bool(self[i].is_finite()) for i in range(self.rows)])
+
+    def as_rows(self) -> Self:
+        if self.rows is not None:
+            return self
+        ends = {end: np.array([np.size(getattr(self, name))]) for name, end in self.ragged.items()}
+        return replaced(self, **{name: np.asarray(held)[None] for name, held in self._own()}, **ends)
+
+    def concatenated(self, parts: Sequence[Self]) -> Self | None:
+        if any(getattr(c, name) != getattr(self, name) for name in self.shared for c in parts[1:]):
+            return None
+        held: dict[str, Any] = {name: np.concatenate([getattr(c, name) for c in parts]) for name, _ in self._own()}
+        for name, end in self.ragged.items():
+            each = [getattr(c, name) for c in parts]
+            starts = np.cumsum([0, *(a.size for a in each[:-1])])
+            ends = [getattr(c, end) + start for c, start in zip(parts, starts, strict=True)]
+            held |= {name: np.concatenate(each), end: np.concatenate(ends)}
+        return replaced(self, **held)
+
+    def __len__(self) -> int:
+        return 1 if self.rows is None else self.rows
+
+    def __getitem__(self, i: int) -> Self:
+        if not 0 <= i < len(self):
+            raise IndexError(f"row {i} of {len(self)}")
+        cut: dict[str, Any] = {}
+        for name, end in self.ragged.items():
+            ends = getattr(self, end)
+            cut |= {name: getattr(self, name)[ends[i - 1] if i else 0 : ends[i]], end: None}
+        return replaced(self, **{name: _one(held[i]) for name, held in self._own()}, **cut)
+
+    def _own(self) -> Iterator[tuple[str, Any]]:
+        """The fields with an axis of rows that are not ragged, and what they hold."""
+        left = {*self.shared, *self.ragged, *self.ragged.values()}
+        return ((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in left)  # type: ignore[arg-type]
+
+
+def _one(held: Any) -> Any:
+    return held.item() if isinstance(held, np.generic) else held
+
+
+def stacked(parts: Sequence[Compressed]) -> Compressed:
+    """Vectors, at least one, as rows."""
+    return concatenated([c.as_rows() for c in parts])
+
+
+def concatenated(parts: Sequence[Compressed]) -> Compressed:
+    """The rows of some rows, at least one, in their order."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    made = first.concatenated(parts) if all(type(c) is type(first) for c in parts) else None
+    return Each([c[i] for c in parts for i in range(c.rows or 0)]) if made is None else made
+
+
+@dataclass(eq=False)
+class Each(Compressed):
+    """Vectors of any kinds as rows, one by one."""
+
+    parts: Sequence[Compressed]
+
+    @property
+    def rows(self) -> int:
+        return len(self.parts)
+
+    @property
+    def dim(self) -> int:
+        return self.parts[0].dim
+
+    @property
+    def elements(self) -> NDArray[np.int64]:
+        return np.array([c.elements for c in self.parts])
+
+    def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> None:
+        for c, i in zip(self.parts, in_turn(self.rows) if to is None else to, strict=True):
+            c.add_to(out[i], scale)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> NDArray[np.float64]:
+        return np.array([c.paper_bits(fpp, indices_counted) for c in self.parts], dtype=np.float64)
+
+    def is_finite(self) -> Flags:
+        return np.array([c.is_finite() for c in self.parts])
+
+    def sparse(self) -> "Sparse | None":
+        found = [c.sparse() for c in self.parts]
+        return None if any(c is None for c in found) else stacked(found)  # type: ignore[arg-type, return-value]
+
+    def as_rows(self) -> "Each":
+        return self
+
+    def __getitem__(self, i: int) -> Compressed:
+        return self.parts[i]
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+class SaysLayout(Stacked):
+    """A kind that says how it is written: its messages by each codec that its `layouts` name."""
+
+    @abstractmethod
+    def write(self, form: FloatFormat) -> list[Field]:
+        """The fields of the messages of rows, with floats of that format; raises OverflowError where `Codec.encode` does."""
 
     @classmethod
     @abstractmethod
     def read(cls, r: Reader, dim: int, known: Known) -> Self:
-        """Read the message that `r` is at; raises CorruptMessage where `Codec.decode` does."""
+        """Read the rows whose messages `r` is at; raises CorruptMessage where `Codec.decode` does."""
+
+
+class Ragged(Stacked):
+    """A kind whose vectors hold different numbers of coordinates."""
+
+    ragged = {"values": "ends"}  # noqa: RUF012
+    ends: Places | None
+
+    @property
+    def rows(self) -> int | None:
+        return None if self.ends is None else self.ends.size
+
+    @property
+    def counts(self) -> Any:
+        """T; of rows (m,)."""
+        return getattr(self, next(iter(self.ragged))).size if self.ends is None else np.diff(self.ends, prepend=0)
+
+    @property
+    def elements(self) -> Any:
+        return self.counts
 
 
 class FromSeed(SaysLayout):
@@ -111,49 +273,40 @@ class FromSeed(SaysLayout):
 
     layouts = ("seeded",)
     seed_type: ClassVar[str] = "<u4"
-    seed: int
+    seed: Any
 
-    @property
-    def numbers(self) -> NDArray[np.float64]:
-        return getattr(self, self.floats[0])
-
-    @property
-    def elements(self) -> int:
-        """The numbers sent."""
-        return self.numbers.size
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         return self.elements * fpp
 
-    def write(self, form: FloatFormat) -> Bytes:
-        return np.concatenate([seed_bytes(self.seed, self.seed_type), float_bytes(self.numbers.ravel(), form)])
+    @property
+    def number_ends(self) -> Places:
+        """Where the numbers of each row end, laid out flat."""
+        numbers = getattr(self, self.floats[0])
+        return written.equal_ends(len(numbers), int(np.prod(numbers.shape[1:])))
+
+    def write(self, form: FloatFormat) -> list[Field]:
+        numbers = np.ravel(getattr(self, self.floats[0]))
+        return [written.wholes(self.seed, self.seed_type), written.floats(numbers, self.number_ends, form)]
 
 
 @dataclass(eq=False)  # not frozen: that would take a quarter of the time to write and read a short message
-class Sparse(Compressed):
+class Sparse(Ragged):
     """T coordinates with their values, the others 0.  Paper bits: T(⌈log2 d⌉ + FPP), CAT eq. 5."""
 
-    floats = ("values",)
+    floats, ragged = ("values",), {"indices": "ends", "values": "ends"}
     dim: int
-    indices: Indices  # (T,) increasing
+    indices: Indices  # (T,) increasing in each row
     values: Vector  # (T,)
-    seen_finite: bool = False  # True if all values are known to be finite
+    ends: Places | None = None
 
-    @property
-    def elements(self) -> int:
-        return self.indices.size
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        kernels.scatter_add(self.indices, self.values, self.ends, scale, to, out)
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.scatter_add(self.indices, self.values, scale, out)
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.indices.size * (index_bits(self.dim) * indices_counted + fpp)
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        return self.counts * (index_bits(self.dim) * indices_counted + fpp)
 
     def sparse(self) -> "Sparse":
         return self
-
-    def is_finite(self) -> bool:
-        return self.seen_finite or not self.values.size or bool(kernels.all_finite(self.values))
 
     def checked(self, dim: int) -> "Sparse":
         super().checked(dim)

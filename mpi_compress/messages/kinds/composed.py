@@ -3,20 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from mpi_compress.core.sums import added
-from mpi_compress.messages.kinds.base import Compressed, Sparse, Vector, index_bits, replaced
+from mpi_compress.messages.kinds.base import Compressed, Each, Places, Sparse, Vector, concatenated, index_bits, replaced
 from mpi_compress.messages.kinds.coordinates import Drawn, Permuted
 
 __all__ = ["Accompanied", "Blocks", "Chained", "Pair", "Several", "WithScalar", "WithSize"]
 
 
 class _Together(Compressed):
-    """Compressed vectors in one message.  Paper bits: the sum of theirs."""
+    """Compressed vectors in one message; of rows, whose parts are rows.  Paper bits: the sum of theirs."""
 
     if TYPE_CHECKING:  # a field of some kinds, a property of others
 
@@ -24,22 +23,46 @@ class _Together(Compressed):
         def parts(self) -> Sequence[Compressed]: ...
 
     @property
+    def rows(self) -> int | None:
+        return self.parts[0].rows
+
+    @property
     def dim(self) -> int:
         return self.parts[0].dim
 
     @property
-    def elements(self) -> int:
+    def elements(self) -> Any:
         return sum(each.elements for each in self.parts)
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        for each in self.parts:
-            each.add_to(out, scale)
+    def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> None:
+        if to is None:
+            for each in self.parts:
+                each.add_to(out, scale)
+            return
+        for i, row in enumerate(to):  # the parts of each together, as one vector adds them
+            self[i].add_to(out[row], scale)
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         return added(each.paper_bits(fpp, indices_counted) for each in self.parts)
 
-    def is_finite(self) -> bool:
-        return all(each.is_finite() for each in self.parts)
+    def is_finite(self) -> Any:
+        return np.logical_and.reduce([each.is_finite() for each in self.parts])
+
+    def with_parts(self, parts: Sequence[Compressed]) -> Self:
+        """The same of other parts."""
+        return type(self)(*parts)
+
+    def as_rows(self) -> Self:
+        return self if self.rows is not None else self.with_parts([each.as_rows() for each in self.parts])
+
+    def concatenated(self, parts: Sequence[Self]) -> Self | None:
+        return self.with_parts([concatenated(each) for each in zip(*[c.parts for c in parts], strict=True)])
+
+    def __getitem__(self, i: int) -> Self:
+        return self.with_parts([each[i] for each in self.parts])
+
+    def __len__(self) -> int:
+        return 1 if self.rows is None else self.rows
 
 
 class Accompanied(_Together):
@@ -59,30 +82,41 @@ class Accompanied(_Together):
 class WithScalar(Accompanied):
     """A number beside a vector, in one message.  Paper bits: the vector's + FPP."""
 
-    scalar: float
+    scalar: Any  # a number; of rows (m,)
     vector: Compressed
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         return self.vector.paper_bits(fpp, indices_counted) + fpp
 
-    def is_finite(self) -> bool:
-        return isfinite(self.scalar) and self.vector.is_finite()
+    def is_finite(self) -> Any:
+        return np.isfinite(self.scalar) & self.vector.is_finite()
+
+    def as_rows(self) -> "WithScalar":
+        return self if self.rows is not None else WithScalar(np.array([self.scalar]), self.vector.as_rows())
+
+    def concatenated(self, parts: Sequence["WithScalar"]) -> "WithScalar":
+        return WithScalar(np.concatenate([c.scalar for c in parts]), concatenated([c.vector for c in parts]))
+
+    def __getitem__(self, i: int) -> "WithScalar":
+        return WithScalar(self.scalar[i].item(), self.vector[i])
 
 
 @dataclass(frozen=True)
 class WithSize(Accompanied):
-    """A vector that was compressed by the size of this number among those that both ends know. Paper bits: the vector's + ⌈log2 of
-    how many sizes there are⌉."""
+    """A vector that was compressed by the size of this number among those that both ends know; one, and no rows. Paper bits: the
+    vector's + ⌈log2 of how many sizes there are⌉."""
 
     number: int
     among: int  # how many sizes; known to both ends
     vector: Compressed
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         return self.vector.paper_bits(fpp, indices_counted) + index_bits(self.among)
 
     def sparse(self) -> Sparse | None:
         return self.vector.sparse()
+
+    as_rows, concatenated = Compressed.as_rows, Compressed.concatenated  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -106,7 +140,10 @@ class Several(_Together):
 
     parts: Sequence[Compressed]
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> NoReturn:
+    def with_parts(self, parts: Sequence[Compressed]) -> "Several":
+        return Several(parts)
+
+    def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> NoReturn:
         raise ValueError("a message of several vectors is no vector, and cannot be added")
 
 
@@ -121,9 +158,16 @@ class Blocks(_Together):
     def dim(self) -> int:
         return sum(part.dim for part in self.parts)
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        if out.size != self.dim:
+    def with_parts(self, parts: Sequence[Compressed]) -> "Blocks":
+        return Blocks(tuple(parts), self.codec)
+
+    def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> None:
+        if out.shape[-1] != self.dim:
             raise ValueError("two vectors that should have the same length have not")
+        if self.rows is not None:
+            for i in range(self.rows):
+                self[i].add_to(out[i if to is None else to[i]], scale)
+            return
         for start, part in self._placed:
             part.add_to(out[start : start + part.dim], scale)
 
@@ -136,6 +180,8 @@ class Blocks(_Together):
             start += part.dim
 
     def sparse(self) -> Sparse | None:
+        if self.rows is not None:
+            return Each([self[i] for i in range(self.rows)]).sparse()
         found = [(start, part.sparse()) for start, part in self._placed]
         held = [(start, s) for start, s in found if s is not None]
         if len(held) < len(found):
@@ -145,7 +191,7 @@ class Blocks(_Together):
 
     def checked(self, dim: int) -> "Blocks":
         super().checked(dim)
-        return Blocks(tuple(part.checked(part.dim) for part in self.parts), self.codec)
+        return self.with_parts([part.checked(part.dim) for part in self.parts])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,11 @@
 """Kinds with some of the coordinates: with one magnitude, with values and a magnitude, or drawn from a seed that both ends have."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import inf, log2
-from typing import Any, Self
+from math import log2
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,73 +13,59 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.sums import added
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.fields import Reader, count_bytes, float_bytes, seed_bytes
+from mpi_compress.messages import fields as written
+from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
 from mpi_compress.messages.kinds.base import (
-    Bytes,
     Compressed,
     Flags,
     FromSeed,
     Indices,
     Known,
+    Places,
+    Ragged,
     Sparse,
     Vector,
+    in_turn,
     index_bits,
     replaced,
 )
 
 __all__ = [
-    "Cyclic", "Drawn", "Hybrid", "Permuted", "SignSparse", "SparseRows", "cyclic_indices", "permuted_indices", "squared_norm",
-    "uniform_indices",
+    "Cyclic", "Drawn", "Hybrid", "Permuted", "SignSparse", "cyclic_indices", "permuted_indices", "squared_norm", "uniform_indices",
 ]  # fmt: skip
 
 
 @dataclass(eq=False)
-class SparseRows:
-    """m sparse vectors of `dim` coordinates, one after the other, to be compressed, written and read by one call."""
-
-    dim: int
-    indices: Indices  # (T,) of all vectors, those of each increasing
-    values: Vector  # (T,)
-    ends: NDArray[np.int64]  # (m,) where each vector ends
-
-    def __iter__(self) -> Iterator[Sparse]:
-        finite, start = bool(kernels.all_finite(self.values)), 0
-        for end in self.ends.tolist():
-            yield Sparse(self.dim, self.indices[start:end], self.values[start:end], finite)
-            start = end
-
-
-@dataclass(frozen=True, eq=False)
-class SignSparse(Compressed):
+class SignSparse(Ragged):
     """T coordinates ±magnitude, the others 0.  Paper bits: FPP + T⌈log2 d⌉, CAT eq. 5, which omits the T sign bits."""
 
-    floats = ("magnitude",)
+    floats, ragged = ("magnitude",), {"indices": "ends", "negative": "ends"}
     dim: int
-    indices: Indices  # (T,) increasing
+    indices: Indices  # (T,) increasing in each row
     negative: Flags  # (T,) True where the value is −magnitude
-    magnitude: float
+    magnitude: Any
+    ends: Places | None = None
 
     @classmethod
-    def at(cls, v: Vector, indices: Indices, magnitude: float) -> "SignSparse":
-        """magnitude·sign(v_j) at the increasing `indices`, without those where v (d,) is 0."""
-        values = kernels.taken(v, indices)
-        if not np.all(values):
-            indices, values = indices[values != 0], values[values != 0]
-        return cls(v.size, indices, values < 0, magnitude)
+    def of(cls, top: Sparse, magnitude: Any) -> "SignSparse":
+        """magnitude (m,)·sign(v_j) of the values v_j of rows, without those that are 0."""
+        ends = top.ends
+        if not np.all(top.values):
+            held = top.values != 0
+            assert ends is not None
+            top, ends = Sparse(top.dim, top.indices[held], top.values[held]), np.append(0, np.cumsum(held))[ends]
+        return cls(top.dim, top.indices, top.values < 0, magnitude, ends)
 
-    @property
-    def elements(self) -> int:
-        return self.indices.size
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        kernels.signs_add(self.indices, self.negative, self.ends, scale * self.magnitude, to, out)
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.signs_add(self.indices, self.negative, scale * self.magnitude, out)
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return fpp + self.indices.size * index_bits(self.dim) * indices_counted
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        return fpp + self.counts * index_bits(self.dim) * indices_counted
 
     def sparse(self) -> Sparse:
-        return Sparse(self.dim, self.indices, np.where(self.negative, -self.magnitude, self.magnitude))
+        magnitudes = self.magnitude if self.ends is None else np.repeat(self.magnitude, self.counts)
+        return Sparse(self.dim, self.indices, np.where(self.negative, -magnitudes, magnitudes), self.ends)
 
     def checked(self, dim: int) -> "SignSparse":
         super().checked(dim)
@@ -88,30 +74,37 @@ class SignSparse(Compressed):
         return SignSparse(dim, indices, negative, arrays.number(self.magnitude, "magnitude"))
 
 
-@dataclass(frozen=True, eq=False)
-class Hybrid(Compressed):
+@dataclass(eq=False)
+class Hybrid(Ragged):
     """s coordinates with their values, and r other coordinates ±magnitude (GSpar §2.3: Q_A and Q_B). Paper bits, b = FPP:
     min(s(b + log2 d) + r·log2 d + b, s·b + 2d + b), GSpar §2.3, which omits the r sign bits."""
 
     floats = ("values", "magnitude")
+    ragged = {"indices": "ends", "values": "ends", "sign_indices": "sign_ends", "negative": "sign_ends"}  # noqa: RUF012
     dim: int
-    indices: Indices  # (s,) increasing
+    indices: Indices  # (s,) increasing in each row
     values: Vector  # (s,)
-    sign_indices: Indices  # (r,) increasing, none of them in `indices`
+    sign_indices: Indices  # (r,) increasing in each row, none of them in `indices`
     negative: Flags  # (r,) True where the value is −magnitude
-    magnitude: float
+    magnitude: Any
+    ends: Places | None = None
+    sign_ends: Places | None = None
 
     @property
-    def elements(self) -> int:
-        return self.indices.size + self.sign_indices.size
+    def sign_counts(self) -> Any:
+        """r; of rows (m,)."""
+        return self.sign_indices.size if self.sign_ends is None else np.diff(self.sign_ends, prepend=0)
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.scatter_add(self.indices, self.values, scale, out)
-        kernels.signs_add(self.sign_indices, self.negative, scale * self.magnitude, out)
+    @property
+    def elements(self) -> Any:
+        return self.counts + self.sign_counts
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        self.sparse().add_rows(out, scale, to)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         indices = self.elements * log2(self.dim) if indices_counted else 0.0
-        return self.indices.size * fpp + fpp + min(indices, 2 * self.dim)
+        return self.counts * fpp + fpp + np.minimum(indices, 2 * self.dim)
 
     def coded_bits(self, fpp: int) -> float:
         """The shorter of GSpar §2.3's two forms, the string entropy coded: min{(s + r) log2 d, Σ d_ℓ log2(d/d_ℓ)} + s·b + b.
@@ -124,9 +117,10 @@ class Hybrid(Compressed):
         return min((s + r) * log2(self.dim), string) + s * fpp + fpp
 
     def sparse(self) -> Sparse:
-        indices, values = np.empty(self.elements, dtype=np.uint32), np.empty(self.elements)
-        kernels.merge(self.indices, self.values, self.sign_indices, self.negative, self.magnitude, indices, values)
-        return Sparse(self.dim, indices, values)
+        c = self.as_rows()
+        indices, values = np.empty(c.indices.size + c.sign_indices.size, dtype=np.uint32), np.empty(c.values.size + c.negative.size)
+        kernels.merge(c.indices, c.values, c.ends, c.sign_indices, c.negative, c.magnitude, c.sign_ends, indices, values)
+        return Sparse(self.dim, indices, values, None if self.rows is None else c.ends + c.sign_ends)  # type: ignore[operator]
 
     def checked(self, dim: int) -> "Hybrid":
         valued = Sparse(self.dim, self.indices, self.values).checked(dim)
@@ -138,59 +132,79 @@ class Hybrid(Compressed):
         return Hybrid(dim, valued.indices, valued.values, sign_indices, negative, magnitude)
 
 
-def squared_norm(c: Compressed) -> float:
-    """‖c‖²; infinite where it overflows."""
+def squared_norm(c: Compressed) -> Any:
+    """‖c‖², of rows (m,); infinite where it overflows."""
+    if c.rows is not None:
+        return np.array([squared_norm(c[i]) for i in range(c.rows)])
     if isinstance(c, Hybrid):
         return float(c.values @ c.values) + c.sign_indices.size * c.magnitude * c.magnitude
     sparse = c.sparse()
-    try:
-        return kernels.norm(c.dense() if sparse is None else sparse.values) ** 2
-    except OverflowError:
-        return inf
+    return kernels.squared_norm(c.dense() if sparse is None else sparse.values)
 
 
-class SharedSeed(FromSeed):
+class SharedSeed(FromSeed, Ragged):
     """Values at coordinates that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
     floats = ("values",)
     values: Vector  # (T,)
 
-    @property
     @abstractmethod
-    def indices(self) -> Indices:
-        """(T,) increasing."""
+    def drawn(self) -> Indices:
+        """The increasing coordinates (T,) of one vector."""
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.scatter_add(self.indices, self.values, scale, out)
+    @cached_property
+    def indices(self) -> Indices:
+        """(T,) increasing in each row."""
+        return self.drawn() if self.rows is None else np.concatenate([self[i].drawn() for i in range(self.rows)])
+
+    @property
+    def number_ends(self) -> Places:
+        assert self.ends is not None
+        return self.ends
+
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        self.sparse().add_rows(out, scale, to)
 
     def sparse(self) -> Sparse:
-        return Sparse(self.dim, self.indices, self.values)
+        return Sparse(self.dim, self.indices, self.values, self.ends)
 
     def checked(self, dim: int) -> Self:
         super().checked(dim)
         return replaced(self, values=arrays.floats(self.values, self.indices.shape, "values"))
+
+    def filled(self, values: Callable[[Places, Indices], Vector]) -> Self:
+        """These rows, which have no values yet, with those of so many places: their rows, and their coordinates."""
+        each = [self._bare(i).drawn() for i in range(self.seed.size)]
+        counts, indices = np.array([drawn.size for drawn in each]), np.concatenate(each)
+        full = replaced(self, values=values(np.repeat(in_turn(counts.size), counts), indices), ends=np.cumsum(counts))
+        vars(full)["indices"] = indices
+        return full
+
+    def _bare(self, i: int) -> Self:
+        """Row i of rows without values."""
+        return replaced(self, **{name: held[i].item() for name, held in self._own()}, values=np.empty(0), ends=None)
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn(SharedSeed):
     """Values at coordinates that sender and receiver draw from one seed, each with chance κ.  Paper bits: T·FPP."""
 
-    layouts, seed_type = ("fixed",), "<u8"
+    layouts, seed_type, shared = ("fixed",), "<u8", ("dim", "kappa")
     dim: int
-    seed: int  # 64 bits
+    seed: Any  # 64 bits
     kappa: float  # κ; known to both ends
     values: Vector  # (T,)
+    ends: Places | None = None
 
-    @cached_property
-    def indices(self) -> Indices:
-        return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=self.seed)))
+    def drawn(self) -> Indices:
+        return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=int(self.seed))))
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> "Drawn":
-        seed, expected = r.whole("<u8", "a seed"), known["kappa"] * dim
+        seed, expected = r.wholes("<u8", "a seed"), known["kappa"] * dim
         r.room_for(int(expected - 20 * expected**0.5), r.form.bits, "floats")  # 20 standard deviations below the mean
         drawn = Drawn(dim, seed, known["kappa"], np.empty(0))
-        return replace(drawn, values=r.floats(drawn.indices.size))
+        return drawn.filled(lambda row, _: r.floats(np.bincount(row, minlength=seed.size).cumsum()))
 
 
 def uniform_indices(dim: int, kappa: float, rng: np.random.Generator) -> Indices:
@@ -210,13 +224,13 @@ def _gaps(dim: int, kappa: float, many: int, rng: np.random.Generator) -> NDArra
     return np.where((drawn < 1) | (drawn > dim), dim + 1, drawn)
 
 
-@dataclass(frozen=True, eq=False)
 class OneOfParts(SharedSeed):
     """Values at one worker's coordinates in a pattern that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
+    shared: ClassVar[tuple[str, ...]] = ("dim", "parts")
     dim: int
-    seed: int  # 32 bits; all workers of a round have the same
-    part: int  # which worker
+    seed: Any  # 32 bits; all workers of a round have the same
+    part: Any  # which worker
     parts: int  # how many workers; known to both ends
 
     def checked(self, dim: int) -> Self:
@@ -224,27 +238,32 @@ class OneOfParts(SharedSeed):
             raise ValueError(f"seed = {self.seed} and part = {self.part} of {self.parts} name no worker of a pattern")
         return super().checked(dim)
 
-    def write(self, form: FloatFormat) -> Bytes:
-        return np.concatenate([seed_bytes(self.seed, "<u4"), count_bytes(self.part), float_bytes(self.values, form)])
+    def write(self, form: FloatFormat) -> list[Field]:
+        seed, values = super().write(form)
+        return [seed, written.counts(self.part), values]
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> Self:
-        seed, parts = r.whole("<u4", "a seed"), known["parts"]
-        part = r.count(most=parts - 1)
+        seed, parts = r.wholes("<u4", "a seed"), known["parts"]
+        part = r.counts(most=parts - 1)
         r.room_for(dim * known.get("copies", 1) // parts, r.form.bits, "floats of a worker")
         content: Any = cls(**{"dim": dim, "seed": seed, "part": part, "values": np.empty(0), **known})
-        return replace(content, values=r.floats(content.indices.size))
+        return content.filled(lambda row, _: r.floats(np.bincount(row, minlength=seed.size).cumsum()))
 
 
 @dataclass(frozen=True, eq=False)
 class Permuted(OneOfParts):
     """The pattern is a random permutation, of which each worker has one block."""
 
+    dim: int
+    seed: Any
+    part: Any
+    parts: int
     values: Vector  # (T,)
+    ends: Places | None = None
 
-    @cached_property
-    def indices(self) -> Indices:
-        return permuted_indices(self.dim, self.seed, self.part, self.parts)
+    def drawn(self) -> Indices:
+        return permuted_indices(self.dim, int(self.seed), self.part, self.parts)
 
 
 def permuted_indices(dim: int, seed: int, part: int, parts: int) -> Indices:
@@ -266,12 +285,17 @@ def _permutations(dim: int, seed: int, parts: int) -> tuple[Indices, NDArray[np.
 class Cyclic(OneOfParts):
     """The pattern has each coordinate at `copies` workers."""
 
+    shared = ("dim", "parts", "copies")
+    dim: int
+    seed: Any
+    part: Any
+    parts: int
     copies: int  # how many of them have a coordinate; known to both ends
     values: Vector  # (T,)
+    ends: Places | None = None
 
-    @cached_property
-    def indices(self) -> Indices:
-        return cyclic_indices(self.dim, self.seed, self.part, self.parts, self.copies)
+    def drawn(self) -> Indices:
+        return cyclic_indices(self.dim, int(self.seed), self.part, self.parts, self.copies)
 
 
 def cyclic_indices(dim: int, seed: int, part: int, parts: int, copies: int) -> Indices:

@@ -13,26 +13,41 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.kernels import elias
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.fields import Reader, float_bytes, sign_bytes, signed_fields
+from mpi_compress.messages import fields as written
+from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Known, SaysLayout, Vector, replaced
+from mpi_compress.messages.kinds.base import Flags, Known, Places, SaysLayout, Stacked, Vector, replaced
 
 __all__ = ["BlockSigns", "Dense", "Dithered", "Grid", "Lattice", "Levels", "Ternary", "lattice_bits"]
 
 
-
-class Whole(Compressed):
+class Whole(Stacked):
     """A kind whose field `numbers` is an array (d,)."""
 
+    shared: ClassVar[tuple[str, ...]] = ()
     numbers: ClassVar[str]
 
     @property
-    def dim(self) -> int:
-        return getattr(self, self.numbers).size
+    def held(self) -> NDArray[Any]:
+        """The numbers (d,), of rows (m, d)."""
+        return getattr(self, self.numbers)
 
     @property
-    def elements(self) -> int:
-        return int(np.count_nonzero(getattr(self, self.numbers)))
+    def rows(self) -> int | None:
+        return None if self.held.ndim == 1 else len(self.held)
+
+    @property
+    def dim(self) -> int:
+        return self.held.shape[-1]
+
+    @property
+    def elements(self) -> Any:
+        return np.count_nonzero(self.held, axis=-1)
+
+    @property
+    def all_elements(self) -> Any:
+        """d; of rows (m,)."""
+        return self.dim if self.rows is None else np.full(self.rows, self.dim)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +58,24 @@ class Dense(Whole, SaysLayout):
     values: Vector  # (d,)
 
     @property
-    def elements(self) -> int:
-        return self.values.size
+    def elements(self) -> Any:
+        return self.all_elements
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.dense_add(self.values, scale, out)
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        kernels.dense_add(self.values, np.full(len(self), scale), to, out)
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.values.size * fpp
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        return self.elements * fpp
 
     def checked(self, dim: int) -> "Dense":
         return Dense(arrays.floats(self.values, (dim,), "values"))
 
-    def write(self, form: FloatFormat) -> Bytes:
-        return float_bytes(self.values, form).copy()
+    def write(self, form: FloatFormat) -> list[Field]:
+        return [written.floats(self.values.ravel(), written.equal_ends(len(self), self.dim), form)]
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> "Dense":
-        return Dense(r.floats(dim))
+        return Dense(r.floats(dim).reshape(-1, dim))
 
 
 class Integral(Whole, SaysLayout):
@@ -68,13 +83,14 @@ class Integral(Whole, SaysLayout):
     coder."""
 
     @abstractmethod
-    def head(self, form: FloatFormat) -> Bytes:
-        """What is written before the numbers."""
+    def head(self, form: FloatFormat) -> Field:
+        """What is written before the numbers of rows."""
 
     @classmethod
     @abstractmethod
-    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[int, Callable[[NDArray[Any]], Self]]:
-        """The largest magnitude of a number, and what makes the vector of the numbers (d,)."""
+    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
+        """The largest magnitude of a number, one for all rows or (m,), and what makes the rows of the numbers (m, d)."""
+
 
 class Grid(Integral):
     """v_j = step[⌊j / bucket⌋]·numbers[j]: whole numbers on a grid, whose step a bucket of coordinates shares. A kind names its
@@ -86,12 +102,14 @@ class Grid(Integral):
 
     @property
     def steps(self) -> Vector:
+        """The steps of rows (m, ·), one or one for each bucket."""
         steps = getattr(self, self.floats[0])
-        return steps if self.bucket_name else np.array([steps])
+        return steps if self.bucket_name else steps[:, None]
 
     @property
     def integers(self) -> NDArray[np.signedinteger]:
-        return getattr(self, self.numbers)
+        """The numbers (d,), of rows (m, d)."""
+        return self.held
 
     @classmethod
     def known_grid(cls, dim: int, known: Known) -> tuple[int, int]:
@@ -100,31 +118,35 @@ class Grid(Integral):
 
     @classmethod
     def on_grid(cls, integers: NDArray[np.signedinteger], steps: Vector, known: Known) -> Self:
-        """The vector with these numbers (d,) and steps, and with what both ends know."""
-        bucket, most = cls.known_grid(integers.size, known)
+        """The rows with these numbers (m, d) and steps (m, ·), and with what both ends know."""
+        bucket, most = cls.known_grid(integers.shape[-1], known)
         shared = {cls.bucket_name: bucket} if cls.bucket_name else {}
         numbers = integers.astype(np.int8 if most < 128 else np.int32, copy=False)
-        return cls(**{cls.numbers: numbers, cls.floats[0]: steps if shared else steps.item(), **known, **shared})
+        return cls(**{cls.numbers: numbers, cls.floats[0]: steps if shared else steps[:, 0], **known, **shared})
 
-    def head(self, form: FloatFormat) -> Bytes:
-        return float_bytes(self.steps, form)
+    def head(self, form: FloatFormat) -> Field:
+        return written.floats(self.steps.ravel(), written.equal_ends(*self.steps.shape), form)
 
     @classmethod
-    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[int, Callable[[NDArray[Any]], Self]]:
-        bucket, most = cls.known_grid(dim, known)
-        return most, partial(cls.on_grid, steps=r.floats(-(-dim // bucket)), known=known)
+    def read_steps(cls, r: Reader, dim: int, known: Known) -> Vector:
+        """The steps (m, ·) that `head` wrote."""
+        buckets = -(-dim // cls.known_grid(dim, known)[0])
+        return r.floats(buckets).reshape(-1, buckets)
 
-    def write(self, form: FloatFormat) -> Bytes:
-        return np.concatenate([self.head(form), signed_fields(self.integers, getattr(self, "most", self.largest).bit_length())])
+    @classmethod
+    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
+        return cls.known_grid(dim, known)[1], partial(cls.on_grid, steps=cls.read_steps(r, dim, known), known=known)
+
+    def write(self, form: FloatFormat) -> list[Field]:
+        return [self.head(form), written.signed_fields(self.integers, getattr(self, "most", self.largest).bit_length())]
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> Self:
         most, made = cls.read_head(r, dim, known)
         return made(r.signed(dim, most.bit_length(), most))
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        integers = self.integers
-        kernels.levels_add(integers, self.steps, getattr(self, self.bucket_name, integers.size), scale, out)
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        kernels.levels_add(self.integers, self.steps, getattr(self, self.bucket_name, self.dim), scale, to, out)
 
     def checked(self, dim: int) -> Self:
         bucket, most = getattr(self, self.bucket_name, dim), getattr(self, "most", self.largest)
@@ -147,27 +169,28 @@ class Levels(Grid):
     its appendix): omega code of the gap to each nonzero level, its sign, omega code of its size; or for every coordinate its sign
     and the omega code of its size + 1."""
 
-    numbers, floats, bucket_name, layouts = "levels", ("scales",), "bucket", ("entropy",)
+    numbers, floats, bucket_name, layouts, shared = "levels", ("scales",), "bucket", ("entropy",), ("bucket",)
     levels: NDArray[np.signedinteger]  # (d,), int8 or int32
     scales: Vector  # (⌈d / bucket⌉,)
     bucket: int  # coordinates that share a scale
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        at, sparse, dense = elias.levels_lengths(self.levels, True)
-        return 32 * self.scales.size + min(sparse + at.size, dense + self.levels.size)  # dense: every level has a sign, 0 too
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        c = self.as_rows()
+        bits = 32 * c.scales.shape[1] + elias.paper_bits(c.levels)
+        return float(bits[0]) if self.rows is None else bits
 
 
 @dataclass(frozen=True, eq=False)
 class Dithered(Grid):
     """v_j = scale·levels[j], |levels[j]| ≤ most.  Paper bits: FPP + d(1 + ⌈log2(most + 1)⌉): a sign and one of 0 … most each."""
 
-    numbers, floats, layouts = "levels", ("scale",), ("packed", "entropy")
+    numbers, floats, layouts, shared = "levels", ("scale",), ("packed", "entropy"), ("most",)
     levels: NDArray[np.signedinteger]  # (d,), int8 or int32
-    scale: float
+    scale: Any
     most: int  # known to both ends
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return fpp + self.levels.size * (1 + self.most.bit_length())
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        return fpp + self.all_elements * (1 + self.most.bit_length())
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,42 +199,42 @@ class Ternary(Grid):
 
     numbers, floats, largest, layouts = "signs", ("magnitude",), 1, ("entropy",)
     signs: NDArray[np.int8]  # (d,)
-    magnitude: float
+    magnitude: Any
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return fpp + self.signs.size * log2(3)
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        return fpp + self.all_elements * log2(3)
 
 
 @dataclass(frozen=True, eq=False)
 class BlockSigns(Grid):
     """v_j = ±scales[⌊j / block⌋].  Paper bits: d + FPP for each block (Zheng, Huang, Kwok 2019, §4)."""
 
-    numbers, floats, bucket_name, layouts = "negative", ("scales",), "block", ("packed",)
+    numbers, floats, bucket_name, layouts, shared = "negative", ("scales",), "block", ("packed",), ("block",)
     negative: Flags  # (d,) True where the value is −scale
     scales: Vector  # (⌈d / block⌉,)
     block: int  # coordinates that share a scale; known to both ends
 
     @property
-    def elements(self) -> int:
-        return self.negative.size
+    def elements(self) -> Any:
+        return self.all_elements
 
     @property
     def integers(self) -> NDArray[np.signedinteger]:
         return 1 - 2 * self.negative.view(np.int8)
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.negative.size + fpp * self.scales.size
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        return self.all_elements + fpp * self.scales.shape[-1]
 
     def _checked_numbers(self, dim: int, most: int) -> NDArray[Any]:
         return arrays.flags(self.negative, (dim,), "negative")
 
-    def write(self, form: FloatFormat) -> Bytes:
-        return np.concatenate([self.head(form), sign_bytes(self.negative)])
+    def write(self, form: FloatFormat) -> list[Field]:
+        return [self.head(form), written.signs(self.negative.ravel(), written.equal_ends(len(self), self.dim))]
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> "BlockSigns":
-        scales = r.floats(-(-dim // known["block"]))
-        return BlockSigns(r.signs(dim), scales, known["block"])
+        scales = cls.read_steps(r, dim, known)
+        return BlockSigns(r.signs(dim).reshape(-1, dim), scales, known["block"])
 
 
 @dataclass(eq=False)  # not frozen, as Sparse is not
@@ -220,27 +243,31 @@ class Lattice(Whole):
     + d·log2((M + 2σ)/σ)⌉ (Lemma 2.1), M + 3σ for stochastic rounding, whose error can reach 2σ; + FPP where M is sent. A vector
     with NaN or infinity has a radius that is not finite, and all its coordinates are decoded as NaN."""
 
-    numbers, floats = "integers", ("radius", "sigma")
+    numbers, floats, shared = "integers", ("radius", "sigma"), ("sigma", "radius_sent", "stochastic")
     integers: NDArray[np.int64]  # (d,)
     sigma: float  # σ; known to both ends
-    radius: float  # M
+    radius: Any  # M
     radius_sent: bool = False  # False: both ends know it
     stochastic: bool = False
 
     @property
-    def step(self) -> float:
-        """Δ; NaN if the radius is not finite."""
-        return 2 * self.sigma / sqrt(self.integers.size) if isfinite(self.radius) else nan
+    def step(self) -> Any:
+        """Δ, of rows (m,); NaN if the radius is not finite."""
+        step = np.where(np.isfinite(self.radius), 2 * self.sigma / sqrt(self.dim), nan)
+        return float(step) if self.rows is None else step
 
     @property
-    def elements(self) -> int:
-        return 0 if self.sigma >= self.radius else self.integers.size
+    def elements(self) -> Any:
+        held = np.where(self.sigma >= np.asarray(self.radius), 0, self.dim)
+        return held if self.rows else int(held)
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.dense_add(self.integers, scale * self.step, out)
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        kernels.dense_add(self.integers, scale * self.step, to, out)
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return lattice_bits(self.integers.size, self.sigma, self.radius, self.stochastic) + fpp * self.radius_sent
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        if self.rows is not None:
+            return np.array([self[i].paper_bits(fpp) for i in range(self.rows)], dtype=np.float64)
+        return lattice_bits(self.dim, self.sigma, self.radius, self.stochastic) + fpp * self.radius_sent
 
     def checked(self, dim: int) -> "Lattice":
         integers = arrays.whole(self.integers, (dim,), "integers").astype(np.int64, copy=False)

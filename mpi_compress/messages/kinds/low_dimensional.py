@@ -1,9 +1,10 @@
 """Vectors of few numbers: matrices of low rank, of which a triangle is a vector, and linear maps drawn from a seed."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isqrt, prod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.kernels.triangles import add_pairs, square, triangle
 from mpi_compress.kernels.vectors import dense_add
-from mpi_compress.messages.fields import Reader, float_bytes
+from mpi_compress.messages import fields as written
+from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Bytes, FromSeed, Known, SaysLayout, Vector, replaced
+from mpi_compress.messages.kinds.base import FromSeed, Known, Places, SaysLayout, Vector, replaced
 
 __all__ = ["Eigenpairs", "Projections", "Sketch", "side_of", "square", "triangle"]
 
@@ -28,14 +30,20 @@ class Eigenpairs(SaysLayout):
     vectors: NDArray[np.float64]  # (R, s) u_r
 
     @property
-    def elements(self) -> int:
+    def rows(self) -> int | None:
+        return None if self.values.ndim == 1 else len(self.values)
+
+    @property
+    def elements(self) -> Any:
         """The numbers sent."""
-        return self.values.size + self.vectors.size
+        sent = self.vectors.shape[-2] * (1 + self.vectors.shape[-1])
+        return sent if self.rows is None else np.full(self.rows, sent)
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        add_pairs(self.dim, self.values, self.vectors, scale, out)
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        for i, place in enumerate(to):
+            add_pairs(self.dim, self.values[i], self.vectors[i], scale, out[place])
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         return self.elements * fpp
 
     def checked(self, dim: int) -> "Eigenpairs":
@@ -44,13 +52,16 @@ class Eigenpairs(SaysLayout):
         values, vectors = arrays.floats(self.values, shape[:1], "values"), arrays.floats(self.vectors, shape, "vectors")
         return replace(self, values=values, vectors=vectors)
 
-    def write(self, form: FloatFormat) -> Bytes:
-        return float_bytes(np.concatenate([self.values, self.vectors.ravel()]), form).copy()
+    def write(self, form: FloatFormat) -> list[Field]:
+        m, R, s = self.vectors.shape
+        numbers = np.concatenate([self.values, self.vectors.reshape(m, R * s)], axis=1)
+        return [written.floats(numbers.ravel(), written.equal_ends(*numbers.shape), form)]
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> "Eigenpairs":
         rank, s = known["rank"], side_of(dim)
-        return Eigenpairs(dim, r.floats(rank), r.floats(rank * s).reshape(rank, s))
+        numbers = r.floats(rank * (s + 1)).reshape(-1, rank * (s + 1))
+        return Eigenpairs(dim, numbers[:, :rank].copy(), numbers[:, rank:].reshape(-1, rank, s))
 
 
 def side_of(dim: int) -> int:
@@ -64,11 +75,34 @@ class LinearMap(FromSeed):
 
     axes: ClassVar[tuple[str, ...]]
     dim: int
-    seed: int  # all workers of a round have the same
+    seed: Any  # all workers of a round have the same
+
+    @property
+    def held(self) -> NDArray[np.float64]:
+        """The numbers, of rows with an axis more."""
+        return getattr(self, self.floats[0])
+
+    @property
+    def rows(self) -> int | None:
+        return None if np.ndim(self.held) == len(self.axes) else len(self.held)
+
+    @property
+    def elements(self) -> Any:
+        """The numbers sent."""
+        return self.held.size if self.rows is None else np.full(self.rows, self.held[0].size)
+
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        with np.errstate(invalid="ignore", over="ignore"):  # ∞ − ∞
+            estimates = np.array([self[i].estimate() for i in range(len(self))])
+        dense_add(estimates, np.full(len(self), scale), to, out)
+
+    @abstractmethod
+    def estimate(self) -> Vector:
+        """One vector (d,)."""
 
     def checked(self, dim: int) -> Self:
         super().checked(dim)
-        name, numbers = self.floats[0], self.numbers
+        name, numbers = self.floats[0], self.held
         if not (np.ndim(numbers) == len(self.axes) and np.size(numbers)):
             raise ValueError(f"{name}: the shape {np.shape(numbers)} was given; the axes should be {', '.join(self.axes)}")
         if not 0 <= self.seed < 2**32:
@@ -77,8 +111,8 @@ class LinearMap(FromSeed):
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> Self:
-        seed, shape = r.whole("<u4", "a seed"), tuple(known[axis] for axis in cls.axes)
-        return cls(**{"dim": dim, cls.floats[0]: r.floats(prod(shape)).reshape(shape), "seed": seed})
+        seed, shape = r.wholes("<u4", "a seed"), tuple(known[axis] for axis in cls.axes)
+        return cls(**{"dim": dim, cls.floats[0]: r.floats(prod(shape)).reshape(-1, *shape), "seed": seed})
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,15 +123,14 @@ class Sketch(LinearMap):
     floats, axes = ("table",), ("rows", "columns")
     dim: int
     table: NDArray[np.float64]  # (r, b)
-    seed: int
+    seed: Any
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+    def estimate(self) -> Vector:
         rows, width = self.table.shape
         estimate = np.zeros(self.dim)
-        with np.errstate(invalid="ignore"):  # ∞ − ∞
-            for row, (bucket, sign) in zip(self.table, hashes(self.dim, self.seed, rows, width), strict=True):
-                estimate += sign * row[bucket]
-        dense_add(estimate / rows, scale, out)
+        for row, (bucket, sign) in zip(self.table, hashes(self.dim, int(self.seed), rows, width), strict=True):
+            estimate += sign * row[bucket]
+        return estimate / rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +140,13 @@ class Projections(LinearMap):
     floats, axes = ("values",), ("m",)
     dim: int
     values: NDArray[np.float64]  # (m,) p_j = ⟨v, ξ_j⟩
-    seed: int
+    seed: Any
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+    def estimate(self) -> Vector:
         estimate = np.zeros(self.dim)
-        with np.errstate(invalid="ignore", over="ignore"):  # ∞ − ∞
-            for p, ξ in zip(self.values, gaussians(self.dim, self.seed, self.values.size), strict=True):
-                estimate += p * ξ
-        dense_add(estimate / self.values.size, scale, out)
+        for p, ξ in zip(self.values, gaussians(self.dim, int(self.seed), self.values.size), strict=True):
+            estimate += p * ξ
+        return estimate / self.values.size
 
 
 @lru_cache(maxsize=2)

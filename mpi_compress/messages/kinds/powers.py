@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.fields import Reader, one_byte, read_exponent, signed_fields
+from mpi_compress.messages import fields as written
+from mpi_compress.messages.fields import Field, Reader, read_exponent
 from mpi_compress.messages.formats import LEAST, MOST, FloatFormat
-from mpi_compress.messages.kinds.base import Bytes, Known, Vector
+from mpi_compress.messages.kinds.base import Known, Places, Vector
 from mpi_compress.messages.kinds.grids import Integral
 
 __all__ = ["Powers"]
@@ -36,28 +36,19 @@ class Powers(Integral):
     so that it is mostly below the 8 or 11 bits that the paper counts. w = 0: all are 0.
     """
 
-    numbers, layouts = "integers", ("packed", "entropy")
+    numbers, layouts, shared = "integers", ("packed", "entropy"), ("fraction",)
     integers: NDArray[np.int32]  # (d,)
-    least: int  # the least exponent
+    least: Any  # the least exponent
     fraction: int = 0  # known to both ends
-    finite: bool = True
+    finite: Any = True
 
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.dense_add(self._values, scale, out)
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        kernels.powers_add(self.integers, self.least, self.fraction, self.finite, scale, to, out)
 
-    @property
-    def _values(self) -> Vector:
-        if not self.finite:
-            return np.full(self.dim, np.nan)
-        at = np.abs(self.integers) - 1
-        digits = (at & ((1 << self.fraction) - 1)) + (1 << self.fraction)
-        sizes = np.ldexp(digits.astype(np.float64), self.least - self.fraction + (at >> self.fraction))
-        return np.sign(self.integers) * np.where(at < 0, 0.0, sizes)
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
+        return self.all_elements * (1 + self.fraction + EXPONENT_BITS[fpp])
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.integers.size * (1 + self.fraction + EXPONENT_BITS[fpp])
-
-    def is_finite(self) -> bool:
+    def is_finite(self) -> Any:
         return self.finite
 
     def checked(self, dim: int) -> "Powers":
@@ -67,32 +58,33 @@ class Powers(Integral):
         integers = arrays.whole(self.integers, (dim,), "integers", -most, most)
         return Powers(integers.astype(np.int32, copy=False), int(self.least), int(self.fraction), bool(self.finite))
 
-    def head(self, form: FloatFormat) -> Bytes:
-        return np.array([self.least if self.finite else NO_EXPONENT], dtype="<i2").view(np.uint8)
+    def head(self, form: FloatFormat) -> Field:
+        return written.wholes(np.where(self.finite, self.least, NO_EXPONENT), "<i2")
 
     @classmethod
-    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[int, Callable[[NDArray[Any]], Self]]:
+    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
         least, fraction = read_exponent(r, NO_EXPONENT), known["fraction"]
-        if least == NO_EXPONENT:
-            return 0, partial(cls, least=0, fraction=fraction, finite=False)
-        return largest_power(least, fraction), partial(cls, least=least, fraction=fraction)
+        finite = least != NO_EXPONENT
+        least = np.where(finite, least, 0)
+        return np.where(finite, largest_power(least, fraction), 0), lambda integers: cls(integers, least, fraction, finite)
 
-    def write(self, form: FloatFormat) -> Bytes:
-        width = int(np.max(np.abs(self.integers))).bit_length() if self.finite else NOT_FINITE
-        start = one_byte(width)
-        return start if width in (0, NOT_FINITE) else np.concatenate([start, self.head(form), signed_fields(self.integers, width)])
+    def write(self, form: FloatFormat) -> list[Field]:
+        largest = np.abs(self.integers).max(axis=1)
+        widths = np.where(self.finite, np.frexp(largest)[1], NOT_FINITE)
+        some = (widths > 0) & (widths < NOT_FINITE)
+        fields = written.signed_fields(self.integers, widths * some)
+        return [written.one_byte(widths), written.some_of(self.head(form), some), fields]
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: Known) -> Self:
-        width = r.byte(NOT_FINITE, "width of fields")
-        if width in (0, NOT_FINITE):
-            return cls(np.zeros(dim, dtype=np.int32), 0, known["fraction"], finite=width == 0)
-        if width > 31:
-            raise CorruptMessage(f"{width} bits are no width of fields")
-        least = read_exponent(r)
-        return cls(r.signed(dim, width, largest_power(least, known["fraction"])), least, known["fraction"])
+        widths, fraction = r.bytes(NOT_FINITE, "width of fields"), known["fraction"]
+        finite, some = widths < NOT_FINITE, (widths > 0) & (widths < NOT_FINITE)
+        if (wrong := some & (widths > 31)).any():
+            raise CorruptMessage(f"{widths[wrong][0]} bits are no width of fields")
+        least = read_exponent(r, of=some)
+        return cls(r.signed(dim, widths * some, largest_power(least, fraction)), least, fraction, finite)
 
 
-def largest_power(least: int, fraction: int) -> int:
+def largest_power(least: Any, fraction: int) -> Any:
     """The largest magnitude of the integers of `Powers`."""
     return (MOST + 1 - least) << fraction

@@ -1,0 +1,64 @@
+"""The memories of the workers that a process hosts, as rows: a dataclass whose arrays have an axis of workers in front. Numbers of
+one worker are an array (m,). Memories of a user's own kind are a list."""
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+
+def one(w: Any, i: int) -> Any:
+    """The memory of the worker in row i: its arrays are those of the rows."""
+    if isinstance(w, list):
+        return w[i]
+    return _each(w, lambda held: held[i].item() if held.ndim == 1 and held.dtype != object else held[i])
+
+
+def some(w: Any, rows: slice) -> Any:
+    """The memories of some rows: the same arrays."""
+    return w[rows] if isinstance(w, list) else _each(w, lambda held: held[rows])
+
+
+def put(w: Any, rows: Any, changed: Any) -> None:
+    """Take over what became of `one` row or `some` rows."""
+    if isinstance(w, list):
+        w[rows] = changed
+        return
+    for f in fields(w) if is_dataclass(w) else ():
+        held, new = getattr(w, f.name), getattr(changed, f.name)
+        if isinstance(held, np.ndarray):
+            if not (isinstance(new, np.ndarray) and np.may_share_memory(new, held)):
+                held[rows] = new
+        elif is_dataclass(held):
+            put(held, rows, new)
+        else:
+            setattr(w, f.name, new)  # all workers share it
+
+
+def become(worker: Any, changed: Any) -> None:
+    """Take over what became of one worker's memory."""
+    for f in fields(worker) if worker is not None else ():
+        held, new = getattr(worker, f.name), getattr(changed, f.name)
+        if isinstance(held, np.ndarray) and held.shape == new.shape:
+            held[:] = new
+        elif is_dataclass(held):
+            become(held, new)
+        else:
+            setattr(worker, f.name, new)
+
+
+def together(each: Sequence[Any]) -> Any:
+    """The memories of workers, at least one, as rows."""
+    first = each[0]
+    if first is None:
+        return None
+    held = {f.name: [getattr(worker, f.name) for worker in each] for f in fields(first)}
+    return replace(first, **{n: together(of) if of[0] is None or is_dataclass(of[0]) else np.array(of) for n, of in held.items()})
+
+
+def _each(w: Any, of: Any) -> Any:
+    if not is_dataclass(w) or isinstance(w, type):
+        return w  # all workers share it
+    held = {f.name: getattr(w, f.name) for f in fields(w)}
+    return replace(w, **{name: of(a) if isinstance(a, np.ndarray) else _each(a, of) for name, a in held.items()})
