@@ -32,7 +32,7 @@ def summary(runs: Sequence["Run"]) -> Iterator[str]:
         seen = V[:, 1:] > 1e-12 * np.fmax.reduce(V, axis=1, keepdims=True)  # and not lost in rounding
         factors = np.where(seen & ~np.isnan(ρ), np.nan_to_num(rate[:, 1:]), 0.0)
     if not factors.any():
-        yield "not judged: no record has a V that can be told from 0"
+        yield "not judged: V is 0 in every record, up to rounding"
         return
     usual = float(np.exp(np.log(factors[factors > 0]).mean()))
     worst, error = factors.mean(axis=0), factors.std(axis=0) / np.sqrt(seeds)

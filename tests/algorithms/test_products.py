@@ -81,7 +81,9 @@ def played(p, algorithm, up, server=None, by=None, down=None, rounds=ROUNDS, **m
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_product_is_its_plain_loop(estimator, server, downlink):
     if (server, estimator) == ("l-bfgs", "ef"):
-        pytest.skip("its direction is no gradient: it is refused")
+        with pytest.raises(ValueError, match="the direction of ef is no gradient"):
+            played(problem(), {"name": "ef"}, TOP, SERVERS[server][0])
+        return
     p = problem(samples=24, dim=12, mu=0.1)
     f = shards(p)
     (algorithm, up, direction), (settings, server_of), (by, down, heard) = ESTIMATORS[estimator], SERVERS[server], DOWNLINKS[downlink]

@@ -63,7 +63,7 @@ def reference(job, folder, **settings):
     return {run.label: run for run in mc.run(mc.load_job(job, settings), out=folder)}
 
 
-def told(slurm, *line) -> str:
+def said_by(slurm, *line) -> str:
     done = subprocess.run([str(BIN / "mpi-compress"), *map(str, line)], env=slurm, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -71,7 +71,7 @@ def told(slurm, *line) -> str:
 
 def states(slurm, job, *options) -> list[str]:
     """The last column of the plan."""
-    return [re.split(r"GiB  ", line)[-1] for line in below_data(told(slurm, "plan", job, *options)) if "GiB  " in line]
+    return [re.split(r"GiB  ", line)[-1] for line in below_data(said_by(slurm, "plan", job, *options)) if "GiB  " in line]
 
 
 def went_on() -> int:
@@ -87,23 +87,23 @@ def queue_is_empty(slurm) -> bool:
 
 @pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
 def test_three_runs_of_five_ranks(launcher, slurm, job, tmp_path):
-    said = told(slurm, "submit", job, "--time", "10", "--launcher", launcher, "--max-running", "2")
+    said = said_by(slurm, "submit", job, "--time", "10", "--launcher", launcher, "--max-running", "2")
     assert said.startswith("submitted 3 runs as job ")
     assert any("SLURM" in state for state in states(slurm, job))
-    assert nothing_left(told(slurm, "submit", job))
+    assert nothing_left(said_by(slurm, "submit", job))
     wait_until(lambda: queue_is_empty(slurm), PATIENT)
     assert states(slurm, job) == ["done"] * 3
     for label, run in reference(job, tmp_path / "one").items():
         (there,) = (r for r in map(mc.read, Path("results/cluster").glob("*.h5")) if r.label == label)
         assert there.attrs["n_ranks"] == 5
         assert_equal(run.file, there.file)
-    assert nothing_left(told(slurm, "submit", job))
+    assert nothing_left(said_by(slurm, "submit", job))
 
 
 def test_runs_go_to_the_partitions_that_their_tables_name(slurm, job, tmp_path):
     text = JOB.replace('label = "GD"', 'label = "GD"\nslurm = { partition = "urgent", ntasks = 3 }')
     job.write_text(text.replace("workers.count = 4", 'workers.count = 4\nslurm = { partition = "main", time = "10 min" }'))
-    said = told(slurm, "submit", job)
+    said = said_by(slurm, "submit", job)
     first, last = re.findall(r"\d+", said.partition(" as jobs ")[2].partition(";")[0])
     show = lambda number: subprocess.check_output(["scontrol", "show", "job", number], env=slurm, text=True)  # noqa: E731
     assert [re.findall(r"Partition=(\w+)", show(number))[0] for number in (first, last)] == ["main", "urgent"]
@@ -116,7 +116,7 @@ def test_runs_go_to_the_partitions_that_their_tables_name(slurm, job, tmp_path):
 
 
 def test_a_run_on_two_nodes_has_the_numbers_of_one_process(slurm, job, tmp_path):
-    told(slurm, "submit", job, "--nodes", 2, "--launcher", "srun", "--only", "GD", "--sbatch=--ntasks-per-node=3")
+    said_by(slurm, "submit", job, "--nodes", 2, "--launcher", "srun", "--only", "GD", "--sbatch=--ntasks-per-node=3")
     wait_until(lambda: queue_is_empty(slurm), PATIENT)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
     assert_equal(reference(job, tmp_path / "one")["GD"].file, there.file)
@@ -125,7 +125,7 @@ def test_a_run_on_two_nodes_has_the_numbers_of_one_process(slurm, job, tmp_path)
 def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_bytes(slurm, job, tmp_path):
     whole = reference(job, tmp_path / "one")["ef, 1"]
     (tmp_path / "slow_part.py").write_text(slow_part(0.9))
-    told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
+    said_by(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
     wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), PATIENT)
     wait_until(lambda: queue_is_empty(slurm), 3 * PATIENT)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
@@ -141,7 +141,7 @@ def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_p
     whole = reference(job, tmp_path / "one")["ef, 2"]
     (tmp_path / "slow_part.py").write_text(slow_part(0.3))
     for times, launcher in enumerate(("srun", "mpiexec")):
-        told(slurm, "submit", job, "--only", "ef, 2", "--launcher", launcher)
+        said_by(slurm, "submit", job, "--only", "ef, 2", "--launcher", launcher)
         wait_until(lambda times=times: went_on() == times, PATIENT)
         wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), PATIENT)
         wait_until(lambda: is_being_written(next(Path("results").rglob("*.part"))), PATIENT)
@@ -149,7 +149,7 @@ def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_p
         wait_until(lambda: queue_is_empty(slurm), 30)
         saved = "stopped: stopped by SIGTERM (round "
         assert states(slurm, job)[1].startswith(saved if launcher == "srun" else (saved, "failed: "))
-    told(slurm, "submit", job, "--only", "ef, 2")
+    said_by(slurm, "submit", job, "--only", "ef, 2")
     wait_until(lambda: queue_is_empty(slurm), PATIENT)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
     assert_equal(whole.file, there.file)
@@ -161,7 +161,7 @@ def test_what_is_preempted_is_saved_and_goes_on_to_the_same_bytes(slurm, job, tm
     job = job.rename("50%u, it's.toml")
     whole = reference(job, tmp_path / "one")["ef, 1"]
     (tmp_path / "slow_part.py").write_text(slow_part(0.2))
-    told(slurm, "submit", job, "--only", "ef, 1", "--launcher", "srun", "--time", "10", "--sbatch=--exclusive")
+    said_by(slurm, "submit", job, "--only", "ef, 1", "--launcher", "srun", "--time", "10", "--sbatch=--exclusive")
     (tmp_path / "slow_part.py").unlink()
     job.unlink()
     wait_until(lambda: any(is_being_written(part) for part in Path("results").rglob("*.part")), PATIENT)
@@ -181,7 +181,7 @@ def test_what_is_preempted_is_saved_and_goes_on_to_the_same_bytes(slurm, job, tm
 @pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
 def test_a_task_that_fails_leaves_the_others_alone(launcher, slurm, job):
     job.write_text(job.read_text().replace('name = "slow"', 'name = "slow", fails_in = 20', 1))
-    told(slurm, "submit", job, "--time", "5", "--launcher", launcher)
+    said_by(slurm, "submit", job, "--time", "5", "--launcher", launcher)
     wait_until(lambda: queue_is_empty(slurm), PATIENT)
     first, *others = states(slurm, job)
     error, switch = r"RuntimeError: broken on purpose \(.*slow_part.*\)", f"(; {SWITCH}=1[^)]*)?"
@@ -218,7 +218,7 @@ def test_a_site_that_passes_no_environment_on_runs_the_ranks(slurm, job, tmp_pat
     (tmp_path / "sets").mkdir()
     (tmp_path / "sets" / "tiny").write_text("".join(f"{(-1) ** i} {i % 7 + 1}:1\n" for i in range(40)))
     asked = {**slurm, "MPI_COMPRESS_DATA": str(tmp_path / "sets")}
-    told(asked, "submit", job, "--only", "GD", "--set", 'data={ name = "tiny" }', "--sbatch=--export=NONE", "--ntasks", 3)
+    said_by(asked, "submit", job, "--only", "GD", "--set", 'data={ name = "tiny" }', "--sbatch=--export=NONE", "--ntasks", 3)
     wait_until(lambda: queue_is_empty(slurm))
     assert states(asked, job, "--only", "GD", "--set", 'data={ name = "tiny" }') == ["done"]
 
@@ -228,7 +228,7 @@ def test_only_so_many_tasks_of_a_job_run_in_all_its_arrays(slurm, job, tmp_path)
     (tmp_path / "slow_part.py").write_text(slow_part(0.1))
     numbers = []
     for label in ("ef, 1", "ef, 2"):
-        said = told(slurm, "submit", job, "--only", label, "--ntasks", 2, "--max-running", 1)
+        said = said_by(slurm, "submit", job, "--only", label, "--ntasks", 2, "--max-running", 1)
         numbers.append(re.search(r"as job (\d+)", said)[1])
     asked = subprocess.run(["squeue", "-h", "-j", numbers[1], "-o", "%E"], env=slurm, capture_output=True, text=True).stdout
     assert f"afterany:{numbers[0]}" in asked
@@ -236,10 +236,10 @@ def test_only_so_many_tasks_of_a_job_run_in_all_its_arrays(slurm, job, tmp_path)
 
 
 def test_what_is_cancelled_in_the_queue_is_said_and_submitted_again(slurm, job):
-    told(slurm, "submit", job, "--only", "GD", "--ntasks", 2, "--sbatch=--begin=now+1hour")
-    assert "queued" in told(slurm, "watch", job, "--only", "GD", "--once")
+    said_by(slurm, "submit", job, "--only", "GD", "--ntasks", 2, "--sbatch=--begin=now+1hour")
+    assert "queued" in said_by(slurm, "watch", job, "--only", "GD", "--once")
     subprocess.run(["scancel", "--me"], env=slurm, check=True)
     wait_until(lambda: "cancelled in the queue" in states(slurm, job, "--only", "GD")[0])
-    assert "cancelled in the queue" in told(slurm, "watch", job, "--only", "GD", "--once")
-    told(slurm, "submit", job, "--only", "GD", "--ntasks", 2)
+    assert "cancelled in the queue" in said_by(slurm, "watch", job, "--only", "GD", "--once")
+    said_by(slurm, "submit", job, "--only", "GD", "--ntasks", 2)
     wait_until(lambda: states(slurm, job, "--only", "GD") == ["done"])
