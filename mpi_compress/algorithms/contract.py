@@ -257,7 +257,7 @@ def _sends(self: Any, of_rows: Callable[..., Any], node: Any, worker: Any, f: Ob
     w = memories.together([worker])
     sent = of_rows(self, node, w, f.shard, Rounds.of(t))
     memories.become(worker, memories.one(w, 0))
-    return replace(sent, one=True)
+    return replace(sent, content=None if sent.content is None else sent.content[0], one=True)
 
 
 def _hears(self: Any, of_rows: Callable[..., Any], node: Any, worker: Any, down: Compressed, t: Round) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.kernels import inlined_kernel, kernel, reassociating_kernel, reassociating_rows
 from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, Indices, append_hits, with_room
+from mpi_compress.kernels.vectors import lengths_of
 
 Vector = NDArray[np.float64]
 LARGEST = np.finfo(np.float64).max.view(np.int64)
@@ -162,7 +163,7 @@ class Draws(NamedTuple):
     @property
     def weighted(self) -> Vector:
         """(r,) v_j/p_j."""
-        levels = np.repeat(self.level, np.diff(self.ends, prepend=0))
+        levels = np.repeat(self.level, lengths_of(self.ends))
         return np.where(self.certain, self.values, np.copysign(levels, self.values))
 
 

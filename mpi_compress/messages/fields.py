@@ -16,6 +16,7 @@ from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import fields as kernels
 from mpi_compress.kernels.floats import put_floats
+from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages.formats import LEAST, MOST, FloatFormat, that_hold
 
 Numbers = NDArray[np.int64]
@@ -192,7 +193,7 @@ def in_turn(messages: Sequence[Field]) -> Field:
 def some_of(field: Field, kept: Flags) -> Field:
     """The field without the bytes of the rows that are not `kept` (m,)."""
     out, ends = field
-    sizes = np.diff(ends, prepend=0)
+    sizes = lengths_of(ends)
     return out[: _last(ends)][np.repeat(kept, sizes)], np.cumsum(sizes * kept)
 
 

@@ -12,6 +12,7 @@ from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.fields import parameters
 from mpi_compress.core.streams import Round, Rounds
+from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.fields import ROOM, Field, Reader, joined, numbers
@@ -28,14 +29,14 @@ class Batch:
 
     data: Bytes  # one after another, and `fields.ROOM` bytes more
     ends: Places  # (m,) where each ends
-    content: Compressed | None = field(default=None, repr=False)  # of those that are not silent, as rows
+    content: Compressed | None = field(default=None, repr=False)  # rows, of those that are not silent; of one message the vector
     refused: Mapping[int, OverflowError | None] = field(default_factory=dict, repr=False)  # not encoded; why, at the sender
     one: bool = False  # True: the message of one vector
 
     @property
     def lengths(self) -> Places:
         """(m,) the bytes of each."""
-        return np.diff(self.ends, prepend=0)
+        return lengths_of(self.ends)
 
     @property
     def wire_bits(self) -> Any:
@@ -103,14 +104,18 @@ def together(batches: Sequence[Batch]) -> Batch:
     if not batches:
         return silent(0)
     if len(batches) == 1:
-        return replace(batches[0], one=False)
+        return replace(batches[0], content=_rows_of(batches[0]), one=False)
     starts = np.cumsum([0, *(b.size for b in batches)])
     firsts = np.cumsum([0, *(len(b) for b in batches)]).tolist()
     data = np.concatenate([*(b.raw for b in batches), np.zeros(ROOM, dtype=np.uint8)])
-    contents = [b.content for b in batches if not b.is_silent]
+    contents = [_rows_of(b) for b in batches if not b.is_silent]
     content = concatenated(contents) if contents and all(c is not None for c in contents) else None  # type: ignore[arg-type]
     refused = {first + i: error for first, b in zip(firsts, batches, strict=False) for i, error in b.refused.items()}
     return Batch(data, np.concatenate([b.ends + start for b, start in zip(batches, starts, strict=False)]), content, refused)
+
+
+def _rows_of(batch: Batch) -> Compressed | None:
+    return None if batch.content is None else batch.content.as_rows()
 
 
 def spread(said: Batch, rows: Places, m: int) -> Batch:
@@ -228,11 +233,12 @@ class Link:
             if not some.any():
                 return self.silence if batch.one else _no_rows(self.dim)
             r = Reader(batch.data, (batch.ends - lengths)[some], self.codec.float_format, batch.ends[some])
-            batch.content = self.read(r)
+            content = self.read(r)
             if (left := r.ends - r.at).any():
                 size = lengths[some][left != 0][0]
                 raise CorruptMessage(f"{left[left != 0][0]} bytes are left over after a message of {size} bytes")
-        return batch.content[0] if batch.one else batch.content
+            batch.content = content[0] if batch.one else content
+        return batch.content
 
     @property
     def silence(self) -> Compressed:

@@ -24,7 +24,7 @@ class SeveralLink(Link):
         contents = [link.unpack(part) for link, part in zip(self.parts, parts, strict=True)]
         refused = {i: error for part in parts for i, error in part.refused.items()}
         data, ends = joined(*[(part.data, part.ends) for part in parts])
-        return Batch(data, ends, self.together(contents).as_rows(), refused, parts[0].one)
+        return Batch(data, ends, self.together(contents), refused, parts[0].one)
 
     def together(self, contents: Sequence[Compressed]) -> Any:
         """What the links' messages decode to, as the content of one message."""

@@ -1,12 +1,13 @@
 """The codec that tries others."""
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import sets
+from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs, read_by, write_by
 from mpi_compress.messages.fields import Field, Numbers, Reader, in_turn, joined, one_byte
 from mpi_compress.messages.kinds import Compressed, Dense, Each, SignSparse, Sparse
@@ -53,9 +54,8 @@ class Auto(FieldCodec):
 
     def _by_length(self, c: Compressed) -> Numbers:
         """The places (m,) of the codecs with the shortest messages."""
-        kind = type(c[0])
-        able = [place for place, codec in enumerate(self.choices) if codec.writes(kind)]
-        lengths = [np.diff(self.choices[place].write(c)[1], prepend=0) for place in able]
+        able = _able(self, type(c.parts[0] if isinstance(c, Each) else c))
+        lengths = [lengths_of(self.choices[place].write(c)[1]) for place in able]
         return np.array(able)[np.argmin(lengths, axis=0)]
 
     def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
@@ -68,3 +68,9 @@ class Auto(FieldCodec):
         if not codec.writes(kind):
             raise CorruptMessage(f"'{codec.name}' writes no such messages")
         return codec.read(r, dim, kind, known)
+
+
+@cache
+def _able(auto: Auto, kind: type[Compressed]) -> list[int]:
+    """The places of the codecs that write such vectors."""
+    return [place for place, codec in enumerate(auto.choices) if codec.writes(kind)]

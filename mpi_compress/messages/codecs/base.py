@@ -15,6 +15,7 @@ from mpi_compress.core.forms import complete
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.returned import returns
 from mpi_compress.kernels import bits, sets
+from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages import fields
 from mpi_compress.messages.fields import Field, Numbers, Reader
 from mpi_compress.messages.formats import FORMATS, FloatFormat, Setting
@@ -103,13 +104,7 @@ def _decoded(given: Any, dim: int) -> Decoded:
 
 
 class FieldCodec(Codec):
-    """A codec of ours, whose messages are written and read field by field, those of all rows at once."""
-
-    @abstractmethod
-    def write(self, c: Any) -> Field: ...
-
-    @abstractmethod
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any: ...
+    """A codec of ours, which writes and reads messages field by field, those of all rows at once."""
 
 
 def write_by(forms: Any, c: Any, write: Callable[[Any, Any], Field]) -> Field:
@@ -199,7 +194,7 @@ class IndexCodec(FieldCodec):
             r.room_for(ends, 1, "signs")
             indices = self.read_sets(r, dim, ends)
             return SignSparse(dim, indices, r.signs(ends), magnitude, ends)
-        sign_ends = r.counts(dim - np.diff(ends, prepend=0), running=True)
+        sign_ends = r.counts(dim - lengths_of(ends), running=True)
         values, magnitude = r.floats(ends), r.numbers()
         r.room_for(sign_ends, 1, "signs")
         indices, sign_indices = self.read_sets(r, dim, ends), self.read_sets(r, dim, sign_ends)

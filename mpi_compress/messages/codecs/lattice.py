@@ -9,6 +9,7 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
+from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages import fields
 from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs, read_by, write_by
 from mpi_compress.messages.fields import Field, Reader
@@ -50,7 +51,7 @@ class LatticePoints(FieldCodec):
                 raise OverflowError("lattice points beyond 2^62: σ is too small for this vector")
             low_bits, below, _ = model(spread(c.sigma, radius, c.stochastic))
             gaussian, learned = kernels.put_gaussian(c.integers, low_bits, below), fields.integers(c.integers)
-            shorter = np.diff(learned[1], prepend=0) < np.diff(gaussian[1], prepend=0)
+            shorter = lengths_of(learned[1]) < lengths_of(gaussian[1])
             forms = np.where((forms == GAUSSIAN) & shorter, ADAPTIVE, forms)
             bodies = [fields.some_of(gaussian, forms == GAUSSIAN), fields.some_of(learned, forms == ADAPTIVE)]
         head = [fields.numbers(np.full(c.rows, radius), self.float_format)] if c.radius_sent else []
@@ -64,9 +65,9 @@ class LatticePoints(FieldCodec):
             raise CorruptMessage(f"the radius {radius[wrong][0]} does not go with the form {forms[wrong][0]}")
         return read_by(np.stack([forms, radius], axis=1), r, partial(self._read, dim, known, sent))
 
-    def _read(self, dim: int, known: Known, sent: bool, r: Reader, told: Any) -> Lattice:
+    def _read(self, dim: int, known: Known, sent: bool, r: Reader, head: Any) -> Lattice:
         """The rows of one form and radius."""
-        (form, radius), sigma, stochastic = told, known["sigma"], known.get("stochastic", False)
+        (form, radius), sigma, stochastic = head, known["sigma"], known.get("stochastic", False)
         made = partial(Lattice, sigma=sigma, radius=np.full(r.at.size, radius), radius_sent=sent, stochastic=stochastic)
         if form in (ZERO, NOT_FINITE):
             return made(np.zeros((r.at.size, dim), dtype=np.int64))

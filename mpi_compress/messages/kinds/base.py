@@ -260,7 +260,7 @@ class Ragged(Stacked):
     @property
     def counts(self) -> Any:
         """T; of rows (m,)."""
-        return getattr(self, next(iter(self.ragged))).size if self.ends is None else np.diff(self.ends, prepend=0)
+        return getattr(self, next(iter(self.ragged))).size if self.ends is None else kernels.lengths_of(self.ends)
 
     @property
     def elements(self) -> Any:

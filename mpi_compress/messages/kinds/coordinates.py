@@ -93,7 +93,7 @@ class Hybrid(Ragged):
     @property
     def sign_counts(self) -> Any:
         """r; of rows (m,)."""
-        return self.sign_indices.size if self.sign_ends is None else np.diff(self.sign_ends, prepend=0)
+        return self.sign_indices.size if self.sign_ends is None else kernels.lengths_of(self.sign_ends)
 
     @property
     def elements(self) -> Any:
