@@ -10,17 +10,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm
-from mpi_compress.algorithms.log import Log
-from mpi_compress.algorithms.needs import SMOOTH, WHOLE_GRADIENTS, Need
-from mpi_compress.core.errors import PrecisionExhausted
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.registry import fact
-from mpi_compress.core.streams import Round, Rounds
-from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.kinds import Compressed, Lattice, Vector, lattice_bits
-from mpi_compress.messages.link import Batch, Link, Message
-from mpi_compress.problem.objective import Shards
+from mpi_compress.algorithms.vocabulary import (
+    SMOOTH,
+    WHOLE_GRADIENTS,
+    Algorithm,
+    Batch,
+    Compressed,
+    Expression,
+    Lattice,
+    Link,
+    Log,
+    Message,
+    Need,
+    PrecisionExhausted,
+    Round,
+    Rounds,
+    Shards,
+    Vector,
+    fact,
+    lattice_bits,
+    norm,
+)
 
 LATTICE = {"compressor": "lattice", "codec": {"float": 32}}
 EPS = float(np.finfo(float).eps)  # one unit in the last place
@@ -80,10 +90,10 @@ class DoubleEncoding(Algorithm):
     """
 
     compressor = "lattice"
-    links: ClassVar[Mapping[str, Any]] = {"up": LATTICE, "down": LATTICE}
+    links = {"up": LATTICE, "down": LATTICE}
     sets_compressor = True
     needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, SMOOTH)
-    stochastic: ClassVar[bool] = False  # True: the quantisers are to be unbiased
+    stochastic = False  # True: the quantisers are to be unbiased
     theory = "1/L_max"
     level: Expression = "g0"  # s, in aiade ε: the scale of the bound on ‖v − ∇f‖, which falls from round to round
     step: Expression = "theory"  # η, the step size

@@ -7,16 +7,25 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm
-from mpi_compress.algorithms.needs import LOSS_ALONE, WHOLE_GRADIENTS, Need
-from mpi_compress.core.streams import Round, Rounds
+from mpi_compress.algorithms.vocabulary import (
+    LOSS_ALONE,
+    WHOLE_GRADIENTS,
+    Algorithm,
+    Batch,
+    Compressed,
+    Link,
+    Need,
+    Objective,
+    Round,
+    Rounds,
+    Shards,
+    Vector,
+    has_state,
+    triangle,
+)
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
-from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.from_tables import parts_of
-from mpi_compress.messages.kinds import Compressed, Vector, triangle
-from mpi_compress.messages.link import Batch, Link
-from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.second_order import curvature_at, dense_hessian
 
 OF_MARGINS = Need(

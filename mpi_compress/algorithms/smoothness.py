@@ -7,16 +7,28 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm, PartialMean, Setting
-from mpi_compress.algorithms.lemma import Lemma
-from mpi_compress.algorithms.needs import LOSS_ALONE, Need
-from mpi_compress.algorithms.steps import takes_theorem_step
-from mpi_compress.core.errors import NotMet
-from mpi_compress.core.streams import Round, Rounds
-from mpi_compress.messages.kinds import Compressed, Dense, Sparse, Vector, square, triangle
-from mpi_compress.messages.link import Batch, Link
-from mpi_compress.messages.several import SeveralLink
-from mpi_compress.problem.objective import Objective, Shards
+from mpi_compress.algorithms.vocabulary import (
+    LOSS_ALONE,
+    Algorithm,
+    Batch,
+    Compressed,
+    Dense,
+    Lemma,
+    Link,
+    Need,
+    NotMet,
+    Objective,
+    Round,
+    Rounds,
+    Setting,
+    SeveralLink,
+    Shards,
+    Sparse,
+    Vector,
+    square,
+    takes_theorem_step,
+    triangle,
+)
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 from mpi_compress.problem.second_order import dense_hessian, smoothness_diagonal
 
@@ -63,7 +75,7 @@ class KnowsSmoothness(Algorithm):
 
     matrix: Literal["full", "diagonal"] = "full"  # L_i: whole, or a diagonal above it
     needs: ClassVar[Sequence[Need]] = (OF_ROWS, LOSS_ALONE, HAS_SMOOTHNESS, FITS)
-    partial_mean: ClassVar[PartialMean] = ""
+    partial_mean = ""
     lemma = Lemma()
 
     def bind(self, setting: Setting) -> Self:

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import LAST_ITERATE, STATELESS_DOWN, UNBIASED_DOWN
-from mpi_compress.algorithms.parts import Downlink, dense, downlinks
 from mpi_compress.algorithms.vocabulary import (
+    LAST_ITERATE,
+    STATELESS_DOWN,
+    UNBIASED_DOWN,
     Batch,
     Compressed,
+    Downlink,
     Estimator,
     Expression,
     Link,
@@ -21,6 +23,8 @@ from mpi_compress.algorithms.vocabulary import (
     Rounds,
     Shards,
     Vector,
+    dense,
+    downlinks,
 )
 
 

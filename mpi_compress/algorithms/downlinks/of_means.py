@@ -5,9 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.error_memory import packed, rest_of
-from mpi_compress.algorithms.parts import add
-from mpi_compress.algorithms.vocabulary import Compressed, Downlink, Estimator, Message, Node, Round, Vector, downlinks
+from mpi_compress.algorithms.vocabulary import (
+    Compressed,
+    Downlink,
+    Estimator,
+    Message,
+    Node,
+    Round,
+    Vector,
+    add,
+    downlinks,
+    packed,
+    rest_of,
+)
 
 
 @downlinks.register("mean")

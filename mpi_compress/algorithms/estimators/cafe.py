@@ -1,7 +1,15 @@
-from typing import Any, ClassVar
+from typing import Any
 
-from mpi_compress.algorithms.needs import ADDS_UP, HEARS_MEAN
-from mpi_compress.algorithms.vocabulary import Batch, Estimator, MinibatchParameters, PartialMean, Rounds, Shards, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    ADDS_UP,
+    HEARS_MEAN,
+    Batch,
+    Estimator,
+    MinibatchParameters,
+    Rounds,
+    Shards,
+    algorithms,
+)
 
 
 @algorithms.register("cafe")
@@ -21,7 +29,7 @@ class CAFe(MinibatchParameters, Estimator):
     compressor = "top-k"
     adds_up = True
     needs = (*ADDS_UP, HEARS_MEAN)
-    partial_mean: ClassVar[PartialMean] = "over participants"
+    partial_mean = "over participants"
 
     def workers_send(self, node: Any, w: None, fs: Shards, t: Rounds) -> Batch:
         return self.up.pack(fs.gradients(node.x, self.rows(fs, t)) - node.memory.g, t)

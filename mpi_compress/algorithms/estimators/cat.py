@@ -5,13 +5,24 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.estimators.gd import GD
-from mpi_compress.algorithms.lemma import Lemma
-from mpi_compress.algorithms.log import Log
-from mpi_compress.algorithms.needs import Need
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WHOLE, Theorem
 from mpi_compress.algorithms.tuning.schemes import Budget, Scheme, Tuning
 from mpi_compress.algorithms.tuning.sizes import tuning_of
-from mpi_compress.algorithms.vocabulary import Batch, Compressed, Link, Rounds, Shards, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    F_STAR,
+    PLAIN,
+    WHOLE,
+    Batch,
+    Compressed,
+    Lemma,
+    Link,
+    Log,
+    Need,
+    Rounds,
+    Shards,
+    Theorem,
+    Vector,
+    algorithms,
+)
 
 
 @dataclass

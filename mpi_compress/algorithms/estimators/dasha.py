@@ -2,11 +2,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mpi_compress.algorithms.contract import First, algorithms
-from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP, Need
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, Theorem, constants
-from mpi_compress.algorithms.vocabulary import Batch, Estimator, Expression, Rounds, Sampling, Shards, Step, Vector
-from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.algorithms.vocabulary import (
+    ADDS_UP,
+    F_STAR,
+    PLAIN,
+    UNBIASED_UP,
+    WITHIN,
+    Batch,
+    Estimator,
+    Expression,
+    First,
+    Need,
+    Rounds,
+    Sampling,
+    Shards,
+    Step,
+    Theorem,
+    Vector,
+    algorithms,
+    constants,
+    squared_norm,
+)
 
 
 @dataclass
@@ -58,7 +74,7 @@ class DASHA(Estimator):
     theorem = DASHATheorem()
     compressor = "random-k"
     adds_up = True
-    needs: ClassVar[Sequence[Need]] = (*ADDS_UP, UNBIASED_UP)
+    needs = (*ADDS_UP, UNBIASED_UP)
     shares: ClassVar[Sequence[str]] = ("a",)
     theory = "1/(L + L_rms*sqrt(16*omega*(2*omega + 1)/n))"
     step: Step = "theory"  # γ, the step size

@@ -5,28 +5,45 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import PartialMean, Setting
-from mpi_compress.algorithms.lemma import Lemma
-from mpi_compress.algorithms.needs import EXACT_DOWN, OPTIMUM, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need
-from mpi_compress.algorithms.sampling import sampled_omega
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, Roots, scaled, times
-from mpi_compress.algorithms.theorem import PLAIN, WITHIN, Theorem, constants
 from mpi_compress.algorithms.vocabulary import (
+    ADDS_UP,
+    EXACT_DOWN,
+    OPTIMUM,
+    PLAIN,
+    STRONGLY_CONVEX,
+    UNBIASED_UP,
+    WHOLE_GRADIENTS,
+    WITHIN,
     Batch,
+    Compressed,
     Direction,
+    Each,
     Estimator,
     Expression,
+    Lemma,
     Link,
     Message,
+    Need,
+    Pair,
+    PairLink,
+    PartialMean,
+    RefreshLink,
     Round,
     Rounds,
+    Setting,
     Shards,
     Step,
+    Theorem,
+    Vector,
     algorithms,
+    constants,
+    means_of_pairs,
+    no_coordinates,
+    sampled_omega,
+    squared_norm,
+    stacked,
 )
-from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Compressed, Each, Pair, Vector, no_coordinates, stacked
-from mpi_compress.messages.several import PairLink, RefreshLink, means_of_pairs
 
 
 @dataclass
@@ -72,10 +89,10 @@ class DIANA(Estimator):
     """
 
     paper = "DIANA, Algorithm 1"
-    theorem: ClassVar[Theorem] = DIANATheorem()
+    theorem = DIANATheorem()
     compressor = "random-k"
     partial_mean: ClassVar[PartialMean] = "over participants"
-    needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
+    needs = (*ADDS_UP, UNBIASED_UP)
     shares = ("alpha",)
     theory = "1/(L_max*(1 + 6*omega/n))"
     step: Step = "theory"  # γ, the step size
@@ -136,7 +153,7 @@ class RandDIANA(Estimator):
     paper = "Rand-DIANA"
     theorem = RandDIANATheorem()
     compressor = "random-k"
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
+    needs = (*ADDS_UP, UNBIASED_UP)
     shares = ("p",)
     theory = "1/(L_max*(1 + 6*omega/n))"
     step: Step = "theory"  # γ, the step size

@@ -1,34 +1,47 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import PartialMean
-from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory, level_of
-from mpi_compress.algorithms.needs import HEARS_MEAN, OPTIMUM, check_need
-from mpi_compress.algorithms.parts import Direction
 from mpi_compress.algorithms.regimes import Regime
-from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.algorithms.servers.momentum import HeavyBall
-from mpi_compress.algorithms.theorem import IS_TIGHT, PLAIN, TIGHT, WHOLE, Theorem, constants, tight_factor
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.algorithms.vocabulary import (
+    ERRORS,
+    HEARS_MEAN,
+    IS_TIGHT,
+    OPTIMUM,
+    PLAIN,
+    TIGHT,
+    WHOLE,
+    AtLeastOne,
     Batch,
+    Compressed,
+    Decay,
+    Direction,
+    ErrorMemory,
     Estimator,
     Link,
+    PartialMean,
+    Positive,
     Round,
     Rounds,
     Setting,
     Shards,
     Step,
+    Theorem,
     UsualParameters,
+    Vector,
     algorithms,
+    check_need,
+    constants,
+    fact,
+    level_of,
+    rounds_of_epoch,
+    squared_norm,
+    tight_factor,
 )
-from mpi_compress.core.fields import AtLeastOne, Decay, Positive
-from mpi_compress.core.registry import fact
-from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Compressed, Vector
 
 
 @dataclass
@@ -48,9 +61,9 @@ class ErrorFeedback(UsualParameters, Estimator):
     """
 
     compressor = "top-k"
-    by_update: ClassVar[bool] = False  # True: each worker has a momentum, which grows its error
+    by_update = False  # True: each worker has a momentum, which grows its error
     estimates_gradient = False
-    is_in_units_of_x: ClassVar[bool] = False  # True: e_i stays as it is where the step changes; else e_i/γ does
+    is_in_units_of_x = False  # True: e_i stays as it is where the step changes; else e_i/γ does
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
     feedback: bool = True  # false: the error e is dropped after every round
     reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept

@@ -4,27 +4,39 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Setting
-from mpi_compress.algorithms.needs import ADDS_UP, EXACT_DOWN, HOMOGENEOUS_UP, WHOLE_GRADIENTS, Need
-from mpi_compress.algorithms.sampling import sampled_delta
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, TIGHT, WHOLE, WITHIN, Theorem, constants, is_tight, tight_factor
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.algorithms.vocabulary import (
+    ADDS_UP,
+    EXACT_DOWN,
+    F_STAR,
+    HOMOGENEOUS_UP,
+    PLAIN,
+    TIGHT,
+    WHOLE,
+    WHOLE_GRADIENTS,
+    WITHIN,
     Batch,
+    Decay,
     Estimator,
     Expression,
     First,
     MinibatchParameters,
+    Need,
     Round,
     Rounds,
+    Setting,
     Shards,
     Step,
+    Theorem,
     Vector,
     algorithms,
+    constants,
+    fact,
+    is_tight,
+    sampled_delta,
+    squared_norm,
+    tight_factor,
 )
-from mpi_compress.core.fields import Decay
-from mpi_compress.core.registry import fact
-from mpi_compress.kernels.vectors import squared_norm
 
 
 @dataclass
@@ -82,7 +94,7 @@ class EF21(MinibatchParameters, Estimator):
     theorem: ClassVar[Theorem] = EF21Theorem()
     compressor = "top-k"
     adds_up = True
-    needs: ClassVar[Sequence[Need]] = ADDS_UP
+    needs = ADDS_UP
     partial_mean = "over all"
     proximal = True
     theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"

@@ -1,14 +1,18 @@
 from dataclasses import dataclass
 from typing import Any
 
-from mpi_compress.algorithms.contract import algorithms
-from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
-from mpi_compress.algorithms.needs import OPTIMUM, WHOLE_GRADIENTS
-from mpi_compress.core.registry import fact
-from mpi_compress.core.streams import Rounds
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Shards
+from mpi_compress.algorithms.vocabulary import (
+    ERRORS,
+    OPTIMUM,
+    WHOLE_GRADIENTS,
+    ErrorMemory,
+    Rounds,
+    Shards,
+    Vector,
+    algorithms,
+    fact,
+)
 
 
 @dataclass

@@ -4,27 +4,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.lemma import Lemma
-from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, WHOLE_GRADIENTS, exact_up
-from mpi_compress.algorithms.parts import dense
-from mpi_compress.algorithms.theorem import OWN_MOMENTUM, OWN_PARTS, PLAIN, WHOLE, WITHIN, Theorem, constants
 from mpi_compress.algorithms.tuning.search import Improvement
 from mpi_compress.algorithms.vocabulary import (
+    ONE_STEP_SIZE,
+    OPTIMUM,
+    OWN_MOMENTUM,
+    OWN_PARTS,
+    PLAIN,
+    WHOLE,
+    WHOLE_GRADIENTS,
+    WITHIN,
     Batch,
     Estimator,
-    PartialMean,
+    Expression,
+    Lemma,
     Rounds,
     Shards,
+    Sparse,
     Step,
+    Theorem,
     UsualParameters,
     Vector,
     algorithms,
+    constants,
+    coordinates_sent,
+    dense,
+    exact_up,
+    squared_norm,
 )
-from mpi_compress.core.expressions import Expression
 from mpi_compress.kernels import select
-from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.compressors.base import coordinates_sent
-from mpi_compress.messages.kinds import Sparse
 
 
 class GDTheorem(Theorem):
@@ -54,7 +62,7 @@ class GD(UsualParameters, Estimator):
     theorem: ClassVar[Theorem] = GDTheorem()
     theory = "1/L"
     proximal = True
-    partial_mean: ClassVar[PartialMean] = "over participants"
+    partial_mean = "over participants"
 
     def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
         return self.up.pack(fs.gradients(node.x, self.rows(fs, t)), t)
@@ -167,7 +175,7 @@ class GDByMARINAP(GD):
     paper = "MARINA-P"
     proximal = False
     partial_mean = ""
-    links = {"down": {"compressor": "perm-k"}}  # noqa: RUF012
+    links = {"down": {"compressor": "perm-k"}}
     needs = (WHOLE_GRADIENTS, exact_up("marina-p sends whole gradients up: leave up.compressor out"))
     theory = "1/(L + L_max*sqrt(omega_down*(1 - p)/p))"
     step: Step = "theory"  # γ, the step size

@@ -5,27 +5,28 @@ from typing import Any, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.lemma import Lemma
-from mpi_compress.algorithms.log import Log
-from mpi_compress.algorithms.needs import ADDS_UP
 from mpi_compress.algorithms.tuning.schemes import Sparsified, check_planned
 from mpi_compress.algorithms.vocabulary import (
+    ADDS_UP,
     Batch,
+    Count,
     Estimator,
     First,
+    Lemma,
+    Log,
     Objective,
     Round,
     Rounds,
     Setting,
     Shards,
     Step,
+    Time,
     Vector,
     algorithms,
+    count_of,
+    together,
 )
-from mpi_compress.core.expressions import Time
-from mpi_compress.messages.compressors.base import Count, count_of
 from mpi_compress.messages.costs import at_moment
-from mpi_compress.messages.link import together
 
 
 @dataclass

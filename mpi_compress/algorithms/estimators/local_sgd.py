@@ -1,13 +1,25 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mpi_compress.algorithms.error_memory import ERRORS
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
-from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
-from mpi_compress.algorithms.parts import Direction, Moved
-from mpi_compress.algorithms.theorem import OfConvex
-from mpi_compress.algorithms.vocabulary import Batch, Estimator, MinibatchParameters, Rounds, Shards, Step, algorithms
-from mpi_compress.core.fields import AtLeastOne, Positive, Share
+from mpi_compress.algorithms.vocabulary import (
+    ERRORS,
+    WHOLE_GRADIENTS,
+    AtLeastOne,
+    Batch,
+    Direction,
+    Estimator,
+    MinibatchParameters,
+    Moved,
+    Need,
+    OfConvex,
+    Positive,
+    Rounds,
+    Shards,
+    Share,
+    Step,
+    algorithms,
+)
 
 SENDS_STEPS = Need(
     lambda m: m.server.name != "l-bfgs", "the server l-bfgs takes differences of gradients, and {name} sends local steps"

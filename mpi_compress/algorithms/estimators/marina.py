@@ -1,28 +1,35 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from mpi_compress.algorithms.error_memory import Rest
-from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP
-from mpi_compress.algorithms.product import Sum
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.theorem import F_STAR, PLAIN, WITHIN, Theorem, constants, quantities
 from mpi_compress.algorithms.vocabulary import (
+    ADDS_UP,
+    F_STAR,
+    PLAIN,
+    UNBIASED_UP,
+    WITHIN,
     Batch,
+    Compressed,
     Direction,
     Estimator,
     Expression,
     Link,
     Message,
+    Rest,
     Round,
     Rounds,
+    Sampling,
     Shards,
     Step,
+    Sum,
+    Theorem,
+    Vector,
     algorithms,
+    constants,
+    evaluate,
+    quantities,
+    squared_norm,
 )
-from mpi_compress.core.expressions import evaluate
-from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Compressed, Vector
 
 
 @dataclass
@@ -67,7 +74,7 @@ class MARINA(Estimator):
     """
 
     paper = "MARINA, Algorithm 1"
-    theorem: ClassVar[Theorem] = MARINATheorem()
+    theorem = MARINATheorem()
     compressor = "random-k"
     adds_up = True
     needs = (*ADDS_UP, UNBIASED_UP)

@@ -6,12 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.lemma import Lemma
-from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.vocabulary import (
+    HEARS_MEAN,
+    AtLeastOne,
     Batch,
+    Compressed,
+    Decay,
+    Dense,
     Direction,
     Estimator,
+    Lemma,
     Link,
     Moved,
     Round,
@@ -19,11 +23,10 @@ from mpi_compress.algorithms.vocabulary import (
     Shards,
     Step,
     UsualParameters,
+    Vector,
     algorithms,
+    has_state,
 )
-from mpi_compress.core.fields import AtLeastOne, Decay
-from mpi_compress.messages.compressors.base import has_state
-from mpi_compress.messages.kinds import Compressed, Dense, Vector
 from mpi_compress.messages.kinds.grids import Whole
 
 

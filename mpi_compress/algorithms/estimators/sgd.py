@@ -2,14 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import PartialMean
-from mpi_compress.algorithms.log import Log
-from mpi_compress.algorithms.vocabulary import Batch, Estimator, Rounds, Shards, UsualParameters, algorithms
-from mpi_compress.core.registry import fact
+from mpi_compress.algorithms.vocabulary import (
+    Batch,
+    Estimator,
+    Log,
+    Rounds,
+    Shards,
+    UsualParameters,
+    algorithms,
+    fact,
+)
 from mpi_compress.messages.kinds import Compressed, Dense, Vector, squared_norm
 
 
@@ -65,7 +71,7 @@ class SGD(UsualParameters, Estimator):
     paper = "HT Algorithm 1, C(p) without e"
     proximal = True
     scaled = True
-    partial_mean: ClassVar[PartialMean] = "over participants"
+    partial_mean = "over participants"
 
     @property
     def is_noisy(self) -> bool:

@@ -5,11 +5,21 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.estimators.sgd import SGD, SentVariance
-from mpi_compress.algorithms.needs import HEARS_MEAN
-from mpi_compress.algorithms.sampling import rounds_of_epoch
-from mpi_compress.algorithms.vocabulary import Batch, Direction, Link, Round, Rounds, Shards, Step, algorithms
-from mpi_compress.core.fields import AtLeastOne
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.algorithms.vocabulary import (
+    HEARS_MEAN,
+    AtLeastOne,
+    Batch,
+    Compressed,
+    Direction,
+    Link,
+    Round,
+    Rounds,
+    Shards,
+    Step,
+    Vector,
+    algorithms,
+    rounds_of_epoch,
+)
 
 
 @dataclass

@@ -2,16 +2,30 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import ADDS_UP, Need, exact_up
-from mpi_compress.algorithms.vocabulary import Batch, Estimator, Expression, Rounds, Setting, Shards, Step, algorithms
-from mpi_compress.kernels.vectors import squared_norms
-from mpi_compress.messages.compressors.base import Count, count_of
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import silent, spread, together
+from mpi_compress.algorithms.vocabulary import (
+    ADDS_UP,
+    Batch,
+    Compressed,
+    Count,
+    Estimator,
+    Expression,
+    Rounds,
+    Setting,
+    Shards,
+    Step,
+    Vector,
+    algorithms,
+    count_of,
+    exact_up,
+    silent,
+    spread,
+    squared_norms,
+    together,
+)
 
 
 @dataclass
@@ -39,7 +53,7 @@ class ThreePC(Estimator):
     compressor = "top-k"
     first = "gradient"
     adds_up = True
-    needs: ClassVar[Sequence[Need]] = ADDS_UP
+    needs = ADDS_UP
     theory = "1/(L + L_rms*sqrt(max((1 - delta)/(1 - sqrt(1 - delta)), zeta)/(1 - sqrt(1 - delta))))"
     step: Step = "theory"  # γ, the step size
     zeta: Expression = 0.0  # ζ, the trigger: the larger it is, the more workers are silent; with 0 it is EF21
@@ -102,7 +116,7 @@ class LAQ(ThreePC):
     """
 
     paper = "LAQ, with 3PC's trigger"
-    links = {"up": {"compressor": {"name": "uniform", "levels": 7}}}  # noqa: RUF012
+    links = {"up": {"compressor": {"name": "uniform", "levels": 7}}}
     zeta: Expression = "(1 - delta)/(1 - sqrt(1 - delta))"  # ζ, the trigger: the larger it is, the more workers are silent
 
 

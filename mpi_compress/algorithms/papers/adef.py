@@ -3,10 +3,25 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.error_memory import Rest, rest_of
-from mpi_compress.algorithms.needs import ONE_STEP_SIZE, ROUNDED_DOWN, WHOLE_GRADIENTS
-from mpi_compress.algorithms.vocabulary import Algorithm, Batch, Message, Round, Rounds, Sampling, Shards, Step, Vector, algorithms
-from mpi_compress.messages.several import PairLink, means_of_pairs
+from mpi_compress.algorithms.vocabulary import (
+    ONE_STEP_SIZE,
+    ROUNDED_DOWN,
+    WHOLE_GRADIENTS,
+    Algorithm,
+    Batch,
+    Message,
+    PairLink,
+    Rest,
+    Round,
+    Rounds,
+    Sampling,
+    Shards,
+    Step,
+    Vector,
+    algorithms,
+    means_of_pairs,
+    rest_of,
+)
 
 
 @dataclass

@@ -6,22 +6,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.error_memory import Rest, packed
-from mpi_compress.algorithms.needs import (
+from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, scaled, times
+from mpi_compress.algorithms.vocabulary import (
     ONE_STEP_SIZE,
     OPTIMUM,
     ROUNDED_DOWN,
     STRONGLY_CONVEX,
     UNBIASED_UP,
     WHOLE_GRADIENTS,
+    WITHIN,
+    Algorithm,
+    Batch,
+    Expression,
+    Message,
     Need,
+    Pair,
+    PairLink,
+    Rest,
+    Round,
+    Rounds,
+    Shards,
+    Step,
+    Theorem,
+    Vector,
+    algorithms,
+    means_of_pairs,
+    no_coordinates,
+    packed,
+    squared_norm,
 )
-from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, scaled, times
-from mpi_compress.algorithms.theorem import WITHIN, Theorem
-from mpi_compress.algorithms.vocabulary import Algorithm, Batch, Expression, Message, Round, Rounds, Shards, Step, algorithms
-from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Pair, Vector, no_coordinates
-from mpi_compress.messages.several import PairLink, means_of_pairs
 
 
 @dataclass

@@ -5,14 +5,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Average, Method, algorithms
-from mpi_compress.algorithms.log import Log
-from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
-from mpi_compress.algorithms.vocabulary import Objective, Round, Sampling, Step, Vector
-from mpi_compress.core.registry import fact
+from mpi_compress.algorithms.vocabulary import (
+    WHOLE_GRADIENTS,
+    Average,
+    Log,
+    Method,
+    Objective,
+    Round,
+    Sampling,
+    Step,
+    Vector,
+    algorithms,
+    fact,
+    has_state,
+)
 from mpi_compress.exchange.host import rest
 from mpi_compress.kernels.locks import add_locked, add_shared, read_locked
-from mpi_compress.messages.compressors.base import has_state
 
 _LOGS = ("updates", "coordinate_writes", "retries")
 _TRIES = 1000  # to take a lock before a worker sleeps a moment: who holds it may have no core meanwhile

@@ -3,13 +3,24 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import algorithms
-from mpi_compress.algorithms.needs import STRONGLY_CONVEX
 from mpi_compress.algorithms.second_order import Pairs, SendsHessians, hessian, lifted, solved
-from mpi_compress.algorithms.vocabulary import Batch, Link, Message, Objective, Round, Rounds, Shards, Step, Vector
-from mpi_compress.core.fields import AtLeastOne, within
-from mpi_compress.messages.kinds import square
-from mpi_compress.messages.several import SeveralLink
+from mpi_compress.algorithms.vocabulary import (
+    STRONGLY_CONVEX,
+    AtLeastOne,
+    Batch,
+    Link,
+    Message,
+    Objective,
+    Round,
+    Rounds,
+    SeveralLink,
+    Shards,
+    Step,
+    Vector,
+    algorithms,
+    square,
+    within,
+)
 
 _LEAST = 0.2  # of sᵀBs that sᵀy has in an update, as Powell damps it
 
@@ -60,7 +71,7 @@ class BFGS(SendsHessians):
     """
 
     paper = "ours; BFGS: Nocedal and Wright 2006, (6.19)"
-    links = {  # noqa: RUF012
+    links = {
         "up": {"compressor": {"name": "natural", "fraction": 2}, "codec": {"name": "entropy", "float": 32}},
         "down": {"compressor": {"name": "natural", "fraction": 4}, "codec": {"name": "entropy", "float": 32}},
     }

@@ -2,19 +2,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import algorithms
-from mpi_compress.algorithms.needs import OPTIMUM, Need
 from mpi_compress.algorithms.second_order import SendsHessians, hessian, lifted, solved, value
-from mpi_compress.algorithms.theorem import Theorem
-from mpi_compress.algorithms.vocabulary import Batch, Compressed, Link, Message, PartialMean, Round, Rounds, Shards, Vector
-from mpi_compress.core.fields import Positive
-from mpi_compress.kernels.vectors import norm, squared_norm
-from mpi_compress.messages.kinds import square
-from mpi_compress.messages.several import SeveralLink
+from mpi_compress.algorithms.vocabulary import (
+    OPTIMUM,
+    Batch,
+    Compressed,
+    Link,
+    Message,
+    Need,
+    Positive,
+    Round,
+    Rounds,
+    SeveralLink,
+    Shards,
+    Theorem,
+    Vector,
+    algorithms,
+    norm,
+    square,
+    squared_norm,
+)
 from mpi_compress.problem.second_order import hessian_lipschitz
 
 
@@ -228,7 +239,7 @@ class FedNLPP(LearnsHessians):
 
     paper = "FedNL, Algorithm 2"
     first = "gradient"
-    partial_mean: ClassVar[PartialMean] = "over all"
+    partial_mean = "over all"
 
     def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
         (link, α), A, before = self.hessians_at(t.k), np.array([hessian(f, node.x) for f in fs]), w.l.copy()

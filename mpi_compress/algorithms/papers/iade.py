@@ -1,14 +1,24 @@
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from mpi_compress.algorithms.double_encoding import LATTICE, DoubleEncoding, Master, Node, square, xi
-from mpi_compress.algorithms.needs import OPTIMUM, ROUNDED_DOWN, Need
-from mpi_compress.algorithms.theorem import Theorem
-from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Round, Sampling, Vector, algorithms
-from mpi_compress.kernels.vectors import norm
+from mpi_compress.algorithms.vocabulary import (
+    OPTIMUM,
+    ROUNDED_DOWN,
+    Compressed,
+    Expression,
+    Message,
+    Need,
+    Round,
+    Sampling,
+    Theorem,
+    Vector,
+    algorithms,
+    norm,
+)
 
 PROVED = Need(lambda m: m.proved, "the theorem of {name} does not cover this step")
 
@@ -42,9 +52,9 @@ class IADE(DoubleEncoding):
     """
 
     paper = "AIADE, Algorithm 1"
-    theorem: ClassVar[Theorem] = IADETheorem()
+    theorem = IADETheorem()
     theory = "2/(L_max + convexity)"
-    c_is: ClassVar[str] = "1 − ηµ"
+    c_is = "1 − ηµ"
     rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
 
     @cached_property
@@ -90,7 +100,7 @@ class DQGD(IADE):
     paper = "DQGD, AIADE's rival"
     theorem = IADE.theorem
     needs = (*IADE.needs, ROUNDED_DOWN, DOWN_OF_32)
-    links: ClassVar[Mapping[str, Any]] = {"up": LATTICE}
+    links = {"up": LATTICE}
 
     def sigma(self, k: int) -> float:
         return self.budget(k)
@@ -119,7 +129,7 @@ class IADESGD(DoubleEncoding):
     """
 
     paper = "AIADE, Algorithm 3"
-    stochastic: ClassVar[bool] = True
+    stochastic = True
     theory = "1/(rho*L_max)"
     c_is = "1 − µ/(ρL)"
     level: Expression = "(g0*step)**2"  # s, a squared distance: the scale of the bound on E‖v − ∇f‖², which is ρ²L²s c'^(k+1)

@@ -4,12 +4,28 @@ from functools import cached_property
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, ROUNDED_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
 from mpi_compress.algorithms.papers.scaffnew import ScaffnewTheorem, local_steps
-from mpi_compress.algorithms.theorem import WITHIN, Theorem, constants
-from mpi_compress.algorithms.vocabulary import Batch, Compressed, Expression, Round, Rounds, Shards, Step, Vector
-from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.algorithms.vocabulary import (
+    ONE_STEP_SIZE,
+    OPTIMUM,
+    ROUNDED_DOWN,
+    UNBIASED_UP,
+    WHOLE_GRADIENTS,
+    WITHIN,
+    Algorithm,
+    Batch,
+    Compressed,
+    Expression,
+    Round,
+    Rounds,
+    Shards,
+    Step,
+    Theorem,
+    Vector,
+    algorithms,
+    constants,
+    squared_norm,
+)
 
 
 @dataclass

@@ -5,11 +5,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import ONE_STEP_SIZE, OPTIMUM, ROUNDED_DOWN, WHOLE_GRADIENTS, Need, exact_up
-from mpi_compress.algorithms.theorem import WITHIN, Theorem, constants
-from mpi_compress.algorithms.vocabulary import Batch, Compressed, Expression, Round, Rounds, Shards, Step, Vector
-from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.algorithms.vocabulary import (
+    ONE_STEP_SIZE,
+    OPTIMUM,
+    ROUNDED_DOWN,
+    WHOLE_GRADIENTS,
+    WITHIN,
+    Algorithm,
+    Batch,
+    Compressed,
+    Expression,
+    Need,
+    Round,
+    Rounds,
+    Shards,
+    Step,
+    Theorem,
+    Vector,
+    algorithms,
+    constants,
+    exact_up,
+    squared_norm,
+)
 
 
 @dataclass

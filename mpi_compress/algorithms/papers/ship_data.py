@@ -4,11 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import LINEAR, exact_up
-from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector
-from mpi_compress.core.errors import AllSent
-from mpi_compress.messages.link import SILENT
+from mpi_compress.algorithms.vocabulary import (
+    LINEAR,
+    SILENT,
+    Algorithm,
+    AllSent,
+    Compressed,
+    Link,
+    Message,
+    Objective,
+    Round,
+    Vector,
+    algorithms,
+    exact_up,
+)
 from mpi_compress.messages.samples import Samples, SamplesLink
 from mpi_compress.problem.optimum import solved
 from mpi_compress.problem.rows import Rows

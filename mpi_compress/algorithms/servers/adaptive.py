@@ -4,9 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, dense, servers, summed
-from mpi_compress.core.fields import Decay, Positive
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.algorithms.vocabulary import (
+    Decay,
+    Direction,
+    Moved,
+    Point,
+    Positive,
+    Server,
+    Vector,
+    dense,
+    servers,
+    summed,
+)
 
 
 @dataclass

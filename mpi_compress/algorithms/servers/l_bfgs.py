@@ -1,10 +1,18 @@
 from dataclasses import dataclass
 
-from mpi_compress.algorithms.needs import Need
-from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, dense, servers, summed
 from mpi_compress.algorithms.second_order import Pairs
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.fields import AtLeastOne
+from mpi_compress.algorithms.vocabulary import (
+    AtLeastOne,
+    Direction,
+    Expression,
+    Moved,
+    Need,
+    Point,
+    Server,
+    dense,
+    servers,
+    summed,
+)
 
 KNOWN_L = Need(lambda m: "L" in m.setting.numbers, "the server l-bfgs needs L, so a loss that is smooth")
 SAME_FUNCTION = Need(

@@ -6,10 +6,18 @@ from typing import Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, add, dense, servers
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.fields import Decay
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.algorithms.vocabulary import (
+    Decay,
+    Direction,
+    Expression,
+    Moved,
+    Point,
+    Server,
+    Vector,
+    add,
+    dense,
+    servers,
+)
 
 
 @dataclass

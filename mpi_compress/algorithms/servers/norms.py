@@ -6,10 +6,16 @@ from typing import Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.parts import Direction, Server, add, dense, servers
 from mpi_compress.algorithms.servers.momentum import HeavyBall, MovedWithMomentum
-from mpi_compress.core.fields import Decay
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.algorithms.vocabulary import (
+    Decay,
+    Direction,
+    Server,
+    Vector,
+    add,
+    dense,
+    servers,
+)
 
 
 @servers.register("lmo")

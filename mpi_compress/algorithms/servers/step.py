@@ -1,4 +1,9 @@
-from mpi_compress.algorithms.parts import Direction, Moved, Server, servers
+from mpi_compress.algorithms.vocabulary import (
+    Direction,
+    Moved,
+    Server,
+    servers,
+)
 
 
 @servers.register("step")
