@@ -15,10 +15,9 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED
 from mpi_compress.job.loading import Job, freeze
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.preparing.memory import needed
+from mpi_compress.preparing.memory import most
 from mpi_compress.preparing.needs import if_others_go, refusal, refuse_runs
 from mpi_compress.preparing.runs import Foresight
-from mpi_compress.preparing.shapes import shape_of
 from mpi_compress.results.files import part_of, result_file, set_aside
 from mpi_compress.results.reader import Run, result_of_run
 from mpi_compress.results.status import State, Status, status_of
@@ -162,15 +161,13 @@ class Submission:
         """The script, whose tasks run the job as it is frozen there, or as it is when they start."""
         ranks = max(spec.workers.count for spec in self.job.runs) + 1
         run = [*self.run, "--submitted", str(frozen.absolute())] if frozen else self.run
-        memory = self._memory(ranks) if slurm.counts_memory() else 0.0
+        of = 1 if self.options.pack > 1 else self.options.ntasks or ranks
+        memory = most((spec for spec in self._specs if not spec.missing), of) if slurm.counts_memory() else 0.0
         return script(self.job.name, self.folder, run, self.parts, ranks, self.options, memory)
 
-    def _memory(self, ranks: int) -> float:
-        """The bytes that a rank of the largest run needs; 0 where that is not known before data are parsed."""
-        specs = [spec for spec in self.job.runs if spec.index in self.todo and not spec.missing]
-        of = 1 if self.options.pack > 1 else self.options.ntasks or ranks
-        sizes = [(spec, shape_of(spec)) for spec in specs]
-        return max((needed(spec, shape, 1, of) for spec, shape in sizes if shape), default=0.0)
+    @property
+    def _specs(self) -> list[RunSpec]:
+        return [spec for spec in self.job.runs if spec.index in self.todo]
 
     def submit(self) -> list[str]:
         """Submit the runs; the numbers of the jobs. UserError: SLURM is missing or refuses, or nothing can be written."""
@@ -186,8 +183,8 @@ class Submission:
 
     def _set_aside(self) -> None:
         """Rename the results of the runs ahead: what cannot be read, and what is done; UserError where that fails."""
-        for spec in self.job.runs:
-            file = result_file(self.job.name, spec.label, spec.run_id, self.out) if spec.index in self.todo else Path()
+        for spec in self._specs:
+            file = result_file(self.job.name, spec.label, spec.run_id, self.out)
             if not file.is_file():
                 continue
             try:
@@ -199,7 +196,7 @@ class Submission:
 
     def _submit(self) -> list[str]:
         try:
-            keys = {spec.index: notes.key_of(spec.run_id, spec.label) for spec in self.job.runs if spec.index in self.todo}
+            keys = {spec.index: notes.key_of(spec.run_id, spec.label) for spec in self._specs}
             note = notes.new_note(self.folder, self.parts, keys)
             place = note.file.parent
             freeze(self.file, self.job, place)

@@ -56,7 +56,7 @@ def _asked(part: Any, theorem: bool, spec: RunSpec | None = None) -> list[Findin
 def _dim(part: Any, spec: RunSpec) -> int:
     """d of a run, for a compressor or a codec; 0 if the run's data are not here."""
     try:
-        data = open_data(spec.data, spec.folder, spec.split, spec.labels) if isinstance(part, Compressor | Codec) else None
+        data = open_data(*spec.source) if isinstance(part, Compressor | Codec) else None
         return within(spec, data).dim if data else 0
     except UserError:
         return 0

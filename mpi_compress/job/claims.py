@@ -6,7 +6,6 @@ Formulas are parsed, never `eval`ed. In a claim's `value`, a call asks something
 
 import ast
 import fnmatch
-import itertools
 import math
 import operator
 import re
@@ -19,15 +18,15 @@ from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.expressions import DomainError, calculate, names_in, parsed
 from mpi_compress.core.registry import checked
 from mpi_compress.job.claim_functions import FUNCTIONS, Question, Window
-from mpi_compress.job.dotted import refuse_unknown
-from mpi_compress.job.tables import Claim
+from mpi_compress.job.dotted import combined, refuse_unknown
+from mpi_compress.job.tables import Claim, Tables
 from mpi_compress.results.columns import COLUMNS
 from mpi_compress.results.targets import goal
 
 _COMPARISONS: dict[str, Callable[..., bool]] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
-def claims_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
+def claims_of(tables: Sequence[Tables], labels: Sequence[str]) -> list[Claim]:
     """The claims of a job's [[claim]] tables on the runs of these labels; UserError if no result could give one a value."""
     places = [(table, f"claim {i}") for i, table in enumerate(tables, 1)]
     claims = [checked(Claim, point, place) for table, place in places for point in _points(table, place)]
@@ -38,27 +37,29 @@ def claims_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> lis
     return claims
 
 
-def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+def _points(claim: Tables, where: str) -> Iterator[Tables]:
     """A claim for each point of its `grid`, whose values stand where its texts have their names in braces."""
     texts = {key: value for key, value in claim.items() if key != "grid"}
     grid = claim.get("grid", {})
     if not isinstance(grid, Mapping) or not all(isinstance(values, list) and values for values in grid.values()):
         raise UserError(f"{where}: grid = {grid!r} should name lists of values, such as {{ k = [1, 10] }}")
-    for key, text in texts.items():
-        for name in re.findall(r"\{([A-Za-z_]\w*)\}", text) if grid and isinstance(text, str) else ():
-            if name not in grid:
-                raise UserError(f"{where}.{key}: '{{{name}}}': {nearest(name, grid, 'list in grid')}")
-    for point in itertools.product(*grid.values()):
-        filled = dict(texts)
-        for name, value in zip(grid, point, strict=True):
-            filled = {k: v.replace(f"{{{name}}}", str(value)) if isinstance(v, str) else v for k, v in filled.items()}
-        if grid and not (texts.get("words") or texts.get("sentence")):
-            says = str(texts.get("says"))
-            for name, values in grid.items():
-                few = " or ".join(map(str, values)) if len(values) < 5 else f"{values[0]} … {values[-1]}"
-                says = says.replace(f"{{{name}}}", few)
-            filled["sentence"] = f"{texts.get('id')}: {says}"
-        yield filled
+    said = {}
+    if grid and not (texts.get("words") or texts.get("sentence")):
+        few = {k: " or ".join(map(str, v)) if len(v) < 5 else f"{v[0]} … {v[-1]}" for k, v in grid.items()}
+        said["sentence"] = f"{texts.get('id')}: " + str(_filled(texts.get("says"), few, f"{where}.says"))
+    for point in combined(grid):
+        yield {key: _filled(text, point, f"{where}.{key}") for key, text in texts.items()} | said
+
+
+def _filled(text: Any, values: Tables, where: str) -> Any:
+    """A text with values in place of their names in braces, where there are any; UserError for a name of none."""
+
+    def value(name: re.Match[str]) -> str:
+        if name[1] not in values:
+            raise UserError(f"{where}: '{name[0]}': {nearest(name[1], values, 'list in grid')}")
+        return str(values[name[1]])
+
+    return re.sub(r"\{([A-Za-z_]\w*)\}", value, text) if values and isinstance(text, str) else text
 
 
 def meets(condition: str, value: float) -> bool:
@@ -169,7 +170,7 @@ class Record:
 
     run: str  # its label
     to: dict[str, float]  # { suboptimality = 1e-9 }
-    claimed: dict[str, Any]  # by column: wire_bits = 3e6, up and down, or another budget
+    claimed: Tables  # by column: wire_bits = 3e6, up and down, or another budget
 
     def __post_init__(self) -> None:
         goal(self.to)
@@ -179,7 +180,7 @@ class Record:
             raise ValueError(f"{wrong[0]} = {self.claimed[wrong[0]]!r} should be the number that is claimed")
 
 
-def records_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Record]:
+def records_of(tables: Sequence[Tables], labels: Sequence[str]) -> list[Record]:
     """The records of a job's [[record]] tables, each of which names a run by its label; UserError where one is wrong."""
     records = []
     for i, table in enumerate(tables, 1):

@@ -14,7 +14,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.removed import refuse_key
-from mpi_compress.job.tables import OF_A_RUN
+from mpi_compress.job.tables import OF_A_RUN, Tables
 
 _MOST_POINTS = 100_000  # of a grid
 _DEEPEST = 50
@@ -45,8 +45,8 @@ def put(run: dict[str, Any], key: str, value: Any) -> None:
     if head == "grid":
         would_do = f"choose runs by --only or --index{', or set seed itself' * (key == 'grid.seed')}"
         raise UserError(f"{key}: [grid] says which runs a job has, and is not set in a run; edit the job, or {would_do}")
-    if head not in OF_A_RUN:
-        raise UserError(f"{key}: {nearest(head, OF_A_RUN, 'table')}")
+    if why := no_key_of_a_run(head):
+        raise UserError(f"{key}: {why}")
     for name in tables:
         inner = run.setdefault(name, {})
         if isinstance(inner, str):  # the short form of a part, codec = "fixed"
@@ -57,7 +57,7 @@ def put(run: dict[str, Any], key: str, value: Any) -> None:
     run[last] = value
 
 
-def with_values(run: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def with_values(run: Tables, values: Tables) -> dict[str, Any]:
     """A copy of a run's tables with other values by dotted key."""
     changed = copy.deepcopy(dict(run))
     for key, value in values.items():
@@ -89,7 +89,7 @@ def value_at(run: Any, key: str) -> Any:
     return run
 
 
-def leaves(table: Mapping[str, Any], prefix: str = "", parts: bool = False) -> Iterator[tuple[str, Any]]:
+def leaves(table: Tables, prefix: str = "", parts: bool = False) -> Iterator[tuple[str, Any]]:
     """Values by dotted key; with `parts`, a table of a part, or of data, is one value."""
     for key, value in table.items():
         if isinstance(value, Mapping) and not (parts and name_of(value)):
@@ -98,7 +98,7 @@ def leaves(table: Mapping[str, Any], prefix: str = "", parts: bool = False) -> I
             yield prefix + key, value
 
 
-def list_of_tables(tables: Mapping[str, Any], key: str, within: str = "") -> list[dict[str, Any]]:
+def list_of_tables(tables: Tables, key: str, within: str = "") -> list[dict[str, Any]]:
     """The tables headed [[key]], an empty list if there are none; UserError if what stands there is no list of tables."""
     value = tables.get(key, [])
     if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
@@ -106,7 +106,7 @@ def list_of_tables(tables: Mapping[str, Any], key: str, within: str = "") -> lis
     return value
 
 
-def refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+def refuse_unknown(table: Tables, known: Sequence[str], where: str) -> None:
     """Raise UserError where a table has a key that is not among the known ones."""
     for key in table:
         if key not in known:
@@ -120,19 +120,19 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
 
 
-def labelled(label: str, point: Mapping[str, Any]) -> str:
+def labelled(label: str, point: Tables) -> str:
     """The label of a run at a point of its grid."""
     return ", ".join([label, *(f"{key.split('.')[-1]} = {plain(value)}" for key, value in point.items() if key != "seed")])
 
 
-def refuse_labelled(label: str, point: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def refuse_labelled(label: str, point: Tables, values: Tables) -> None:
     """UserError for a value set from outside, in whose place the label of a grid's point shows another."""
     shown = with_values({}, {key: value for key, value in point.items() if key != "seed"}) if values else {}
     if own := [key for key in values if value_at(shown, key) is not None]:
         raise UserError(f'{own[0]}: labels show this axis of [grid], "{label}"; choose among its values by --only, or edit the job')
 
 
-def grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def grid_of(table: Tables, where: str) -> Tables:
     """[grid] of a job or of a run; UserError, with its place, if it is no table."""
     grid = table.get("grid", {})
     if not isinstance(grid, Mapping):
@@ -140,17 +140,28 @@ def grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return grid
 
 
-def points_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+def points_of(table: Tables) -> list[dict[str, Any]]:
     """All points of [grid]: dotted keys, each with a list of values."""
     axes = dict(leaves(table))
     for key, values in axes.items():
         if not isinstance(values, list) or not values:
             raise UserError(f"grid.{key}: {values!r} was given; it should be a list of values, at least one")
-        if (head := key.partition(".")[0]) not in OF_A_RUN:
-            raise UserError(f"grid: {nearest(head, OF_A_RUN, 'table')}")
-    if (points := prod(len(values) for values in axes.values())) > _MOST_POINTS:
+        if why := no_key_of_a_run(key):
+            raise UserError(f"grid: {why}")
+    if (points := prod(map(len, axes.values()))) > _MOST_POINTS:
         raise UserError(f"grid: {points} runs are too many for one job; up to {_MOST_POINTS} can be run")
+    return combined(axes)
+
+
+def combined(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations of a value of each list."""
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def no_key_of_a_run(key: str, but: str = "") -> str:
+    """Why a dotted key is that of no table of a run, or of one that cannot be set here; "" if it is."""
+    head = key.partition(".")[0]
+    return "" if head in OF_A_RUN and head != but else nearest(head, OF_A_RUN, "table")
 
 
 def as_toml(value: Any, key: str = "") -> Any:
@@ -162,7 +173,7 @@ def as_toml(value: Any, key: str = "") -> Any:
         for name in value:
             if not isinstance(name, str):
                 raise UserError(f"{key + ': ' if key else ''}{name!r} is no key; keys are text")
-        return {str(name): as_toml(each, f"{key}.{name}" if key else name) for name, each in value.items()}
+        return {name: as_toml(each, f"{key}.{name}" if key else name) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [as_toml(each, key) for each in value]
     if isinstance(value, PurePath):
@@ -173,7 +184,7 @@ def as_toml(value: Any, key: str = "") -> Any:
     raise UserError(f"{key}: {value!r:.80} was given; a job holds text, numbers, true and false, lists and tables{hint}")
 
 
-def named_tables(given: Mapping[str, Any], name: str | None) -> tuple[dict[str, Any], str]:
+def named_tables(given: Tables, name: str | None) -> tuple[dict[str, Any], str]:
     """A job's tables from a dict, and its name: `name`, else the dict's own key `name`, else a short form of the title. UserError
     for a value that a job cannot hold, or a name that is no folder's."""
     tables = as_toml(given)

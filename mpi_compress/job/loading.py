@@ -7,6 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -18,9 +19,9 @@ from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.job import dotted
 from mpi_compress.job.claims import Record, claims_of, records_of
-from mpi_compress.job.protocol import Protocol, protocol_of
+from mpi_compress.job.protocol import OF_DATA, Protocol
 from mpi_compress.job.runs import RunSpec, run_spec
-from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
+from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable, Tables
 from mpi_compress.job.trials import check_trials, forget_shared
 from mpi_compress.job.tuning import for_the_question, untuned
 from mpi_compress.problem.datasets.said import title_of
@@ -74,7 +75,7 @@ class Job:
 
 
 def load_job(
-    job: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | None = None, only: Choice = None,
+    job: str | Path | Tables, overrides: Tables | None = None, only: Choice = None,
     index: int | None = None, full: bool = False, name: str | None = None, frozen: Path | None = None,
 ) -> Job:  # fmt: skip
     """Read a job, and build every part of every run.
@@ -92,14 +93,16 @@ def load_job(
     Raises:
         UserError: one line with the file, the place in it, what was given, and what would do; without the file for a dict.
     """
-    def parsed(tables: dict[str, Any], name: str, folder: Path) -> Job:
+
+    def parsed(tables: Tables, name: str, folder: Path) -> Job:
         values = {key: dotted.as_toml(value, key) for key, value in (overrides or {}).items()}
         job = parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
-        once = _once_each(job.runs)
-        if not overrides and (twice := [run for run in job.runs if all(run is not each for each in once)]):
-            what = f'run "{twice[0].label}", seed {twice[0].seed}, is there twice, label and all settings equal'
-            raise UserError(f"{what}; give it another label, or leave it out")
-        return replace(job, runs=once)
+        once = dict[tuple[str, str], RunSpec]()  # an override may make runs equal, such as those of a grid of seeds
+        for run in job.runs:
+            if once.setdefault((run.label, _text(run.written)), run) is not run and not overrides:
+                what = f'run "{run.label}", seed {run.seed}, is there twice, label and all settings equal'
+                raise UserError(f"{what}; give it another label, or leave it out")
+        return replace(job, runs=[*once.values()])
 
     if isinstance(job, Mapping):
         return parsed(*dotted.named_tables(job, name), Path())
@@ -112,12 +115,12 @@ def load_job(
     return replace(found, runs=[replace(r, where=f"{path}: {r.where}") for r in found.runs])  # for errors that only the data show
 
 
-def _once_each(runs: Sequence[RunSpec]) -> list[RunSpec]:
-    """The runs without those that an override has made equal, such as those of a grid of seeds by `--set seed=0`."""
-    return [*{(r.label, json.dumps(r.written, sort_keys=True, default=str)): r for r in reversed(runs)}.values()][::-1]
+def _text(value: Any) -> str:
+    """Distinguishes values of a job."""
+    return json.dumps(value, sort_keys=True, default=str)
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _toml(path: Path) -> Tables:
     refuse_archive(path)
     try:
         return dotted.tables_in(path.read_text(encoding="utf-8-sig"))
@@ -132,7 +135,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def parse_job(
-    tables: Mapping[str, Any], name: str, folder: Path, overrides: Mapping[str, Any], only: Choice = None,
+    tables: Tables, name: str, folder: Path, overrides: Tables, only: Choice = None,
     index: int | None = None, frozen: Path | None = None,
 ) -> Job:  # fmt: skip
     """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
@@ -141,10 +144,11 @@ def parse_job(
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
 
-    def changed(label: str, number: int) -> Mapping[str, Any]:
+    def changed(label: str, number: int) -> Tables:
         return overrides if is_chosen(label, only) and index in (None, number) else {}
 
-    runs, (protocol, of_job) = list[RunSpec](), protocol_of(tables)
+    runs, protocol = list[RunSpec](), checked(Protocol, tables["protocol"], "protocol") if "protocol" in tables else None
+    of_job = protocol.of_run if protocol else dict[str, Any]
     written = [(of_job(tables), of_job(own)) for own in dotted.list_of_tables(tables, "run") or [{"label": title}]]
     if "plugins" in tables:
         import_plugins(tables["plugins"], folder, frozen)
@@ -154,11 +158,11 @@ def parse_job(
     _refuse_one_label_for_two([run for run in runs if index is None or not run.overridden])  # with an index it stands alone
     if protocol:
         protocol.check(runs)
-    shown = [tables.get("figure"), [claim.get("value") for claim in dotted.list_of_tables(tables, "claim")], tables.get("record")]
+    claims, labels = dotted.list_of_tables(tables, "claim"), [r.label for r in runs]
+    shown = [tables.get("figure"), [claim.get("value") for claim in claims], tables.get("record")]
     shown += [run.tune.to for run in runs if run.tune]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
-    labels = [r.label for r in runs]
-    stated = claims_of(dotted.list_of_tables(tables, "claim"), labels)
+    stated = claims_of(claims, labels)
     runs = [replace(run, asked=asked, papers_data=_papers_data(tables, paper, stated, run.papers_data)) for run in runs]
     records = records_of(dotted.list_of_tables(tables, "record"), labels)
     job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), stated, records, protocol)
@@ -167,26 +171,24 @@ def parse_job(
     return job
 
 
-def _runs(
-    tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder: Path, changed: Callable[[str, int], Mapping[str, Any]]
-) -> list[RunSpec]:
+def _runs(tables: Tables, own: Tables, first: int, folder: Path, changed: Callable[[str, int], Tables]) -> list[RunSpec]:
     """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on, each with what `changed` gives."""
     label, tables_of_run, grid = _whole(tables, own)
     several = len(tables.get("run", [])) > 1
 
-    def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, beside: bool = False) -> RunSpec:
+    def one(written: Tables, point: Tables, label: str, beside: bool = False) -> RunSpec:
         number = first + len(runs)
         asked, of_job = changed(label, number), dotted.with_values(written, point)
         overridden = _differing(untuned(asked) if beside else asked, of_job)
         dotted.refuse_labelled(label, point, overridden)
-        run = dotted.with_values(of_job, overridden)
+        run: Tables = dotted.with_values(of_job, overridden)
         with placed(f'run "{label}": ' if several else ""):
             run = for_the_question(run, tables.get("figure"), grid)
-        rounds = stop.get("rounds", float("inf")) if isinstance(stop := of_job.get("stop", {}), dict) else float("inf")
+        rounds = inf if (given := dotted.value_at(of_job, "stop.rounds")) is None else given
         spec = run_spec(label, number, run, folder, several)
         return replace(spec, overridden=overridden, rounds_of_job=rounds, papers_data=title_of(of_job["data"]))
 
-    runs, besides = list[RunSpec](), list[Mapping[str, Any]]()
+    runs, besides = list[RunSpec](), list[Tables]()
     for point in dotted.points_of(grid):
         runs.append(spec := one(tables_of_run, point, dotted.labelled(label, point)))
         if spec.tune is not None:
@@ -199,7 +201,7 @@ def _runs(
     return runs
 
 
-def _whole(tables: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
+def _whole(tables: Tables, own: Tables) -> tuple[str, Tables, Tables]:
     """The label of a [[run]] table, its tables with those that the job's runs share, and its grid likewise."""
     label = own.get("label")
     if not isinstance(label, str) or not label:
@@ -209,23 +211,22 @@ def _whole(tables: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[str, Mapp
         raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
     where = f'run "{label}"'
     dotted.refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
-    grid = {**dotted.grid_of(tables, ""), **dotted.grid_of(own, f"{where}: ")}
+    grid: Tables = {**dotted.grid_of(tables, ""), **dotted.grid_of(own, f"{where}: ")}
     grid = untuned(grid) if own.get("tune") == {} else grid
     tables_of_run = {k: v for k, v in {**tables, **own}.items() if k in ("plugins", *OF_A_RUN) and (k, v) != ("tune", {})}
     return label, tables_of_run, grid
 
 
-def _differing(values: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
+def _differing(values: Tables, run: Tables) -> Tables:
     """The values that a run does not have as it is written."""
     own = {key: dotted.value_at({"seed": 0, **run}, key) for key in values}
     return {key: v for key, v in values.items() if own[key] != v or isinstance(own[key], bool) != isinstance(v, bool)}
 
 
-def _papers_data(tables: Mapping[str, Any], paper: str, claims: Sequence[Claim], own: str) -> str:
+def _papers_data(tables: Tables, paper: str, claims: Sequence[Claim], own: str) -> str:
     """The set of a job's paper: that of its table [full], if it names one, else its own, of which claims are the paper's; or ""."""
     full = dict(dotted.leaves(tables["full"])) if isinstance(tables.get("full"), Mapping) else {}
-    named = {key: full[f"data.{key}"] for key in ("name", "generator", "path") if f"data.{key}" in full}
-    if named:
+    if named := {key: full[f"data.{key}"] for key in OF_DATA if f"data.{key}" in full}:
         return title_of(named)
     is_own = not claims or any(claim.basis == "paper" for claim in claims)
     return own if paper and not paper.startswith(("none", "after")) and is_own else ""
@@ -235,7 +236,7 @@ def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
     """UserError if two runs of one label differ in more than their seed: figures and tables could not tell them apart."""
     first: dict[str, dict[str, str]] = {}
     for run in runs:
-        own = {key: json.dumps(value, sort_keys=True, default=str) for key, value in dotted.leaves(run.written) if key != "seed"}
+        own = {key: _text(value) for key, value in dotted.leaves(run.written) if key != "seed"}
         other = first.setdefault(run.label, own)
         if differing := [key for key in {**other, **own} if other.get(key) != own.get(key)]:
             what = f'run "{run.label}": two runs have this label, and differ in {differing[0]}'
@@ -255,7 +256,7 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
     return replace(checked(FigureTable, {k: v for k, v in table.items() if k != "panel"}, "figure"), panel=panels)
 
 
-def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overriding: Any) -> None:
+def _check_full_size(tables: Tables, name: str, folder: Path, *overriding: Any) -> None:
     """Refuse a wrong [full], also where --full was not given."""
     at_full_size = _at_full_size(tables)
     try:
@@ -267,7 +268,7 @@ def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overri
             raise UserError(f"full: {error}") from None
 
 
-def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
+def _at_full_size(tables: Tables) -> dict[str, Any]:
     """A job's tables with the values of its [full] in all runs, and with its [[full.run]] and [[full.claim]] tables."""
     full = tables.get("full", {})
     if not isinstance(full, Mapping):
@@ -279,10 +280,9 @@ def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
         if key in full:
             found[key] = [*dotted.list_of_tables(found, key), *dotted.list_of_tables(full, key, "full.")]
     for key, value in dotted.leaves({k: v for k, v in full.items() if k not in ("run", "claim")}, parts=True):
-        head = key.partition(".")[0]
-        if head not in OF_A_RUN:
-            raise UserError(f"full: {nearest(head, OF_A_RUN, 'table')}")
-        for table in (found, *(own for own in dotted.list_of_tables(found, "run") if head in own)):
+        if why := dotted.no_key_of_a_run(key):
+            raise UserError(f"full: {why}")
+        for table in (found, *(own for own in dotted.list_of_tables(found, "run") if key.partition(".")[0] in own)):
             dotted.put_part(table, key, value)
     return found
 

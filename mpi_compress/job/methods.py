@@ -9,14 +9,14 @@ from mpi_compress.algorithms import Algorithm, Estimator, Method, algorithms
 from mpi_compress.algorithms.product import heard_by, known_as, other_parts
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.job.dotted import refuse_unknown
-from mpi_compress.job.tables import LinkTable
+from mpi_compress.job.tables import LinkTable, Tables
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.from_tables import parts_of
 
 _EXACT: dict[str, Any] = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 
 
-def method_of(table: Mapping[str, Any], down: Mapping[str, Any]) -> Method:
+def method_of(table: Tables, down: Tables) -> Method:
     """The algorithm of [algorithm], with the downlink that [down] names by `by`; UserError for one without a step."""
     algorithm, by = algorithms.build(table, "algorithm"), down.get("by")
     if not isinstance(algorithm, Estimator):

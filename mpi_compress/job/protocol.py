@@ -1,18 +1,18 @@
 """[protocol]: on what the settings of a job's methods are chosen, and by how many trials, said before anything is scored."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import is_chosen
-from mpi_compress.core.registry import checked
 from mpi_compress.job.dotted import leaves
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.tables import Tables
 from mpi_compress.job.tuning import Settings, combinations
 
-_OF_DATA = ("name", "path", "generator")
+OF_DATA = "name", "path", "generator"
+"""The keys of [data] that say which set it is."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Protocol:
     @cached_property
     def sets(self) -> list[str]:
         """The sets, files and generators on which settings are chosen."""
-        named = {f"data.{key}" for key in _OF_DATA}
+        named = {f"data.{key}" for key in OF_DATA}
         values = (each for table in combinations(self.on, "on") for each in leaves(table))
         return [*dict.fromkeys(str(value) for key, value in values if key in named)]
 
-    def of_run(self, run: Mapping[str, Any]) -> dict[str, Any]:
+    def of_run(self, run: Tables) -> Tables:
         """A run's tables, its [tune] with what the protocol says of all."""
         if not run.get("tune"):
-            return dict(run)
+            return run
         return {**run, "tune": {"on": self.on, "to": self.to, "by": self.by, "seeds": self.seeds, **run["tune"]}}
 
     def check(self, runs: Sequence[RunSpec]) -> None:
@@ -52,7 +52,7 @@ class Protocol:
     def _against(self, spec: RunSpec) -> Iterator[str]:
         """What a run does that the protocol rules out."""
         said = f'run "{spec.label}"'
-        for name in (spec.written["data"].get(key) for key in _OF_DATA):
+        for name in (spec.written["data"].get(key) for key in OF_DATA):
             if str(name) in self.sets:
                 yield f"{said} is scored on {name}, on which its settings are chosen; take it out of on, or of [data]"
         if spec.seed in self.seeds:
@@ -70,11 +70,3 @@ class Protocol:
     def __str__(self) -> str:
         on, seeds = ", ".join(self.sets), ", ".join(map(str, self.seeds))
         return f"protocol: settings chosen on {on} with seeds {seeds}, {self.candidates} candidates a method"
-
-
-def protocol_of(tables: Mapping[str, Any]) -> tuple[Protocol | None, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
-    """The [protocol] of a job, if it has one, and what it makes of a run's tables."""
-    if "protocol" not in tables:
-        return None, lambda run: run
-    found = checked(Protocol, tables["protocol"], "protocol")
-    return found, found.of_run

@@ -18,7 +18,7 @@ from mpi_compress.job.dotted import value_at, with_values
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
 from mpi_compress.job.problems import data_table, loss_of, metrics_of, partition_of
 from mpi_compress.job.stopping import Logged, check_tune, stop_of
-from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
+from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, Tables, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.costs.base import FILES, files_of
@@ -42,7 +42,7 @@ class RunSpec:
 
     label: str
     index: int  # among the job's runs
-    written: Mapping[str, Any]  # the tables as the user wrote them for this run
+    written: Tables  # the tables as the user wrote them for this run
     folder: Path  # the job's own
     seed: int
     data: DataTable
@@ -61,9 +61,9 @@ class RunSpec:
     metrics: list[Metric]  # that [log] names
     checkpoint: Every
     tune: TuneTable | None
-    slurm: Mapping[str, Any]  # options of `submit`, of this run
+    slurm: Tables  # options of `submit`, of this run
     where: str  # for error lines
-    overridden: Mapping[str, Any] = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
+    overridden: Tables = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
     rounds_of_job: float = float("inf")  # of [stop] without what was set from outside
     asked: frozenset[str] = frozenset()  # words of the job's figures and claims, columns among them
     papers_data: str = ""  # the set of the job's paper: that of its table [full], or its own; "": its claims are of others, or ours
@@ -82,7 +82,7 @@ class RunSpec:
     def run_id(self) -> str:
         """A hash of what decides the numbers: the user's tables without layout and checkpoints, and the content of all files, the
         source of users' parts included; but not that of metrics, which decide a column of their own alone."""
-        deciding = copy.deepcopy(dict(self.written))
+        deciding = dict(copy.deepcopy(self.written))
         for key in ("checkpoint", "plugins", "slurm"):
             deciding.pop(key, None)
         for key in ("exchange", "master", "patience"):
@@ -127,11 +127,11 @@ class RunSpec:
     @property
     def own(self) -> list[Any]:
         """The user's own parts in this run."""
-        return [part for part in self.parts if not is_ours(part)]
+        return [part for part in self.parts if self.owns(part)]
 
     def owns(self, part: Any) -> bool:
-        """True if a part of this run, as it is declared, is the user's own."""
-        return any(part is each for each in self.own)
+        """True if a part of this run is the user's own."""
+        return not is_ours(part)
 
     @property
     def data_kind(self) -> str:
@@ -163,25 +163,22 @@ class RunSpec:
         return x
 
     @property
-    def labels(self) -> Labels:
-        """What labels are: those of a loss are two classes, or numbers to be fitted."""
-        return "sign" if self.loss.of_margin and self.data.positive is not None else self.loss.labels
-
-    @property
-    def split(self) -> Split:
-        """How rows are assigned to workers."""
-        return Split(self.partition, self.workers.count, self.seed)
+    def source(self) -> tuple[DataTable, Path, Split, Labels]:
+        """Its data, for `open_data`: [data], the job's folder, how rows are assigned to workers, and what labels are: those of a
+        loss are two classes, or numbers to be fitted."""
+        labels: Labels = "sign" if self.loss.of_margin and self.data.positive is not None else self.loss.labels
+        return self.data, self.folder, Split(self.partition, self.workers.count, self.seed), labels
 
     def tuned(self, value: Any) -> "RunSpec":
         """This run with that value; its id does not change."""
         assert self.tune is not None
         return replace(self.changed(self.tune.put(value), self.label), written=self.written)
 
-    def as_played(self, tuned: Mapping[str, Any] | None) -> "RunSpec":
+    def as_played(self, tuned: Tables | None) -> "RunSpec":
         """This run with the value that [tune] found, as a result's `Run.tuned` has it; the run itself where nothing is tuned."""
         return self.tuned(tuned["value"]) if tuned and self.tune else self
 
-    def changed(self, values: Mapping[str, Any], label: str, without: str = "") -> "RunSpec":
+    def changed(self, values: Tables, label: str, without: str = "") -> "RunSpec":
         """This run under another label, with other values by dotted key."""
         written = with_values({k: v for k, v in self.written.items() if k != without}, values)
         found = run_spec(label, self.index, written, self.folder, False)
@@ -193,26 +190,14 @@ class RunSpec:
         return tomli_w.dumps({**self.written, "run": [{"label": self.label}]})
 
 
-def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
-    """A run from its tables as they are written, every part built; UserError with the place in the job and what would do.
-
-    Args:
-        folder: the job's own, where files that it names may also be.
-        named: errors name the run.
-    """
-    at = f'run "{label}": ' if named else ""
-    with placed(at):
-        return _built(label, index, written, folder, at)
-
-
-def _table(written: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _table(written: Tables, key: str) -> dict[str, Any]:
     value = written.get(key, {})
     if not isinstance(value, Mapping):
         raise UserError(f"{key}: {value!r} was given; it should be a table, [{key}]")
     return dict(value)
 
 
-def _tuned(written: dict[str, Any]) -> tuple[TuneTable | None, dict[str, dict[str, Any]]]:
+def _tuned(written: Tables) -> tuple[TuneTable | None, dict[str, dict[str, Any]]]:
     """[tune], if there is one, and all tables, with the first value to try if they have none."""
     tune = checked(TuneTable, _table(written, "tune"), "tune") if "tune" in written else None
     first = tune.put(tune.grid[0]) if tune else {}
@@ -223,46 +208,38 @@ def _tuned(written: dict[str, Any]) -> tuple[TuneTable | None, dict[str, dict[st
     return tune, {key: _table(tried, key) for key in OF_A_RUN if key != "seed"}
 
 
-def _built(label: str, index: int, written: dict[str, Any], folder: Path, where: str) -> RunSpec:
-    tune, tables = _tuned(written)
+def run_spec(label: str, index: int, written: Tables, folder: Path, named: bool) -> RunSpec:
+    """A run from its tables as they are written, every part built; UserError with the place in the job and what would do.
 
-    def read(key: str, cls: Callable[..., T]) -> T:
-        return checked(cls, tables[key], key)
+    Args:
+        folder: the job's own, where files that it names may also be.
+        named: errors name the run.
+    """
+    where = f'run "{label}": ' if named else ""
+    with placed(where):
+        tune, tables = _tuned(written)
 
-    algorithm, objective = method_of(tables["algorithm"], tables["down"]), read("objective", ObjectiveTable)
-    workers, log, data = read("workers", WorkersTable), read("log", LogTable), data_table(tables["data"])
-    cost, metrics = _cost(tables["cost"], folder), metrics_of(log)
-    logged = Logged(log, metrics, data, cost, algorithm)
-    if tune:
-        check_tune(tune, logged)
-    return RunSpec(
-        label=label,
-        index=index,
-        written=written,
-        folder=folder,
-        seed=_seed(written),
-        data=data,
-        objective=objective,
-        loss=loss_of(objective, data),
-        penalty=penalties.build(objective.penalty, "objective.penalty") if objective.penalty is not None else None,
-        workers=workers,
-        partition=partition_of(workers),
-        algorithm=algorithm,
-        up=uplink_of(tables["up"], algorithm),
-        down=downlink_of(tables["down"], algorithm),
-        cost=cost,
-        start=read("start", StartTable),
-        stop=stop_of(tables["stop"], logged),
-        log=log,
-        metrics=metrics,
-        checkpoint=read("checkpoint", Every),
-        tune=tune,
-        slurm=tables["slurm"],
-        where=where,
-    )
+        def read(key: str, cls: Callable[..., T]) -> T:
+            return checked(cls, tables[key], key)
+
+        algorithm, objective = method_of(tables["algorithm"], tables["down"]), read("objective", ObjectiveTable)
+        workers, log, data = read("workers", WorkersTable), read("log", LogTable), data_table(tables["data"])
+        cost, metrics = _cost(tables["cost"], folder), metrics_of(log)
+        logged = Logged(log, metrics, data, cost, algorithm)
+        if tune:
+            check_tune(tune, logged)
+        return RunSpec(
+            label, index, written, folder, _seed(written), data, objective,
+            loss=loss_of(objective, data),
+            penalty=None if objective.penalty is None else penalties.build(objective.penalty, "objective.penalty"),
+            workers=workers, partition=partition_of(workers), algorithm=algorithm,
+            up=uplink_of(tables["up"], algorithm), down=downlink_of(tables["down"], algorithm), cost=cost,
+            start=read("start", StartTable), stop=stop_of(tables["stop"], logged), log=log, metrics=metrics,
+            checkpoint=read("checkpoint", Every), tune=tune, slurm=tables["slurm"], where=where,
+        )  # fmt: skip
 
 
-def _seed(written: Mapping[str, Any]) -> int:
+def _seed(written: Tables) -> int:
     seed = written.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise UserError(f"seed: {seed!r} was given; it should be a whole number from 0 on")

@@ -4,7 +4,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass
 from functools import cache
-from typing import Any
 
 from mpi_compress.algorithms import Method
 from mpi_compress.core.errors import UserError
@@ -15,7 +14,7 @@ from mpi_compress.core.registry import checked, parameters
 from mpi_compress.core.removed import refuse_key
 from mpi_compress.core.sources import source_of
 from mpi_compress.job.stops import stops
-from mpi_compress.job.tables import LogTable, Stop
+from mpi_compress.job.tables import LogTable, Stop, Tables
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import CostModel
@@ -75,7 +74,7 @@ def check_tune(tune: TuneTable, logged: Logged) -> None:
         logged.refuse(column, f"tune.{key}")
 
 
-def stop_of(table: Mapping[str, Any], logged: Logged) -> Stop:
+def stop_of(table: Tables, logged: Logged) -> Stop:
     """[stop] of a run: keys are columns, or names of stops of one's own with a table of parameters."""
     plain = {key: table[key] for key in parameters(Stop) if key in table}
     own = {key: value for key, value in table.items() if key not in (*plain, *_COLUMNS) and stops.knows(key)}

@@ -1,6 +1,7 @@
 """The tables of a job file, each checked when it is built; [data] and the parts have modules of their own."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
@@ -16,6 +17,11 @@ from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.targets import Target, goal
+
+Tables = Mapping[str, Any]
+"""A table of a job as TOML has it, of others by name; or values by dotted key."""
+Named = str | Tables
+"""What names a part: its name alone, or a table of that and its parameters."""
 
 
 def _require(right: object, text: str) -> None:
@@ -72,9 +78,9 @@ Basis = Literal["paper", "other data", "ours"]  # a paper's statement, where the
 class ObjectiveTable:
     """A job's [objective]."""
 
-    loss: str | dict[str, Any] | None = None  # "logistic", if no model stands in its place
-    model: str | dict[str, Any] | None = None
-    penalty: str | dict[str, Any] | None = None
+    loss: Named | None = None  # "logistic", if no model stands in its place
+    model: Named | None = None
+    penalty: Named | None = None
     mu: Expression | None = None  # (µ/2)‖x‖²; in a formula L is the smoothness of the data part
     lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
     regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
@@ -94,7 +100,7 @@ class WorkersTable:
     """A job's [workers]. `exchange`, `master` and `patience` say how they are hosted, which changes no number."""
 
     count: Annotated[int, within("[1, 1000000]")] = 1
-    partition: str | dict[str, Any] = "contiguous"
+    partition: Named = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["dedicated", "worker"] = "worker"  # rank 0 hosts workers too, or is the master alone
     participate: int | float | None = None  # drawn in each round: so many workers, or below 1 this share; None: all
@@ -143,7 +149,7 @@ class LogTable:
     every: AtLeastOne = 1
     evaluate: int | None = None  # samples of each worker at which f and ∇f are taken, evenly spread over its shard; None: all
     theory: bool = False  # V of the method's theorem, and CAT's improvements and bounds, at every logged round
-    metrics: list[str | dict[str, Any]] = field(default_factory=list)  # each a further column of the trace
+    metrics: list[Named] = field(default_factory=list)  # each a further column of the trace
     count: list[str] = field(default_factory=list)  # conventions by which bits up are counted, each a further column
 
     def __post_init__(self) -> None:

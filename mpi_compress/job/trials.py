@@ -18,6 +18,7 @@ from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.expressions import seconds
 from mpi_compress.job.dotted import plain, put
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.tables import Tables
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.results.files import TRIALS
 from mpi_compress.results.targets import Target, grows
@@ -186,7 +187,7 @@ def folder_of_trials(name: str, runs: Sequence[RunSpec]) -> str:
     return f"{(name.rpartition('/')[0] or name) if shared else name}/{TRIALS}"
 
 
-def _shortened(stop: Mapping[str, Any], share: float, target: Target) -> dict[str, Any]:
+def _shortened(stop: Tables, share: float, target: Target) -> Tables:
     """[stop] with a share of what may be spent, and the target as a level if it can be one."""
     found = dict(stop)
     for key, value in stop.items():

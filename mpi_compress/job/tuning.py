@@ -3,7 +3,6 @@
 The best value reaches a target with the least of `by`: trials are as long as the run, and run in stages.
 """
 
-import itertools
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.fields import parameters
-from mpi_compress.job.dotted import leaves, plain, refuse_unknown
-from mpi_compress.job.tables import OF_A_RUN
+from mpi_compress.job.dotted import combined, leaves, no_key_of_a_run, plain, refuse_unknown
+from mpi_compress.job.tables import Tables
 from mpi_compress.results.targets import Target, goal, grows
 from mpi_compress.results.tuning import in_words, sizes
 
@@ -39,22 +38,22 @@ def powers(text: str) -> list[str]:
     return [unit if j == 0 else f"{base**j} {unit}" if j > 0 else f"1/{base**-j} {unit}" for j in range(low, high + 1)]
 
 
-Settings = list[dict[str, Any]] | dict[str, Any]
+Settings = list[Tables] | Tables
 """Tables of values by dotted key; or for each key a list of values, of which all combinations are meant."""
 
 
-def combinations(given: Settings, what: str) -> list[dict[str, Any]]:
+def combinations(given: Settings, what: str) -> list[Tables]:
     """The tables of `Settings`, each by dotted key; ValueError for a key that is no table of a run, or a value that is no list."""
     if isinstance(given, list):
-        found = [dict(leaves(each, parts=True)) for each in given]
+        found: list[Tables] = [dict(leaves(each, parts=True)) for each in given]
     else:
         axes = dict(leaves(given, parts=True))
         if wrong := [key for key, values in axes.items() if not isinstance(values, list) or not values]:
             raise ValueError(f"{what}: {wrong[0]} = {axes[wrong[0]]!r} should be a list of values; or write a list of tables")
-        found = [dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())]
-    for key in dict.fromkeys(key for each in found for key in each):
-        if (head := key.partition(".")[0]) not in OF_A_RUN or head == "tune":
-            raise ValueError(f"{what}: {nearest(head, OF_A_RUN, 'table')}")
+        found = [*combined(axes)]
+    for key in (key for each in found for key in each):
+        if why := no_key_of_a_run(key, but="tune"):
+            raise ValueError(f"{what}: {why}")
     return found
 
 
@@ -73,14 +72,14 @@ class TuneTable:
     beside: float | str | None = None  # a value, such as "theory", that a further run has without tuning; None: no such run
 
     def __post_init__(self) -> None:
-        several, head = self.candidates is not None, self.parameter.partition(".")[0]
+        several = self.candidates is not None
         given, seeds = "values" if self.candidates is None else "candidates", self.seeds
         are_wrong = seeds is not None and (not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds))
         for wrong, why in (
             (several == bool(self.parameter or self.values), "parameter and values, or candidates in place of both, are required"),
             (not several and not self.parameter, "parameter is missing: the dotted key of what is tuned, such as algorithm.step"),
             (not several and self.values == "", "values are missing: a list, or a range of powers"),
-            (not several and head not in OF_A_RUN, nearest(head, OF_A_RUN, "table")),
+            (not several and no_key_of_a_run(self.parameter), no_key_of_a_run(self.parameter)),
             (several and self.beside is not None, "beside goes with one parameter; write a run of its own"),
             (not several and self.draw is not None, "draw goes with candidates"),
             (len(self.grid) < 2, f"{given} = {self.grid} should be two or more"),
@@ -105,11 +104,11 @@ class TuneTable:
         return [found[i] for i in sorted(np.random.default_rng(0).choice(len(found), self.draw, replace=False))]
 
     @cached_property
-    def settings(self) -> list[dict[str, Any]]:
+    def settings(self) -> list[Tables]:
         """What trials set beside a value, by dotted key: a table for each problem of `on`; one empty table without `on`."""
         return [{}] if self.on is None else combinations(self.on, "on")
 
-    def put(self, value: Any) -> dict[str, Any]:
+    def put(self, value: Any) -> Tables:
         """A value of the grid by dotted key."""
         return value if self.candidates is not None else {self.parameter: value}
 
@@ -125,12 +124,12 @@ class TuneTable:
         """The value at a place of the grid from the least to the largest, also before 0 and after its last one. Those go on by the
         factor of the two at that end. None: there is none, as below 0 or among values without an order."""
         found = sizes(self.grid)
-        if not found:
-            return self.grid[place] if 0 <= place < len(self.grid) else None
-        order = sorted(range(len(found)), key=found.__getitem__)
+        order = sorted(range(len(self.grid)), key=found.__getitem__ if found else None)
         if 0 <= place < len(order):
             return self.grid[order[place]]
-        end, other = (order[0], order[1]) if place < 0 else (order[-1], order[-2])
+        if not found:
+            return None
+        end, other = order[:2] if place < 0 else order[:-3:-1]
         steps = -place if place < 0 else place - len(order) + 1
         if found[end] == 0 or found[other] == 0 or found[end] / found[other] in (1.0, -1.0):
             return None
@@ -169,11 +168,11 @@ def scaled(value: Any, factor: float) -> Any:
     return text
 
 
-def for_the_question(run: Mapping[str, Any], figure: Any, grid: Mapping[str, Any]) -> dict[str, Any]:
+def for_the_question(run: Tables, figure: Any, grid: Tables) -> Tables:
     """A run's tables; its [tune] gets the target of [figure] or [stop] in place of their name, and all seeds of [grid]."""
     tune = run.get("tune")
     if not isinstance(tune, Mapping):
-        return dict(run)
+        return run
     refuse_unknown(tune, parameters(TuneTable), "tune")
     asked = dict(tune)
     if (to := tune.get("to", "stop")) == "figure":
@@ -181,27 +180,27 @@ def for_the_question(run: Mapping[str, Any], figure: Any, grid: Mapping[str, Any
     elif to == "stop":
         asked["to"] = _target_of_stop(run.get("stop"))
     elif isinstance(to, str):
-        raise UserError(f"tune.to: {to!r} was given; write to = {{ test_accuracy = 0.9 }}, \"figure\" or \"stop\"")
+        raise UserError(f'tune.to: {to!r} was given; write to = {{ test_accuracy = 0.9 }}, "figure" or "stop"')
     if "seeds" not in tune and isinstance(seeds := grid.get("seed"), list):
         asked["seeds"] = seeds
     return {**run, "tune": asked}
 
 
-def untuned(values: Mapping[str, Any]) -> dict[str, Any]:
+def untuned(values: Tables) -> Tables:
     """Tables, or values by dotted key, without those of [tune]."""
     return {key: value for key, value in values.items() if key.partition(".")[0] != "tune"}
 
 
-def _target_of_figure(figure: Any, tune: Mapping[str, Any]) -> dict[str, Any]:
+def _target_of_figure(figure: Any, tune: Tables) -> Tables:
     to = figure.get("to") if isinstance(figure, Mapping) else None
     if not to:
         raise UserError('tune.to = "figure": [figure] has no target; to = { squared_grad_norm = 1e-4 } there, or here, would do')
     return {"to": to, **({"by": figure["by"]} if "by" in figure and "by" not in tune else {})}
 
 
-def _target_of_stop(stop: Any) -> dict[str, Any]:
-    given = stop.items() if isinstance(stop, Mapping) else ()
-    levels = {key: v for key, v in given if not (key in ("rounds", "diverged") or grows(key) or isinstance(v, Mapping))}
+def _target_of_stop(stop: Any) -> Tables:
+    given = stop if isinstance(stop, Mapping) else {}
+    levels = {key: v for key, v in given.items() if not (key in ("rounds", "diverged") or grows(key) or isinstance(v, Mapping))}
     if len(levels) != 1:
         would_do = "to = { squared_grad_norm = 1e-4 } would do"
         raise UserError(f"tune.to is left out, and [stop] has {len(levels)} targets, where one is required; {would_do}")

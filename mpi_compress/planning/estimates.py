@@ -16,7 +16,7 @@ from mpi_compress.evidence.outcomes import loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import folder_of_trials, trials
-from mpi_compress.preparing.memory import gib, needed
+from mpi_compress.preparing.memory import gib, most
 from mpi_compress.preparing.shapes import shape_of, size_of
 from mpi_compress.problem.datasets.said import line, line_of
 from mpi_compress.problem.datasets.store import cached_file
@@ -62,8 +62,8 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
     unknown = sum(e.runs > 0 for e in found) - len(known)
     time = [f"about {time_text(fsum(known))} in one process"] if known else []
     time += [f"{unknown} job{'s' * (unknown > 1)} whose rounds were not measured"] if unknown else []
-    most, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
-    room = f"{gib(most)} of memory at most, {gib(disk)} of disk"
+    memory, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
+    room = f"{gib(memory)} of memory at most, {gib(disk)} of disk"
     yield f"together {', '.join([*time, room])}" if time else "all is done"
 
 
@@ -77,23 +77,23 @@ def suggestion(job: Job, out: Path, always: bool) -> str:
     """What to ask of SLURM for the runs of a job, one process each, and their time, by results of one process with their labels; ""
     where there is none, or, unless `always`, where each run takes less than a minute."""
     here = {spec.label: spec for spec in job.runs if not spec.missing}  # one for all seeds
-    took = {label: _seconds(_last_trial(spec, result_file(job.name, label, "?" * 12, out))) for label, spec in here.items()}
+    took = {label: _seconds(_last_trial(spec, job, out)) for label, spec in here.items()}
     asked = {s.index: s.stop.rounds * took[s.label] for s in job.runs if s.stop.rounds and took.get(s.label, nan) > 0}
     if not asked or not (always or max(asked.values()) > _SHORT):
         return ""
     count = len(job.runs)
     whole = count * fsum(asked.values()) / len(asked)
-    memory = max(needed(spec, shape) for spec in here.values() if (shape := shape_of(spec)))
     pack = min(16, count)
     how = f"--pack {pack}" if pack > 1 else "--ntasks 1"
-    limits = f"--time {ceil(1.5 * max(asked.values()) / 60) + 5} --sbatch=--mem={ceil(pack * memory / 2**30)}G"
+    limits = f"--time {ceil(1.5 * max(asked.values()) / 60) + 5} --sbatch=--mem={ceil(pack * most(here.values()) / 2**30)}G"
     tried = f"{len(asked)} of the {count} runs to do were" if count > 1 else "the run to do was"
     takes = f"all {count}, one after another, take" if count > 1 else "it takes"
     return f"{tried} tried before; by what that took, `submit {how} {limits}` would do, and {takes} about {time_text(whole)}"
 
 
-def _last_trial(spec: RunSpec, place: Path) -> Run | None:
-    """The last result of one process at a pattern on a run's data: of the same set or file, N, d, and, if known, nonzeros."""
+def _last_trial(spec: RunSpec, job: Job, out: Path) -> Run | None:
+    """The last result of one process with a run's label, on its data: of the same set or file, N, d, and, if known, nonzeros."""
+    place = result_file(job.name, spec.label, "?" * 12, out)
     said = line(spec.written["data"], spec.data_kind, "", size := size_of(spec) or (0, 0, 0, 0))
     for file in sorted(place.parent.glob(place.name), key=lambda file: -file.stat().st_mtime):
         with suppress(UserError):
@@ -108,30 +108,27 @@ def _estimate(file: Path, job: Job, out: Path) -> Estimate:
     to_do = [spec for spec in job.runs if not result_file(job.name, spec.label, spec.run_id, out).exists()]
     own = {spec.run_id: _begun(job, spec, out) for spec in to_do}
     left = {spec.run_id: max(0, (spec.stop.rounds or 0) - _last(own[spec.run_id])) for spec in to_do}
-    memory, sets, seconds = 0.0, dict[Path, float](), 0.0
+    sets, seconds = dict[Path, float](), 0.0
     for spec in to_do:
-        seen = own[spec.run_id] or _last_trial(spec, result_file(job.name, spec.label, "?" * 12, out))
-        seconds += left[spec.run_id] * _seconds(seen)
-        if shape := shape_of(spec):
-            memory = max(memory, needed(spec, shape))
-            cache = cached_file(spec.data, spec.folder, spec.split, spec.labels)
-            sets[cache] = 0.0 if cache.exists() else shape.bytes(spec.data.dtype)
+        seconds += left[spec.run_id] * _seconds(own[spec.run_id] or _last_trial(spec, job, out))
+        if (shape := shape_of(spec)) and not (cache := cached_file(*spec.source)).exists():
+            sets[cache] = shape.bytes(spec.data.dtype)
     rows = sum((s.stop.rounds or 0) // s.log.every + 1 for s in to_do)
-    return Estimate(file, len(to_do), sum(left.values()), seconds, memory, fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
+    return Estimate(file, len(to_do), sum(left.values()), seconds, most(to_do), fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
 
 
 def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:
     """What a run has done so far, if that is a round or more."""
     with suppress(UserError):
         run = read(part_of(result_file(job.name, spec.label, spec.run_id, out)))
-        return run if _last(run) > 0 else None
+        return run if _last(run) else None
     return None
 
 
 def _last(run: Run | None) -> int:
-    return int(run.trace["round"][-1]) if run is not None and run.rows else 0
+    return int(run.trace["round"][-1]) if run and run.rows else 0
 
 
 def _seconds(run: Run | None) -> float:
     """The seconds of a round; NaN where none was seen."""
-    return float(run.column("seconds")[-1]) / last if run is not None and (last := _last(run)) else nan
+    return float(run.column("seconds")[-1]) / last if run and (last := _last(run)) else nan

@@ -20,8 +20,7 @@ from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.exchange.host import available
 from mpi_compress.job.loading import Job
-from mpi_compress.preparing.memory import needed
-from mpi_compress.preparing.shapes import shape_of
+from mpi_compress.preparing.memory import most
 from mpi_compress.problem.datasets import fetch
 from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.table import find_set
@@ -119,8 +118,7 @@ def measures_seconds(job: Job) -> bool:
 def _needs(file: Path, job: Job) -> float:
     """Bytes that a job needs in one process, as far as known before its data are read; UserError if a set is not here."""
     with placed(f"{file}: "):
-        shapes = [(spec, shape_of(spec)) for spec in job.runs]
-    return max(needed(spec, shape) if shape else 0.0 for spec, shape in shapes)
+        return most(job.runs)
 
 
 def get_missing(files: Sequence[Path], report: Report) -> None:

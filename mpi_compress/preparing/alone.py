@@ -98,7 +98,7 @@ def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None
     """
     job, tuned = (_written(job, with_plugins), job.tuned) if isinstance(job, Run) else (job, None)
     spec = (job.only(only) if isinstance(job, Job) else load_job(job, only=only)).runs[0].as_played(tuned)
-    data, n = open_data(spec.data, spec.folder, spec.split, spec.labels), spec.workers.count
+    data, n = open_data(*spec.source), spec.workers.count
     of_run = problem_of(spec, data, quiet=True)
     each = None
     if of_run.smoothness.source == "stated" and not np.isnan(of_run.L):
@@ -137,7 +137,7 @@ def _with_f_star(run: Run, specs: Sequence[RunSpec], problems: dict[str, Problem
         spec = of_job or load_job(_written(run, with_plugins)).runs[0]
         spec = replace(spec.as_played(run.tuned), asked=frozenset(["suboptimality"]))
         if (key := key_of(spec)) not in problems:
-            problems[key] = problem_of(spec, open_data(spec.data, spec.folder, spec.split, spec.labels), quiet)
+            problems[key] = problem_of(spec, open_data(*spec.source), quiet)
     except UserError as error:
         print_line(f"{run.label}: f* cannot be computed: {error}")
         return run

@@ -1,5 +1,7 @@
 """The memory that a run needs, before it is run: its rows on each rank, and states; what is free on this host."""
 
+from collections.abc import Iterable
+
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.exchange.host import addressable, available
@@ -35,10 +37,14 @@ def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
         return shape.dim
 
 
+def most(specs: Iterable[RunSpec], ranks: int = 1) -> float:
+    """The bytes that one of so many ranks needs for the largest of these runs, about; 0 before any of their data are parsed."""
+    return max((needed(spec, shape, 1, ranks) for spec in specs if (shape := shape_of(spec))), default=0.0)
+
+
 def text(spec: RunSpec) -> str:
     """A run's memory in one process, for a plan; UNKNOWN_SIZE before its data are parsed."""
-    shape = shape_of(spec)
-    return UNKNOWN_SIZE if shape is None else gib(needed(spec, shape))
+    return gib(size) if (size := most([spec])) else UNKNOWN_SIZE
 
 
 def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, here: int, ranks: int, seen: bool = True) -> None:

@@ -115,7 +115,7 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
             f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
             + _with("proximal")
         )
-    apart, shapes = problem.mu if regularizer == "master" else 0.0, problem.block_shapes
+    apart, shapes = problem.mu if regularizer == "master" else 0.0, [*problem.loss.blocks.values()]
     whole = partial(problem.objective, n=1, mu=problem.mu) if problem.loss.of_margin else None
     n, participants = spec.workers.count, spec.workers.participants
     numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
@@ -146,7 +146,7 @@ def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
 def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
     """The link of a direction, "up" or "down"."""
     compressor, dim = table.compressor, problem.dim
-    sizes = [math.prod(shape) for shape in problem.block_shapes]
+    sizes = [*map(math.prod, problem.loss.blocks.values())]
     compressor = checked_at(f"{way}.compressor", partial(compressor.in_run, dim, sizes=sizes))
     if isinstance(compressor, AmongWorkers):
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))

@@ -52,11 +52,6 @@ class Problem:
         return self.loss.dim
 
     @property
-    def block_shapes(self) -> list[tuple[int, ...]]:
-        """The shape of each block of the model, in order; none for a loss of a margin."""
-        return [*self.loss.blocks.values()]
-
-    @property
     def is_convex(self) -> bool:
         """True if every f_i is convex, whatever the rows: by what the loss and the penalty state of themselves, and µ."""
         return self.loss.convex and (self.penalty is None or self.penalty.λ * self.penalty.lowest + self.mu >= 0)
@@ -65,11 +60,6 @@ class Problem:
     def L(self) -> float:
         """The smoothness of f; NaN where it is not known."""
         return self.smoothness.L
-
-    @property
-    def L_max(self) -> float | None:
-        """The largest of the workers' L_i, where the job asks for it."""
-        return max(self.smoothness.each) if self.smoothness.each else None
 
     def numbers(self, n: int) -> dict[str, float]:
         """The quantities that formulas may name."""
@@ -232,7 +222,7 @@ def start_of(spec: RunSpec, problem: Problem) -> Vector:
 
 def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     """A run's problem with its minimiser, however large it is; in this process."""
-    data = open_data(spec.data, spec.folder, spec.split, spec.labels)
+    data = open_data(*spec.source)
     problem = problem_of(spec, data, quiet=True)
     return problem, _solved(problem, True)
 

@@ -70,7 +70,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     here = len(ranks.ranks_here), ranks.size
     if not force and spec.data.generator is not None and (generated := ranks.on_root(partial(shape_of, spec))) is not None:
         ranks.each(partial(refuse_what_cannot_fit, spec, generated, *here))
-    data = open_data(spec.data, spec.folder, spec.split, spec.labels, ranks, quiet)
+    data = open_data(*spec.source, ranks, quiet)
     ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
         shape, seen = Shape.of(data), len(ranks.that_see(data.file)) == ranks.size
@@ -118,7 +118,7 @@ class Foresight:
             if spec.objective.smoothness == "estimate" or not is_soon_parsed(spec):
                 return None
             if key not in self._problems:
-                data = open_data(spec.data, spec.folder, spec.split, spec.labels)
+                data = open_data(*spec.source)
                 if needed(spec, Shape.of(data), 1, spec.workers.count) > available():
                     return None  # `memory.refuse_what_fits_nowhere` says so
                 refuse_idle_workers(spec.workers.count, data.n_samples)
@@ -166,47 +166,45 @@ def condition_not_met(spec: RunSpec, problem: Problem) -> str:
     return f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"
 
 
-def _text(path: Path) -> str:
-    """A path as UTF-8 can write it."""
-    return os.fsencode(path).decode(errors="replace")
-
-
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
     """Attributes from the job, the problem and the machine; `reason` is written when the run ends."""
-    return {
-        "job": p.spec.toml(),
-        "built": json.dumps(p.spec.built),
-        LABEL: p.spec.label,
+    spec, problem, method = p.spec, p.problem, p.algorithm
+    found = {
+        "job": spec.toml(),
+        "built": json.dumps(spec.built),
+        LABEL: spec.label,
         "run_id": p.run_id,
         "reason": "",
-        **({"overridden": json.dumps(p.spec.overridden)} if p.spec.overridden else {}),
-        "data": p.spec.data_shown,
-        "data_kind": p.spec.data_kind,
-        **({} if p.spec.data.generator else {"data_file": _text(p.spec.data.file(p.spec.folder).absolute())}),
+        "overridden": json.dumps(spec.overridden) if spec.overridden else None,
+        "data": spec.data_shown,
+        "data_kind": spec.data_kind,
+        "data_file": None if spec.data.generator else os.fsencode(spec.data.file(spec.folder).absolute()).decode(errors="replace"),
         "n_workers": exchange.n,
         "n_ranks": ranks.size,
-        **({} if p.spec.log.evaluate is None else {"evaluate": p.spec.log.evaluate}),
-        "n_samples": p.problem.data.n_samples,
-        "dim": p.problem.dim,
-        **({"nonzeros": p.problem.data.entries} if p.problem.data.entries else {}),
-        "L": p.problem.L,
-        **({} if p.problem.L_max is None else {"L_max": p.problem.L_max}),
-        "mu": p.problem.mu,
-        "f_star": p.problem.f_star,
-        "f_star_accuracy": p.problem.f_star_accuracy,
-        "L_source": p.problem.smoothness.source,
-        "f_star_source": p.problem.f_star_source,
-        "settled": json.dumps({k: v for k in formulas_of(type(p.algorithm)) if isinstance(v := getattr(p.algorithm, k), float)}),
-        **({"links": str(p.spec.cost.clock), "follows_link": follows_link(p.algorithm)} if p.spec.cost.clock else {}),
-        **({"rising": json.dumps(p.spec.rising)} if p.spec.metrics else {}),
-        "versions": json.dumps(_versions() | _packages(p.spec)),
-        **p.problem.loss.provenance,
+        "evaluate": spec.log.evaluate,
+        "n_samples": problem.data.n_samples,
+        "dim": problem.dim,
+        "nonzeros": problem.data.entries or None,
+        "L": problem.L,
+        "L_max": max(problem.smoothness.each) if problem.smoothness.each else None,
+        "mu": problem.mu,
+        "f_star": problem.f_star,
+        "f_star_accuracy": problem.f_star_accuracy,
+        "L_source": problem.smoothness.source,
+        "f_star_source": problem.f_star_source,
+        "settled": json.dumps({k: v for k in formulas_of(type(method)) if isinstance(v := getattr(method, k), float)}),
+        "links": str(spec.cost.clock) if spec.cost.clock else None,
+        "follows_link": follows_link(method) if spec.cost.clock else None,
+        "rising": json.dumps(spec.rising) if spec.metrics else None,
+        "versions": json.dumps(_versions() | _packages(spec)),
+        **problem.loss.provenance,
         "mpi_library": ranks.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
         "cores": os.cpu_count() or 0,
         "commit": _commit(),
-        **({"condition": said} if (said := condition_not_met(p.spec, p.problem)) else {}),
+        "condition": condition_not_met(spec, problem) or None,
     }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 @cache

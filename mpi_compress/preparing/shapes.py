@@ -51,7 +51,7 @@ def shape_of(spec: RunSpec) -> Shape | None:
         UserError: a small file is wrong; of one whose first rows are taken this is not known.
     """
     table = spec.data
-    file = cached_file(table, spec.folder, spec.split, spec.labels)
+    file = cached_file(*spec.source)
     if is_sound(file):
         return Shape.of(described(file, table.title))
     if table.generator is not None:
@@ -73,7 +73,7 @@ def shape_of(spec: RunSpec) -> Shape | None:
 def is_soon_parsed(spec: RunSpec) -> bool:
     """True if a run's set is parsed, or that takes a moment, and so does what is computed of it."""
     table = spec.data
-    if table.generator is None and not is_sound(cached_file(table, spec.folder, spec.split, spec.labels)):
+    if table.generator is None and not is_sound(cached_file(*spec.source)):
         return _counted(spec) is not None
     shape = shape_of(spec)
     return shape is not None and shape.nonzeros <= _SOON_COMPUTED

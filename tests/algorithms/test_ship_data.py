@@ -184,7 +184,7 @@ def test_a_second_program_reads_the_same_rows(of):
 def test_a_second_program_reads_real_sets(tmp_path, name, n):
     job = {"data": {"name": name}, "workers": {"count": n}, "stop": {"rounds": 1}, "run": [{"label": "a", "algorithm": SHIP}]}
     spec = parse_job(job, "job", tmp_path, {}).runs[0]
-    for shard in open_data(spec.data, spec.folder, spec.split, spec.labels).shards(range(n), n):
+    for shard in open_data(*spec.source).shards(range(n), n):
         check_by_a_second_program(ship_data.samples_of(shard))
 
 

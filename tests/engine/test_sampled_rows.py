@@ -40,7 +40,7 @@ def by_hand(rows, x, chosen):
 def test_a_row_is_f_and_its_gradient_on_rows_that_are_evenly_spread(tmp_path):
     (run,) = mc.run(job(tmp_path), out=tmp_path)
     spec = mc.load_job(job(tmp_path)).runs[0]
-    data = open_data(spec.data, spec.folder, spec.split, spec.labels)
+    data = open_data(*spec.source)
     values, gradients = [], []
     for shard in data.shards(range(3), 3):
         n = len(shard)
@@ -87,7 +87,7 @@ def test_perplexity_is_exp_of_the_test_loss_and_test_rows_are_the_first(tmp_path
     assert run.trace["perplexity"].tolist() == np.exp(run.trace["test_loss"]).tolist()
     (few,) = mc.run({**tables, "data": {**tables["data"], "test_rows": 4}}, out=tmp_path / "few")
     spec = mc.load_job(tables).runs[0]
-    rows = open_data(spec.data, spec.folder, spec.split, spec.labels).read(0, 31)
+    rows = open_data(*spec.source).read(0, 31)
     assert few.trace["test_loss"][-1] == pytest.approx(by_hand(rows, few.x, range(4))[0], rel=1e-12)
     with pytest.raises(UserError, match="of a test set, and the job has none"):
         mc.run({**tables, "data": {"path": tables["data"]["path"]}}, out=tmp_path)

@@ -87,7 +87,7 @@ def all_distinct(values):
 
 def test_each_setting_of_the_data_has_a_file_of_its_own(spec):
     specs = [spec(), *(spec(key, value) for key, value in OF_DATA.items())]
-    all_distinct([cached_file(s.data, s.folder, s.split, s.labels).name.rpartition("-")[2] for s in specs])
+    all_distinct([cached_file(*s.source).name.rpartition("-")[2] for s in specs])
     named = {key.partition(".")[2] for key in OF_DATA if key.startswith("data.")}
     assert {f.name for f in fields(DataTable)} - named == {
         *("name", "generator", "test", "test_rows"),  # which are no settings of the training rows
@@ -97,7 +97,7 @@ def test_each_setting_of_the_data_has_a_file_of_its_own(spec):
 
 def test_labels_of_another_kind_are_in_another_file(spec):
     s = spec()
-    all_distinct([cached_file(s.data, s.folder, s.split, labels) for labels in ("sign", "class", "number")])
+    all_distinct([cached_file(*s.source[:3], labels) for labels in ("sign", "class", "number")])
 
 
 def test_what_changes_the_problem_is_another_problem(spec):
@@ -115,7 +115,7 @@ def test_what_changes_no_number_is_the_same_run(key, spec):
 
 def test_an_optimum_is_that_of_its_loss_its_mu_and_its_start(spec, tmp_path):
     s = spec()
-    data = open_data(s.data, s.folder, s.split, s.labels)
+    data = open_data(*s.source)
     huber, penalty = mc.losses["huber"], mc.penalties["ratio"]
     ways = [(mc.losses["logistic"](), 0.1), (mc.losses["logistic"](), 0.2), (huber(delta=0.5), 0.1), (huber(delta=0.25), 0.1)]
     all_distinct([optimum_file(data, loss, mu) for loss, mu in ways])
@@ -128,7 +128,7 @@ def test_an_optimum_is_that_of_its_loss_its_mu_and_its_start(spec, tmp_path):
 
 def test_eigenvalues_are_those_of_so_many_shards(spec):
     s = spec()
-    data = open_data(s.data, s.folder, s.split, s.labels)
+    data = open_data(*s.source)
     all_distinct([eigenvalues_file(data, n) for n in (1, 2, 3)])
 
 

@@ -24,7 +24,7 @@ def test_accuracy_is_that_of_the_signs_of_the_margins_and_nonzeros_are_counted(t
     from mpi_compress.problem.datasets.store import open_data
 
     spec = mc.load_job(JOB).runs[0]
-    rows = open_data(spec.data, spec.folder, spec.split, spec.labels).read(0, 60)
+    rows = open_data(*spec.source).read(0, 60)
     assert run.trace["accuracy"][-1] == np.mean(np.sign(rows.dense() @ run.x) == rows.labels)
     assert run.trace["accuracy"][0] == np.mean(rows.labels == -1), "a margin of 0 counts as −1"
     assert (run.trace["nonzeros"][0], run.trace["nonzeros"][-1]) == (0, np.count_nonzero(run.x))
