@@ -53,7 +53,8 @@ class HostedWorkers:
     def parts(self, awake: NDArray[np.int64]) -> Iterator[slice]:
         """Neighbours among these rows that work together: few of long vectors, all of short ones."""
         most = max(1, _CACHED // (8 * self.algorithm.setting.dim))
-        for run in np.split(awake, np.flatnonzero(np.diff(awake) > 1) + 1):
+        alone = awake.size and awake[-1] - awake[0] < awake.size
+        for run in [awake] if alone else np.split(awake, np.flatnonzero(np.diff(awake) > 1) + 1):
             for start in range(0, run.size, most):
                 part = run[start : start + most]
                 yield slice(int(part[0]), int(part[-1]) + 1)

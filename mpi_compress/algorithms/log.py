@@ -36,6 +36,8 @@ class Log:
     def numbers(self, workers: Any, m: int) -> Vector:
         """The numbers of m workers (m, L), one of each for each column, from their memories."""
         shape = m, len(self.columns)
+        if not self.columns:
+            return np.empty(shape)
         if self.of_rows:
             return np.array(self.of_worker(workers), dtype=np.float64).T
         try:

@@ -29,8 +29,9 @@ class Counts:
     @classmethod
     def of(cls, batch: Batch, link: Link) -> "Counts":
         """The counts of each message, read by its link."""
-        speaks, content = batch.lengths > 0, link.unpack(batch)
-        counts = cls(8 * (LENGTH_BYTES + batch.lengths), np.zeros(speaks.size), np.zeros(speaks.size, dtype=np.int64))
+        lengths, content = batch.lengths, link.unpack(batch)
+        speaks = slice(None) if lengths.all() else lengths > 0
+        counts = cls(8 * (LENGTH_BYTES + lengths), np.zeros(lengths.size), np.zeros(lengths.size, dtype=np.int64))
         counts.paper_bits[speaks], counts.elements[speaks] = link.paper_bits(content), content.elements
         return counts
 
@@ -50,7 +51,9 @@ class Counts:
 
 def in_order(numbers: Any, start: Any = 0) -> Any:
     """((start + a) + b) + …, each sum rounded."""
-    return np.cumsum(np.concatenate([[start], numbers]))[-1].item()
+    numbers = np.array(numbers)
+    numbers[0] += start
+    return numbers.cumsum()[-1].item()
 
 
 @dataclass
@@ -145,8 +148,8 @@ class Counters:
 
     def _costs(self, counts: Counts, cost: CostModel, to_each: int = 1) -> Any:
         """The cost of each message; of one to all workers that of each worker's, where links differ."""
-        bits = [*zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)]
         if cost.clock:
+            bits = [*zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)]
             return [cost.clock.at(self.model_seconds, i).of(*each) for i, each in enumerate(bits * to_each)]
         each: Any = counts.wire_bits.astype(np.float64), counts.paper_bits
         return to_each * np.asarray(cost.of(*each), dtype=np.float64)

@@ -11,6 +11,7 @@ from mpi_compress.messages.fields import ROOM
 from mpi_compress.messages.link import Batch, Bytes, silent
 
 _REFUSED = 2**32 - 1  # the length that stands for a refused message
+_NOTHING: Bytes = np.empty(0, np.uint8)
 
 
 def framed(batch: Batch) -> tuple[Bytes, Bytes]:
@@ -22,19 +23,20 @@ def framed(batch: Batch) -> tuple[Bytes, Bytes]:
     return lengths.view(np.uint8), data
 
 
-def lengths_in(frames: Bytes) -> tuple[NDArray[np.uint32], int]:
-    """The lengths that `framed` wrote, and how many bytes they announce."""
-    lengths = frames.view("<u4")
-    return lengths, int(lengths.sum(where=lengths != _REFUSED, dtype=np.int64))
-
-
-def cut(data: Bytes, lengths: NDArray[np.uint32]) -> Batch:
-    """Messages of these lengths that lie one after another in data, which has `ROOM` bytes more."""
+def announced(frames: Bytes) -> Batch:
+    """The messages whose lengths `framed` wrote, without their bytes."""
+    lengths = frames.view("<u4").astype(np.int64)
     refused = np.flatnonzero(lengths == _REFUSED)
-    ends = np.cumsum(np.where(lengths == _REFUSED, 0, lengths), dtype=np.int64)
-    if (size := int(ends[-1]) if ends.size else 0) + ROOM != data.size:
-        raise NotAsAnnounced(f"{data.size - ROOM} bytes came where {size} were announced: this MPI loses bytes")
-    return Batch(data, ends, refused=dict.fromkeys(refused.tolist()))
+    lengths[refused] = 0
+    return Batch(_NOTHING, lengths.cumsum(), refused=dict.fromkeys(refused.tolist()))
+
+
+def arrived(data: Bytes, batch: Batch) -> Batch:
+    """The messages that were announced; data has them one after another, and `ROOM` bytes more."""
+    if batch.size + ROOM != data.size:
+        raise NotAsAnnounced(f"{data.size - ROOM} bytes came where {batch.size} were announced: this MPI loses bytes")
+    batch.data = data
+    return batch
 
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import NotAsAnnounced
-from mpi_compress.exchange.base import T, cut, framed, lengths_in
+from mpi_compress.exchange.base import T, announced, arrived, framed
 from mpi_compress.exchange.bell import Bell, Patience, Wait
 from mpi_compress.exchange.host import Room, nap, wake_on_time
 from mpi_compress.messages.fields import ROOM
@@ -141,24 +141,23 @@ class Messages(Channel):
             raise NotAsAnnounced(said) from error
 
     def _received(self, numbers: Mapping[int, int], tag: int) -> dict[int, Batch]:
-        sources, found, longer = [*numbers], dict[int, Batch](), []
-        begun = [np.zeros(LENGTH_BYTES * number + _SHORT + ROOM, np.uint8) for number in numbers.values()]
+        sources, found, requests, longer = [*numbers], dict[int, Batch](), [], []
+        begun = [np.empty(LENGTH_BYTES * number + _SHORT + ROOM, np.uint8) for number in numbers.values()]
         waited = [self.comm.Irecv(first[: first.size - ROOM], source, tag) for first, source in zip(begun, sources, strict=True)]
-        rung = all(map(self.bell.reaches, sources))
-        requests, statuses = [], [MPI.Status() for _ in waited]
-        arrived = 0
-        while arrived < len(sources):
+        rung, statuses, left = all(map(self.bell.reaches, sources)), [MPI.Status() for _ in waited], len(waited)
+        while left:
             for i, status in zip(self._some(waited, rung, statuses), statuses, strict=False):
-                arrived += 1
+                left -= 1
                 start = LENGTH_BYTES * numbers[sources[i]]
-                lengths, size = lengths_in(begun[i][:start])
+                batch = found[sources[i]] = announced(begun[i][:start])
+                size = batch.size
                 _refuse_other(status, start + (size if size <= _SHORT else 0))
                 data = begun[i][start : start + size + ROOM]
                 if size > _SHORT:
                     data = self.room.take(size + ROOM)
                     requests.append(self.comm.Irecv(data[:size], sources[i], tag))
                     longer.append(size)
-                found[sources[i]] = cut(data, lengths)
+                arrived(data, batch)
         for status, size in zip(self.wait(*requests, arriving=True), longer, strict=True):
             _refuse_other(status, size)
         for source in sources:

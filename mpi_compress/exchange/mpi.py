@@ -13,7 +13,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.base import Exchange, Report, T, W, block, cut, framed, lengths_in
+from mpi_compress.exchange.base import Exchange, Report, T, W, announced, arrived, block, framed
 from mpi_compress.exchange.bell import Bell, Patience
 from mpi_compress.exchange.channel import Channel, Messages
 from mpi_compress.exchange.host import Room
@@ -166,6 +166,6 @@ class AllGather(_OverMPI):
         batches = []
         for rank, workers in self._blocks.items():
             first = int(starts[rank]) + LENGTH_BYTES * len(workers)
-            lengths, _ = lengths_in(everything[starts[rank] : first])
-            batches.append(ups if rank == self._rank else cut(everything[first : starts[rank + 1] + ROOM], lengths))
+            found = announced(everything[starts[rank] : first])
+            batches.append(ups if rank == self._rank else arrived(everything[first : starts[rank + 1] + ROOM], found))
         return together(batches)

@@ -74,6 +74,7 @@ Message = Batch
 """A message is a batch of one."""
 
 _parameters = cache(parameters)
+_ROOM: Bytes = np.zeros(ROOM, dtype=np.uint8)
 
 
 def silent(m: int) -> Batch:
@@ -105,13 +106,14 @@ def together(batches: Sequence[Batch]) -> Batch:
         return silent(0)
     if len(batches) == 1:
         return replace(batches[0], content=_rows_of(batches[0]), one=False)
-    starts = np.cumsum([0, *(b.size for b in batches)])
-    firsts = np.cumsum([0, *(len(b) for b in batches)]).tolist()
-    data = np.concatenate([*(b.raw for b in batches), np.zeros(ROOM, dtype=np.uint8)])
+    ends, refused, size, first = [], dict[int, OverflowError | None](), 0, 0
+    for b in batches:
+        ends.append(b.ends + size)
+        refused |= {first + i: error for i, error in b.refused.items()}
+        size, first = size + b.size, first + len(b)
     contents = [_rows_of(b) for b in batches if not b.is_silent]
     content = concatenated(contents) if contents and all(c is not None for c in contents) else None  # type: ignore[arg-type]
-    refused = {first + i: error for first, b in zip(firsts, batches, strict=False) for i, error in b.refused.items()}
-    return Batch(data, np.concatenate([b.ends + start for b, start in zip(batches, starts, strict=False)]), content, refused)
+    return Batch(np.concatenate([*(b.raw for b in batches), _ROOM]), np.concatenate(ends), content, refused)
 
 
 def _rows_of(batch: Batch) -> Compressed | None:

@@ -12,7 +12,7 @@ from helpers.refusals import naming
 from helpers.running import BIN, PATIENT
 
 from mpi_compress.core.errors import NotAsAnnounced
-from mpi_compress.exchange.base import cut, framed
+from mpi_compress.exchange.base import announced, arrived, framed
 from mpi_compress.messages.fields import ROOM
 from mpi_compress.messages.link import SILENT, batch_of, together
 
@@ -68,7 +68,7 @@ def test_joined_messages_are_lengths_and_bytes_and_are_parted_again():
     messages = together([batch_of(np.arange(3, dtype=np.uint8)), refused, SILENT, batch_of(np.full(1, 9, np.uint8))])
     lengths, data = framed(messages)
     assert (lengths.tobytes().hex(), data.tobytes().hex()) == ("03000000" "ffffffff" "00000000" "01000000", "000102" "09")
-    again = cut(np.append(data, np.zeros(ROOM, np.uint8)), lengths.view("<u4"))
+    again = arrived(np.append(data, np.zeros(ROOM, np.uint8)), announced(lengths))
     assert [*again.refused] == [1]
     assert [again.part(i, i + 1).raw.tolist() for i in range(4)] == [[0, 1, 2], [], [], [9]]
 
@@ -153,4 +153,4 @@ def test_joined_messages_that_are_cut_are_refused():
     lengths, data = framed(together([batch_of(np.arange(3, dtype=np.uint8)), batch_of(np.full(5, 9, np.uint8))]))
     for changed in (data[:-1], np.append(data, np.uint8(0))):
         with pytest.raises(NotAsAnnounced, match="bytes came where 8 were announced"):
-            cut(np.append(changed, np.zeros(ROOM, np.uint8)), lengths.view("<u4"))
+            arrived(np.append(changed, np.zeros(ROOM, np.uint8)), announced(lengths))

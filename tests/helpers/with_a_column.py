@@ -11,9 +11,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "mpi_compress"
 ROW = '    { name = "elements_up",'
-FIELD, COUNT = "    wire_bits: NDArray[np.int64]\n", "        counts = cls(8 * (LENGTH_BYTES + batch.lengths), "
+FIELD, COUNT = "    wire_bits: NDArray[np.int64]\n", "        counts = cls(8 * (LENGTH_BYTES + lengths), "
 NEW_ROW = '    { name = "bytes_up", dtype = "int64", unit = "B", label = "bytes sent up", since = "counter", workers = true },\n'
-EDITS = {"engine/counting.py": {FIELD: f"    bytes: NDArray[np.int64]\n{FIELD}", COUNT: COUNT.replace("cls(", "cls(batch.lengths, ")}}
+EDITS = {"engine/counting.py": {FIELD: f"    bytes: NDArray[np.int64]\n{FIELD}", COUNT: COUNT.replace("cls(", "cls(lengths, ")}}
 
 
 def edited(self: SourceFileLoader, fullname: str):
