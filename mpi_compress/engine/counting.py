@@ -52,8 +52,8 @@ class Counts:
 def in_order(numbers: Any, start: Any = 0) -> Any:
     """((start + a) + b) + …, each sum rounded."""
     numbers = np.array(numbers)
-    numbers[0] += start
-    return numbers.cumsum()[-1].item()
+    numbers[:1] += start
+    return numbers.cumsum()[-1].item() if numbers.size else start
 
 
 @dataclass
