@@ -17,9 +17,9 @@ from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.of_run import draw_profiles
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
-from mpi_compress.results.reader import Run
+from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.status import status_of_run
-from mpi_compress.results.targets import Target, rising, typed
+from mpi_compress.results.targets import Target, typed
 
 _OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "rows", "at")
 

@@ -11,7 +11,8 @@ from mpi_compress.core.terminal import say
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
-from mpi_compress.results.targets import Target, rising, typed
+from mpi_compress.results.reader import rising
+from mpi_compress.results.targets import Target, typed
 
 
 def act(options: Namespace) -> int:

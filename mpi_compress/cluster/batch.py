@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -66,18 +66,20 @@ class Options:
             raise UserError(f"--nodes {self.nodes}: is more than the {self.ntasks} ranks of --ntasks")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Array:
     """Tasks that SLURM takes at once. Task i executes the run of number first + i, or `pack` runs from first + i·pack on."""
 
     first: int
-    tasks: Sequence[int]  # numbers of runs from `first` on, ascending
+    tasks: Mapping[str, int]  # key of a run → its number from `first` on, ascending
     pack: int = 1
+    mark: str = ""  # the comment by which SLURM's queue shows it
+    job: str | None = None  # SLURM's number; None: not known, so that the queue is searched for the mark
 
     def text(self, max_running: int | None = None) -> str:
         """The tasks as `sbatch --array` wants them: "0-4,7%2"."""
         ranges: list[list[int]] = []
-        for task in dict.fromkeys(run // self.pack for run in self.tasks):
+        for task in dict.fromkeys(run // self.pack for run in self.tasks.values()):
             if ranges and task == ranges[-1][-1] + 1:
                 ranges[-1][1:] = [task]
             else:
@@ -85,12 +87,13 @@ class Array:
         return ",".join("-".join(map(str, ends)) for ends in ranges) + (f"%{max_running}" if max_running else "")
 
 
-def arrays(indices: Iterable[int], most: int, pack: int = 1) -> list[Array]:
-    """The arrays of these runs; the tasks of each have numbers below `most`, as SLURM's MaxArraySize asks."""
-    found: dict[int, list[int]] = {}
+def arrays(keys: Mapping[int, str], most: int, pack: int = 1) -> list[Array]:
+    """The arrays of runs, whose keys are given by number; the tasks of each have numbers below `most`, as SLURM's MaxArraySize
+    asks."""
+    found: dict[int, dict[str, int]] = {}
     runs = most * pack
-    for index in sorted(indices):
-        found.setdefault(index // runs * runs, []).append(index % runs)
+    for index, key in sorted(keys.items()):
+        found.setdefault(index // runs * runs, {})[key] = index % runs
     return [Array(first, tasks, pack) for first, tasks in found.items()]
 
 
@@ -181,7 +184,7 @@ def _given(options: Options, name: str) -> str:
 def _play(run: str, parts: Sequence[Array], ranks: int, options: Options) -> str:
     if options.pack == 1:
         return f'{_start(ranks, options)} mpi-compress run {run} --index "$index" &\nprograms=$!'
-    numbers = " ".join(str(part.first + task) for part in parts for task in part.tasks)
+    numbers = " ".join(str(part.first + task) for part in parts for task in part.tasks.values())
     return _PACKED.format(pack=options.pack, numbers=numbers, run=run)
 
 

@@ -6,30 +6,20 @@ given its number, each time whole or not at all.
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
 from mpi_compress.cluster.batch import Array
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
+from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.locks import locked, sync
 
 NOTE = "note.json"
 _FOLDER = "submitted"
-
-
-@dataclass
-class Submitted:
-    """An array that was handed to SLURM, or was about to be."""
-
-    job: str | None  # SLURM's number; None: not known, so that the queue is searched for the mark
-    mark: str  # the comment by which SLURM's queue shows it
-    first: int  # the run of task 0
-    tasks: Mapping[str, int]  # key of a run → its number from `first` on
-    pack: int = 1  # runs of a task
 
 
 @dataclass(frozen=True)
@@ -37,7 +27,7 @@ class Note:
     """The note of one submission."""
 
     file: Path
-    arrays: list[Submitted]
+    arrays: list[Array]  # that were handed to SLURM, or were about to be
 
     def write(self) -> None:
         """Write the note, whole or not at all; OSError where that is not possible."""
@@ -55,19 +45,18 @@ class Note:
         return {array.first + task: key.partition(" ")[0] for array in self.arrays for key, task in array.tasks.items()}
 
 
-def key_of(run_id: str, label: str) -> str:
+def key_of(spec: RunSpec) -> str:
     """The key of a run in notes: its id, and its label, in which runs of one id differ."""
-    return f"{run_id} {label}"
+    return f"{spec.run_id} {spec.label}"
 
 
-def new_note(folder: Path, parts: Sequence[Array], keys: Mapping[int, str]) -> Note:
-    """A note that is yet to be written, of runs by their number, in a new folder below the `folder` of a job's results."""
+def new_note(folder: Path, parts: Sequence[Array]) -> Note:
+    """A note that is yet to be written, in a new folder below the `folder` of a job's results."""
     number = max((int(place.name) for place in _places(folder)), default=0) + 1
     place = folder / _FOLDER / str(number)
     place.mkdir(parents=True)
     mark = f"mpi-compress-{uuid4().hex[:12]}"
-    tasks = [{keys[part.first + task]: task for task in part.tasks} for part in parts]
-    return Note(place / NOTE, [Submitted(None, f"{mark}-{k}", part.first, tasks[k], part.pack) for k, part in enumerate(parts)])
+    return Note(place / NOTE, [replace(part, mark=f"{mark}-{k}") for k, part in enumerate(parts)])
 
 
 def notes(folder: Path) -> list[Note]:
@@ -86,7 +75,7 @@ def read_note(file: Path) -> Note:
     if text is None:
         remedy = "remove it once SLURM's queue has no task of this job"
         raise UserError(f"{file}: this note of what was submitted cannot be read ({why}); {remedy}")
-    return Note(file, [Submitted(**table) for table in json.loads(text)])
+    return Note(file, [Array(**table) for table in json.loads(text)])
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mpi_compress.cluster.batch import BEGINS, ENDS
-from mpi_compress.cluster.notes import Note, Submitted, notes
+from mpi_compress.cluster.batch import BEGINS, ENDS, Array
+from mpi_compress.cluster.notes import Note, notes
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.results.files import folders_of
@@ -77,7 +77,7 @@ class Queue:
     silence: str = ""  # why SLURM does not answer; "" if it does, or is not installed
 
 
-def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
+def submit(file: Path, array: Array, options: Sequence[str]) -> None:
     """Hand an array of a script to SLURM, with `options` of sbatch besides the script's, and set the number of its job. If SLURM
     gives no number, its queue is searched for the array: an answer that comes too late may have queued it. UserError: it is
     refused; NotKnown: SLURM does not say whether it has queued it."""
@@ -144,16 +144,15 @@ def tasks(name: str, out: Path) -> dict[str, Task]:
 
 def queued(name: str, out: Path) -> list[str]:
     """The jobs of a job of this `name` that have tasks in SLURM's queue."""
-    found = [task.id.partition("_")[0] for task in tasks(name, out).values() if task.state not in ("", SILENT)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(t.id.partition("_")[0] for t in tasks(name, out).values() if t.state not in ("", SILENT)))
 
 
 def _complete(note: Note, queue: Queue) -> None:
     """Find the number of an array that was queued and whose number was not noted: a disk was full, or `submit` was killed."""
-    numbers = {array.mark: queue.jobs[array.mark] for array in note.arrays if array.job is None and array.mark in queue.jobs}
-    for array in note.arrays:
-        array.job = array.job or numbers.get(array.mark)
-    if numbers:
+    found = [array for array in note.arrays if array.job is None and array.mark in queue.jobs]
+    for array in found:
+        array.job = queue.jobs[array.mark]
+    if found:
         with suppress(OSError):
             note.write()
 

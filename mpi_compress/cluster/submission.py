@@ -54,7 +54,7 @@ class Statuses:
             return status_of(file, read)
         if time.monotonic() > self._asked + _ASK_SECONDS:
             self._asked, self._tasks = time.monotonic(), slurm.tasks(self._job.name, self._out)
-        status = _status(file, self._tasks.get(notes.key_of(spec.run_id, spec.label)), read)
+        status = _status(file, self._tasks.get(notes.key_of(spec)), read)
         why = self._refusal(file)[0] if status.state is State.TO_DO else ""
         return Status(State.REFUSED, why) if why else status
 
@@ -155,7 +155,7 @@ class Submission:
 
     @cached_property
     def parts(self) -> Sequence[Array]:
-        return arrays(self.todo, slurm.most_tasks(), self.options.pack)
+        return arrays({spec.index: notes.key_of(spec) for spec in self._specs}, slurm.most_tasks(), self.options.pack)
 
     def text(self, frozen: Path | None = None) -> str:
         """The script, whose tasks run the job as it is frozen there, or as it is when they start."""
@@ -196,8 +196,7 @@ class Submission:
 
     def _submit(self) -> list[str]:
         try:
-            keys = {spec.index: notes.key_of(spec.run_id, spec.label) for spec in self._specs}
-            note = notes.new_note(self.folder, self.parts, keys)
+            note = notes.new_note(self.folder, self.parts)
             place = note.file.parent
             freeze(self.file, self.job, place)
             (place / "submit.sh").write_text(self.text(place), encoding="utf-8", errors="surrogateescape")
@@ -209,11 +208,11 @@ class Submission:
         return [str(array.job) for array in note.arrays]
 
     def _hand_over(self, note: notes.Note, k: int) -> None:
-        array, file = note.arrays[k], note.file.parent / "submit.sh"
+        array = note.arrays[k]
         before = [str(note.arrays[k - 1].job)] if k else slurm.queued(self.job.name, self.out) if self.options.max_running else []
-        waits = of_array(self.parts[k], self.parts, before, self.options)
+        waits = of_array(array, self.parts, before, self.options)
         try:
-            slurm.submit(file, array, [comment(array.mark, self.options), *waits])
+            slurm.submit(note.file.with_name("submit.sh"), array, [comment(array.mark, self.options), *waits])
         except slurm.NotKnown:
             raise
         except UserError as error:

@@ -21,8 +21,8 @@ from mpi_compress.job.tables import Claim
 from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.problem.datasets.said import elsewhere
 from mpi_compress.problem.losses import Loss
-from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import goal, rising
+from mpi_compress.results.reader import Run, rising
+from mpi_compress.results.targets import goal
 
 CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median
 SEEDS = 5  # at least, where anything is random

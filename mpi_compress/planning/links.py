@@ -6,15 +6,14 @@ CAT's experiment 1: measure, fit, then tune for the link by `[cost] model = "tab
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
 import tomli_w
-from numpy.typing import NDArray
 
+from mpi_compress.core.arrays import Vector
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.link import batch_of, together
@@ -44,23 +43,18 @@ class Fit:
 class LinkTimes:
     """The measured times, and the cost models fitted to them."""
 
-    bits: NDArray[np.float64]  # (m,) sizes of messages up
-    seconds: NDArray[np.float64]  # (m,) median time of one message up
-    spread: NDArray[np.float64]  # (m,) robust standard deviation of a single time
+    bits: Vector  # (m,) sizes of messages up
+    seconds: Vector  # (m,) median time of one message up
+    spread: Vector  # (m,) robust standard deviation of a single time
     outliers: list[tuple[float, float]]  # (bits, seconds) of single messages far from their median
-    affine: Fit
-    packet: Fit
-    nonzero: float | None = None  # seconds of a gradient, a nonzero
-    message: float | None = None  # seconds of the processor that sends and receives a small message
+    fits: Mapping[str, Fit]  # "affine" and "packet"
 
-    def toml(self, remark: str) -> str:
-        both = {"affine": self.affine, "packet": self.packet}
-        fits = {name: {**fit.values, "r2": fit.r2, "median_relative_error": fit.error} for name, fit in both.items()}
-        known = {"nonzero": self.nonzero, "message": self.message}
-        compute = {"compute": found} if (found := {key: value for key, value in known.items() if value is not None}) else {}
-        points = {"bits": self.bits.tolist(), "seconds": self.seconds.tolist(), "spread": self.spread.tolist()}
+    def toml(self, remark: str, compute: Mapping[str, float]) -> str:
+        fits = {name: {**fit.values, "r2": fit.r2, "median_relative_error": fit.error} for name, fit in self.fits.items()}
+        points = {name: getattr(self, name).tolist() for name in ("bits", "seconds", "spread")}
         outliers = {"bits": [b for b, _ in self.outliers], "seconds": [s for _, s in self.outliers]}
-        return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, **compute, "points": points, "outliers": outliers})
+        head = {"unit": "seconds, bits", "remark": remark}
+        return tomli_w.dumps({**head, **fits, "compute": compute, "points": points, "outliers": outliers})
 
 
 def measure(ranks: Ranks, repeats: int, largest: float) -> LinkTimes | None:
@@ -109,7 +103,7 @@ def seconds_a_nonzero() -> float:
     return float(np.median(times[1:])) / f.rows.nonzeros
 
 
-def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> LinkTimes:
+def fitted(bits: Vector, times: list[Vector]) -> LinkTimes:
     """Fit cost models to measured times of messages of these sizes (with the same fixed time in each)."""
     medians = np.array([np.median(t) for t in times])
     spread = np.array([1.4826 * np.median(np.abs(t - np.median(t))) for t in times])
@@ -118,13 +112,14 @@ def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> LinkT
         outliers += [(float(size), float(t)) for t in ts[np.abs(ts - median) > _FAR_OUT * width]]
     trip = medians[0]  # two small messages, one after the other
     seconds = np.maximum(medians - trip / 2, 1e-9)
-    return LinkTimes(bits, seconds, spread, outliers, affine_fit(bits, seconds), packet_fit(bits, seconds))
+    fits = {"affine": affine_fit(bits, seconds), "packet": packet_fit(bits, seconds)}
+    return LinkTimes(bits, seconds, spread, outliers, fits)
 
 
-def affine_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
+def affine_fit(bits: Vector, seconds: Vector) -> Fit:
     """c1·P + c0 by least squares of relative errors; a soft L1 loss keeps outliers from deciding."""
 
-    def residuals(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def residuals(logs: Vector) -> Vector:
         c0, c1 = np.exp(logs)
         return np.log(c1 * bits + c0) - np.log(seconds)
 
@@ -134,7 +129,7 @@ def affine_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
     return _judged({"c0": float(c0), "c1": float(c1)}, c1 * bits + c0, seconds)
 
 
-def packet_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
+def packet_fit(bits: Vector, seconds: Vector) -> Fit:
     """c1·⌈P/Pmax⌉ + c0, for the usual Pmax that fits best."""
     fits = []
     for pmax in _PACKET_PAYLOADS[bits[-1] >= _PACKET_PAYLOADS]:
@@ -144,42 +139,37 @@ def packet_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
     return max(fits, key=lambda fit: fit.r2)
 
 
-def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
+def _judged(values: Mapping[str, float], model: Vector, seconds: Vector) -> Fit:
     logs, wanted = np.log(np.maximum(model, 1e-30)), np.log(seconds)
     r2 = 1.0 - np.sum((wanted - logs) ** 2) / max(np.sum((wanted - wanted.mean()) ** 2), 1e-30)
     return Fit(values, float(r2), float(np.median(np.abs(model / seconds - 1.0))))
 
 
-def write(link: LinkTimes, file: Path, remark: str) -> None:
-    """Write the table, whole or not at all; UserError if it cannot be written."""
-    with writing(file):
-        replace(file, lambda part: part.write_text(link.toml(remark)))
-
-
-def lines_about(link: LinkTimes) -> list[str]:
+def lines_about(link: LinkTimes, compute: Mapping[str, float]) -> list[str]:
     """The fits and the outliers, for the user."""
-    a, p = link.affine.values, link.packet.values
-    lines = [
-        f"affine   {a['c0'] * 1e6:.4g} µs a message, {a['c1'] * 8e6:.4g} s a megabyte ({link.affine})",
-        f"packets  {p['c0'] * 1e6:.4g} µs a message, {p['c1'] * 1e6:.4g} µs a packet of {p['pmax'] / 8:.0f} bytes ({link.packet})",
+    affine, packet = link.fits["affine"], link.fits["packet"]
+    a, p = affine.values, packet.values
+    return [
+        f"affine   {a['c0'] * 1e6:.4g} µs a message, {a['c1'] * 8e6:.4g} s a megabyte ({affine})",
+        f"packets  {p['c0'] * 1e6:.4g} µs a message, {p['c1'] * 1e6:.4g} µs a packet of {p['pmax'] / 8:.0f} bytes ({packet})",
+        *(f"outlier  {bits / 8:.0f} bytes took {seconds * 1e3:.3g} ms" for bits, seconds in link.outliers[:5]),
+        f"compute  {compute['nonzero'] * 1e9:.3g} ns a nonzero of a gradient",
+        f"message  {compute['message'] * 1e6:.3g} µs of a processor to send and receive a small one",
+        *[f"outliers {len(link.outliers) - 5} more"] * (len(link.outliers) > 5),
     ]
-    lines += [f"outlier  {bits / 8:.0f} bytes took {seconds * 1e3:.3g} ms" for bits, seconds in link.outliers[:5]]
-    if link.nonzero is not None:
-        lines.append(f"compute  {link.nonzero * 1e9:.3g} ns a nonzero of a gradient")
-    if link.message is not None:
-        lines.append(f"message  {link.message * 1e6:.3g} µs of a processor to send and receive a small one")
-    return [*lines, *[f"outliers {len(link.outliers) - 5} more"] * (len(link.outliers) > 5)]
 
 
 def calibrate(ranks: Ranks, file: Path, repeats: int, largest: float) -> list[Any]:
-    """Measure between ranks 0 and 1, fit and write at rank 0; lines about the fits, then the file."""
+    """Measure between ranks 0 and 1, fit and write at rank 0, whole or not at all; lines about the fits, then the file."""
     pair = ranks.pair()
     link = measure(pair, repeats, largest) if pair is not None else None
 
     def finish() -> list[Any]:
         assert link is not None
-        measured = replace_fields(link, nonzero=seconds_a_nonzero(), message=ranks.seconds_a_message())
-        write(measured, file, f"between ranks 0 and 1 of {ranks.size}, by {ranks.library}")
-        return [*lines_about(measured), file]
+        compute = {"nonzero": seconds_a_nonzero(), "message": ranks.seconds_a_message()}
+        text = link.toml(f"between ranks 0 and 1 of {ranks.size}, by {ranks.library}", compute)
+        with writing(file):
+            replace(file, lambda part: part.write_text(text))
+        return [*lines_about(link, compute), file]
 
     return ranks.on_root(finish)

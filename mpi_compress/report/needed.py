@@ -9,8 +9,8 @@ from mpi_compress.evidence.comparison import BY, Comparison, amount, compare
 from mpi_compress.evidence.levels import round_targets
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
-from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import Target, grows, rises, rising
+from mpi_compress.results.reader import Run, rising
+from mpi_compress.results.targets import Target, grows, rises
 
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", "test_accuracy", "hit_rate")
 

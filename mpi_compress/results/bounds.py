@@ -95,9 +95,11 @@ class BoundsTable:
     def bound(self, kind: str, eps: float) -> Rounds:
         """Rounds that suffice for f − f* ≤ ε, or for ‖∇f‖² ≤ ε where `kind` is "non-convex"."""
         L, mu, noise = self.L, self.mu, 2 * self.sigma2
-        if kind == "µ-convex":
-            plain, noise = L / mu * math.log(self.start / eps) if mu > 0 else math.inf, noise / (mu * eps * L) if mu > 0 else 0.0
-            plain += L / mu * math.log(2) if self.stochastic and mu > 0 else 0.0
+        if kind == "µ-convex" and mu == 0:
+            plain, noise = math.inf, 0.0
+        elif kind == "µ-convex":
+            plain, noise = L / mu * math.log(self.start / eps), noise / (mu * eps * L)
+            plain += L / mu * math.log(2) if self.stochastic else 0.0
         elif kind == "convex":
             plain, noise = 2 * L * self.R**2 / eps, noise / (eps * L)
         else:
@@ -113,25 +115,18 @@ class BoundsTable:
             return self._rounds(0.0 if eps > self.start else math.nan)
         return min(self.bound("µ-convex", eps), self.bound("convex", eps), key=lambda each: np.nan_to_num(each[0], nan=math.inf))
 
-    def lines(self) -> Iterator[str]:
-        """The rows as text, for `show`."""
-        yield from plain(("", *HEADS[1:]), self.cells(), "lr", (12, 7, 7, 14, 14, 11), " " * 10)
-
     def cells(self) -> list[list[str]]:
         """The rows as text, under `HEADS`."""
         return [[r.kind, f"{r.eps:.2g}", f"{r.needed}", *(f"{n:.3g}" for n in r.rounds)] for r in self.rows()]
 
     def rows(self) -> Iterator[TableRow]:
         """Bounds beside the rounds that were needed, for some accuracies that were reached."""
-        rounds, trace = self.run.trace["round"], self.run.trace
-        for kind, reached, first in (
-            ("µ-convex", trace["suboptimality"], self.start),
-            ("convex", trace["suboptimality"], self.start),
-            ("non-convex", trace["grad_norm"] ** 2, trace["grad_norm"][0] ** 2),
-        ):
+        trace = self.run.trace
+        gap, squares = (trace["suboptimality"], self.start), (trace["grad_norm"] ** 2, trace["grad_norm"][0] ** 2)
+        for kind, (reached, first) in {"µ-convex": gap, "convex": gap, "non-convex": squares}.items():
             for eps in _levels(reached, first):
                 if math.isfinite((enough := self.bound(kind, eps))[0]):
-                    yield TableRow(kind, eps, int(entry_at(rounds, reached, eps)), enough)
+                    yield TableRow(kind, eps, int(entry_at(trace["round"], reached, eps)), enough)
 
 
 def _smallest_budget(run: Result) -> float:
@@ -173,4 +168,4 @@ def summary(run: Result) -> Iterator[str]:
         f"  table 1   rounds to an accuracy ε, in f − f* or (non-convex) ‖∇f‖²; {symbol} = {table.gain:.4g} at this run's T, "
         f"at worst {table.worst_gain:.4g}; ε0 = {table.start:.4g}, R = {table.R:.4g}{noise}"
     )
-    yield from table.lines()
+    yield from plain(("", *HEADS[1:]), table.cells(), "lr", (12, 7, 7, 14, 14, 11), " " * 10)

@@ -124,10 +124,10 @@ def entries(out: Path, below: Sequence[str] = ()) -> list[Entry]:
         raise UserError(f"{out}: there is no such folder of results")
     if not below:
         return _in(out, out)
-    found: dict[Path, Entry] = {}
+    found = dict[Path, Entry]()
     for name in below:
         place = Path(name)
-        if not place.is_dir() and (result := result_of(place)) and (entry := Entry(result, _job(result, out))).files:
+        if not place.is_dir() and (result := result_of(place)) and (entry := _entry(result, out)).files:
             own = [entry]
         else:
             job = job_name(place) if place.suffix == ".toml" else name
@@ -139,13 +139,12 @@ def entries(out: Path, below: Sequence[str] = ()) -> list[Entry]:
 
 
 def _in(folder: Path, out: Path) -> list[Entry]:
-    return [Entry(result, _job(result, out)) for result in results_below(folder)]
+    return [_entry(result, out) for result in results_below(folder)]
 
 
-def _job(result: Path, out: Path) -> str:
-    folder = Path(os.path.abspath(result.parent))
-    inside = folder.is_relative_to(os.path.abspath(out))
-    return folder.relative_to(os.path.abspath(out)).as_posix() if inside else folder.name
+def _entry(result: Path, out: Path) -> Entry:
+    folder, of_all = (Path(os.path.abspath(place)) for place in (result.parent, out))
+    return Entry(result, folder.relative_to(of_all).as_posix() if folder.is_relative_to(of_all) else folder.name)
 
 
 def move(job: str, to: str, out: Path) -> int:

@@ -4,7 +4,7 @@ import json
 import re
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,17 +14,15 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core import seals
+from mpi_compress.core import seals, tables
 from mpi_compress.core.errors import UserError, nearest, system_text
-from mpi_compress.core.tables import comma_separated
 from mpi_compress.core.terminal import printable
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.results import bounds, checksums, hdf5, summary
-from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, column_of, named
+from mpi_compress.results import bounds, checksums, hdf5
+from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, Arrays, column_of, named
 from mpi_compress.results.files import refuse_archive, refuse_no_file
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
-from mpi_compress.results.rows import ResultRow
 from mpi_compress.results.targets import Target, rises
 
 FORMAT = "mpi-compress/1"
@@ -33,6 +31,8 @@ LABEL = "label"  # the attribute of a file that holds the label of its run
 _NEEDED = (LABEL, "status")
 _OTHERS = {".toml": "a job; `plan` and `table` take it", ".ckpt": "a checkpoint, from which `run` goes on"}
 TABLES = ("trace", "workers", "timing", "theory")
+GROUPS = (*TABLES, "split", "final")  # of a file
+_SHOWN = ("round", "loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "cost_up")
 TIGHTEST = 1100  # no filter of HDF5 packs bytes more tightly
 
 
@@ -43,20 +43,29 @@ class Run:
 
     file: Path
     attrs: dict[str, Any]
-    trace: dict[str, NDArray]
-    workers: dict[str, NDArray]
-    timing: dict[str, NDArray]
+    trace: Arrays
+    workers: Arrays
+    timing: Arrays
     x: Vector | None
-    theory: dict[str, NDArray] = field(default_factory=dict)  # where the job asked for it
-    split: dict[str, NDArray] = field(default_factory=dict)  # rows (n,); labels (K,) and counts (n, K) of them
+    theory: Arrays = field(default_factory=dict)  # where the job asked for it
+    split: Arrays = field(default_factory=dict)  # rows (n,); labels (K,) and counts (n, K) of them
     x_star: Vector | None = None  # where the run knew it
     has_checksums: bool = False  # and they hold; results of earlier versions have none
 
     def __repr__(self) -> str:
-        return summary.line(self)
+        numbers = ", ".join(f"{name} {value}" for name, value in self._last().items() if name in ("round", "loss"))
+        return printable(f"Run({self.label!r}, {self.status}, {numbers or 'no records'}, {self.file})")
 
     def _repr_html_(self) -> str:
-        return summary.html([self])
+        return Runs([self])._repr_html_()
+
+    def _last(self) -> dict[str, str]:
+        """The numbers of its last record, as they are shown."""
+        if not self.rows:
+            return {}
+        last = {name: self.trace[name][-1] for name in _SHOWN if name in self.trace}
+        shown = {name: f"{number:,d}" if number.dtype.kind == "i" else f"{number:.6g}" for name, number in last.items()}
+        return {**shown, "seconds": f"{self.timing['seconds'][-1]:.3g}"}
 
     @property
     def label(self) -> str:
@@ -138,7 +147,7 @@ class Run:
         except UserError:  # of another column, from which it would follow
             return False
 
-    def to(self, column: str, level: float, rising: bool | None = None) -> ResultRow | None:
+    def to(self, column: str, level: float, rising: bool | None = None) -> "ResultRow | None":
         """The first row at which a column has come down to a level, or risen to it; None if there is none.
         `run.to("loss", 0.4)["wire_bits_up"]`
 
@@ -156,7 +165,7 @@ class Run:
         if "round" not in self.trace:
             raise UserError(f"{self.file}: there are no records yet")
         columns = {name: self.trace[name] for name in ("round", *self.trace)} | {"seconds": self.timing["seconds"]}
-        yield comma_separated([*columns], [])
+        yield tables.comma_separated([*columns], [])
         for row in zip(*(values.tolist() for values in columns.values()), strict=True):
             yield ",".join(map(repr, row)) + "\n"
 
@@ -176,7 +185,30 @@ class Runs(list[Run]):
         return "\n".join(map(repr, self)) or "no results"
 
     def _repr_html_(self) -> str:
-        return summary.html(self)
+        heads = (*_SHOWN, "seconds")
+        numbers = ([run._last().get(name, "–") for name in heads] for run in self)
+        rows = [[run.label, run.status, *shown, str(run.file)] for run, shown in zip(self, numbers, strict=True)]
+        return tables.html(("label", "status", *heads, "file"), rows)
+
+
+def rising(runs: Iterable[Run]) -> set[str]:
+    """The metrics that rise in any of these results."""
+    return {metric for run in runs for metric in run.rising}
+
+
+class ResultRow(dict[str, Any]):
+    """One row of a result by column: `label`, the columns of the trace, `seconds`; and derived ones, as row["wire_bits"]."""
+
+    def __init__(self, run: Run, number: int):
+        columns = {**run.trace, "seconds": run.timing["seconds"]}
+        super().__init__({"label": run.label, **{name: values[number].item() for name, values in columns.items()}})
+        self._run, self._number = run, number
+
+    def __missing__(self, name: str) -> Any:
+        try:
+            return self._run.column(name)[self._number].item()
+        except UserError as error:
+            raise KeyError(str(error)) from None
 
 
 def attributes(file: Path) -> dict[str, Any]:
@@ -221,12 +253,10 @@ def read_here(path: Path) -> Run:
             if given != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {given}" if given else ""))
             most = TIGHTEST * path.stat().st_size
-            trace, workers, timing, theory = (hdf5.arrays(hdf5.within(h5, g), most) for g in TABLES)
-            final = hdf5.arrays(hdf5.within(h5, "final"), most)
-            split = hdf5.arrays(hdf5.within(h5, "split"), most)
-            attrs = dict(h5.attrs)
+            groups = {name: hdf5.arrays(hdf5.within(h5, name), most) for name in GROUPS}
+            final, attrs = groups.pop("final"), dict(h5.attrs)
             sums = [attrs.pop(name) for name in checksums.SLOTS if name in attrs]
-            run = Run(path, attrs, trace, workers, timing, final.get("x"), theory, split, final.get("x_star"), bool(sums))
+            run = Run(path, attrs, x=final.get("x"), x_star=final.get("x_star"), has_checksums=bool(sums), **groups)
             found = _up_to_a_flush(run, sums) if path.suffix == ".part" else _as_written(_whole(run), sums[0] if sums else None)
             texts = {key: printable(text) for key, text in attrs.items() if isinstance(text, str) and key != "job"}
             return replace(found, attrs=attrs | texts)

@@ -1,4 +1,4 @@
-"""Rows of a result: one by column, and those of a run that is under way."""
+"""Rows of a run that is under way."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,22 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.columns import Result, column_of
-
-
-class ResultRow(dict[str, Any]):
-    """One row of a result by column: `label`, the columns of the trace, `seconds`; and derived ones, as row["wire_bits"]."""
-
-    def __init__(self, run: Result, number: int):
-        columns = {**run.trace, "seconds": run.timing["seconds"]}
-        super().__init__({"label": run.label, **{name: values[number].item() for name, values in columns.items()}})
-        self._run, self._number = run, number
-
-    def __missing__(self, name: str) -> Any:
-        try:
-            return self._run.column(name)[self._number].item()
-        except UserError as error:
-            raise KeyError(str(error)) from None
+from mpi_compress.results.columns import column_of
 
 
 class RowsSoFar:

@@ -1,25 +1,17 @@
-"""A result in one line, as a table of HTML for notebooks, and what its split gave each worker, as text."""
+"""Why a run ended, and what its split gave each worker, as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from mpi_compress.core import tables
 from mpi_compress.core.expressions import seconds
-from mpi_compress.core.terminal import printable
-from mpi_compress.results.columns import Result
+from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 
-_SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "cost_up")
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
 
 
-def line(run: Result) -> str:
-    """Its label, status, last record and file, in one line."""
-    numbers = ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss")) or "no records"
-    return printable(f"Run({run.label!r}, {run.attrs['status']}, {numbers}, {run.file})")
-
-
-def why_ended(run: Result) -> str:
+def why_ended(run: Run) -> str:
     """Why a run ended, in a few words: the reason in its file, or which value of [stop] it reached; "" if that does not say."""
     if reason := str(run.attrs.get("reason", "")):
         return reason
@@ -35,25 +27,7 @@ def why_ended(run: Result) -> str:
     return met[0] if met else limit if isinstance(limit, str) else f"{limit:g} s"
 
 
-def html(runs: Sequence[Result]) -> str:
-    """A table with a row for each result."""
-    rows = []
-    for run in runs:
-        last = dict(_last(run))
-        numbers = [last.get(name, "–") for name in ("round", *_SHOWN, "seconds")]
-        rows.append([run.label, str(run.attrs["status"]), *numbers, str(run.file)])
-    return tables.html(("label", "status", "round", *_SHOWN, "seconds", "file"), rows)
-
-
-def _last(run: Result) -> Iterator[tuple[str, str]]:
-    if run.rows:
-        for name in ("round", *_SHOWN):
-            if name in run.trace:
-                yield name, f"{run.trace[name][-1]:,d}" if run.trace[name].dtype.kind == "i" else f"{run.trace[name][-1]:.6g}"
-        yield "seconds", f"{run.timing['seconds'][-1]:.3g}"
-
-
-def partition_of(run: Result) -> str:
+def partition_of(run: Run) -> str:
     """The partition as the job has it, such as "dirichlet, alpha = 0.3"."""
     given: Any = run.written.get("workers", {}).get("partition", "contiguous")
     if isinstance(given, str):
@@ -64,7 +38,7 @@ def partition_of(run: Result) -> str:
     return ", ".join([str(given.get("name")), *(f"{key} = {value}" for key, value in settings.items())])
 
 
-def split(run: Result) -> Iterator[str]:
+def split(run: Run) -> Iterator[str]:
     """A table of rows and label counts, a line a worker; nothing for one worker, or for a result that does not say."""
     rows = run.split.get("rows")
     if rows is None or rows.size < 2:

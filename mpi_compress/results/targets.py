@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.columns import Columned, Result, column_of
+from mpi_compress.results.columns import Columned, column_of
 
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
@@ -25,11 +25,6 @@ def rises(column: str, rising: Collection[str] = ()) -> bool:
     """True if a column rises to a level, as an accuracy does and what is spent; False if it comes down to it. The metrics of a
     result that rise are its `Run.rising`."""
     return column in rising or column_of(column).rises or grows(column)
-
-
-def rising(runs: Iterable[Result]) -> set[str]:
-    """The metrics that rise in any of these results."""
-    return {metric for run in runs for metric in run.rising}
 
 
 def first_row(values: NDArray, level: float, rising: bool = False) -> int | None:
@@ -78,15 +73,15 @@ class Target:
         """True if the last row of a run is there; UserError if it has no such column."""
         return first_row(run.column(self.column)[-1:], self.level, self.rising) is not None
 
-    def row_of(self, run: Result) -> int | None:
+    def row_of(self, run: Columned) -> int | None:
         """The number of the first row that is there, None if no row is; UserError if the run has no such column."""
         return first_row(run.column(self.column), self.level, self.rising)
 
-    def took(self, run: Result, column: str) -> float:
+    def took(self, run: Columned, column: str) -> float:
         """The entry of a column in the first row that reaches the target; infinite where no row does."""
         return entry_at(run.column(column), run.column(self.column), self.level, self.rising)
 
-    def is_unknown(self, run: Result) -> bool:
+    def is_unknown(self, run: Columned) -> bool:
         """True if no row has a number in that column, as that of the suboptimality where f* is not known."""
         return bool(np.all(np.isnan(run.column(self.column))))
 

@@ -1,12 +1,10 @@
 """What `show` says of V: the factors of a run's rounds, or their means over seeds, beside those of the theorem."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from mpi_compress.results.reader import Run
+from mpi_compress.results.reader import Run
 
 _COLUMNS = ("lyapunov", "lyapunov_rate", "lyapunov_bound", "round")
 
@@ -16,7 +14,7 @@ def factor_text(factor: float) -> str:
     return f"1 − {1 - factor:.3g}" if f"{factor:.6g}" == "1" and factor < 1 else f"{factor:.6g}"
 
 
-def summary(runs: Sequence["Run"]) -> Iterator[str]:
+def summary(runs: Sequence[Run]) -> Iterator[str]:
     """A line on one run, or on runs that differ in their seed alone."""
     if why := runs[0].attrs.get("lyapunov_unknown"):
         yield f"not evaluated: {why}"

@@ -9,7 +9,7 @@ import h5py
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.results import hdf5
-from mpi_compress.results.reader import TABLES, TIGHTEST, read_here
+from mpi_compress.results.reader import GROUPS, TIGHTEST, read_here
 
 
 def answer() -> None:
@@ -17,7 +17,7 @@ def answer() -> None:
     for line in sys.stdin:
         path = Path(json.loads(line))
         with suppress(Exception), h5py.File(path, "r", locking=False) as h5:  # what `read_here` would not reach, others may
-            for group in (*TABLES, "split", "final"):
+            for group in GROUPS:
                 with suppress(Exception):
                     hdf5.arrays(hdf5.within(h5, group), TIGHTEST * path.stat().st_size)
         complaint = ""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import h5py
@@ -19,7 +20,7 @@ from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import checksums, hdf5
-from mpi_compress.results.columns import dtype_of
+from mpi_compress.results.columns import Arrays, dtype_of
 from mpi_compress.results.files import part_of
 from mpi_compress.results.locks import lock, locked, sync
 from mpi_compress.results.probing import crashes
@@ -66,20 +67,17 @@ class Recorder:
         LostRows: the rows that `saved` says are not there as they were.
     """
 
+    _h5: Any
+
     def __init__(
         self, file: Path, attributes: Mapping[str, Any], saved: Callable[[], Mark | None] = lambda: None,
-        arrays: Mapping[str, NDArray[Any]] | None = None,
+        arrays: Arrays = MappingProxyType({}),
     ):  # fmt: skip
         self.file, self.part = file, part_of(file)
-        self._rows: list[Row] = []
-        self._flushed = time.monotonic()
-        self._lock = -1  # there is none yet
-        self._h5: Any = None
-        self._written = 0  # rows
-        self._columns: dict[str, h5py.Dataset] = {}
-        self._sums: dict[str, int] = {}  # a CRC-32 of each column
-        self._arrays: dict[str, str] = {}  # checksums of what is written once, by "group/name"
-        self._attributes: dict[str, str] = {}  # checksums of the attributes
+        self._flushed, self._written, self._rows = time.monotonic(), 0, list[Row]()  # so many are written, these are not
+        self._lock, self._h5 = -1, None  # there is none yet
+        self._columns, self._sums = dict[str, h5py.Dataset](), dict[str, int]()  # each with a CRC-32
+        self._arrays, self._attributes = dict[str, str](), dict[str, str]()  # checksums: of what is written once, by "group/name"
         self._slot = 1  # of `checksums.SLOTS`, the last one written
         new = self.part.with_name(self.part.name + ".new")
         try:
@@ -90,7 +88,11 @@ class Recorder:
             else:
                 new.unlink(missing_ok=True)
                 self._begin(self.part)
-            self._note({"format": FORMAT, "status": "running", **attributes}, arrays or {})
+            self._reserve(sum(values.nbytes + 8 * CHUNK for values in arrays.values()))
+            for name, values in arrays.items():
+                self._keep(name, values)
+            self._say({"format": FORMAT, "status": "running", **attributes})
+            self._h5.flush()
         except (OSError, LostRows) as error:
             self._let_go()
             with suppress(OSError):
@@ -192,14 +194,7 @@ class Recorder:
         self._reserve(0)
         self._h5 = h5py.File(file, "w", locking=False, rdcc_nbytes=32 * CHUNK)  # else 1 MiB of each column stays in memory
 
-    def _note(self, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._reserve(sum(values.nbytes + 8 * CHUNK for values in arrays.values()))
-        for name, values in arrays.items():
-            self._keep(name, values)
-        self._say(attributes)
-        self._h5.flush()
-
-    def _keep(self, name: str, values: NDArray[Any]) -> None:
+    def _keep(self, name: str, values: NDArray) -> None:
         self._h5.create_dataset(name, data=values)
         self._arrays[name] = checksums.of_array(values)
 

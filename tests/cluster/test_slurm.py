@@ -127,7 +127,7 @@ def test_the_last_words_of_a_task_say_why_it_ended(log, words, tmp_path):
 def test_a_queue_that_does_not_answer_is_not_an_empty_one(small_job, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     job = load_job(small_job)
-    note = new_note(tmp_path / "results" / job.name, [Array(0, [0])], {0: key_of(job.runs[0].run_id, job.runs[0].label)})
+    note = new_note(tmp_path / "results" / job.name, [Array(0, {key_of(job.runs[0]): 0})])
     note.arrays[0].job = "17"
     note.write()
     squeue = tmp_path / "squeue"
@@ -195,10 +195,11 @@ def test_a_folder_that_slurm_does_not_write_into_is_refused(name, slurm, capsys)
 
 
 def test_tasks_are_written_as_the_ranges_that_sbatch_takes():
-    assert Array(0, [0, 1, 2, 4, 7, 8]).text() == "0-2,4,7-8"
-    assert Array(0, [3]).text(2) == "3%2"
-    assert arrays([0, 1, 5, 12], 5) == [Array(0, [0, 1]), Array(5, [0]), Array(10, [2])]
-    assert [sum(len(a.tasks) for a in arrays(range(10_000), most)) for most in (1, 1001, 10_000)] == [10_000] * 3
+    assert Array(0, {str(run): run for run in (0, 1, 2, 4, 7, 8)}).text() == "0-2,4,7-8"
+    assert Array(0, {"d": 3}).text(2) == "3%2"
+    assert arrays({0: "a", 1: "b", 5: "c", 12: "d"}, 5) == [Array(0, {"a": 0, "b": 1}), Array(5, {"c": 0}), Array(10, {"d": 2})]
+    many = {run: str(run) for run in range(10_000)}
+    assert [sum(len(a.tasks) for a in arrays(many, most)) for most in (1, 1001, 10_000)] == [10_000] * 3
 
 
 @pytest.mark.slow

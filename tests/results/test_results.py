@@ -19,7 +19,7 @@ from mpi_compress import UserError
 from mpi_compress.figures import plotting as figures
 from mpi_compress.results import probing, reader, summary
 from mpi_compress.results.locks import is_being_written
-from mpi_compress.results.rows import ResultRow
+from mpi_compress.results.reader import ResultRow
 from mpi_compress.results.tidy import difference
 from mpi_compress.results.writer import Recorder, Row, part_of
 
