@@ -112,15 +112,16 @@ def script(
     Raises:
         UserError: --time or --warn is no time, --time is shorter than twice --warn, or SLURM cannot write into the folder.
     """
+    ranks = 1 if options.pack > 1 else options.ntasks or ranks
     venv = options.venv or (sys.prefix if sys.prefix != sys.base_prefix else None)
     begin = [f"export {name}={shlex.quote(os.environ[name])}" for name in _KEPT if os.environ.get(name)]
     begin += [f"module load {shlex.quote(module)}" for module in options.modules]
     if venv:
         begin.append(f"source {shlex.quote(str(Path(venv).absolute() / 'bin' / 'activate'))}")
     begin.append(f"cd {shlex.quote(str(Path.cwd()))}")
-    head, play = _head(name, folder, parts, ranks, options, memory), _play(shlex.join(run), parts, options.ntasks or ranks, options)
     values = {
-        "head": head, "begin": "\n".join(begin), "play": play, "first": parts[0].first, "pack": options.pack,
+        "head": _head(name, folder, parts, ranks, options, memory), "begin": "\n".join(begin),
+        "play": _play(shlex.join(run), parts, ranks, options), "first": parts[0].first, "pack": options.pack,
         "begins": BEGINS, "ends": ENDS, "stopped": EXIT_STOPPED, "restarts": _RESTARTS,
     }  # fmt: skip
     script = Path(__file__).with_name("task.sh").read_text(encoding="utf-8")
@@ -136,7 +137,7 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
     asked = {
         "job-name": ("mpi-compress-" + re.sub(r"[^\w.+=-]+", "-", name))[:_LONGEST_NAME],
         "array": parts[0].text(options.max_running) if len(parts) == 1 else None,
-        "ntasks": 1 if options.pack > 1 else options.ntasks or ranks,
+        "ntasks": ranks,
         "cpus-per-task": None if _given(options, "cpus-per-task") else options.pack,
         "mem-per-cpu": _memory(memory, options),
         "nodes": options.nodes,
@@ -148,11 +149,11 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
         "signal": f"B:USR1@{round(warn)}",
     }
     lines = [f"#SBATCH --{key}={shlex.quote(str(value))}" for key, value in asked.items() if value is not None]
-    before = [[], *[["<the job before>"]] * (len(parts) - 1)]
-    waits = [shlex.join(of_array(part, parts, those, options)) for part, those in zip(parts, before, strict=True)]
-    each = [f"# sbatch {options_of_it} submit.sh {part.first}" for part, options_of_it in zip(parts, waits, strict=True)]
-    further = [f"#SBATCH {option}" for option in options.sbatch]
-    return "\n".join([*lines, "#SBATCH --requeue", *further, *(each if len(parts) > 1 else [])])
+    lines += ["#SBATCH --requeue", *(f"#SBATCH {option}" for option in options.sbatch)]
+    for i, part in enumerate(parts if len(parts) > 1 else ()):
+        of_it = shlex.join(of_array(part, parts, ["<the job before>"] * (i > 0), options))
+        lines.append(f"# sbatch {of_it} submit.sh {part.first}")
+    return "\n".join(lines)
 
 
 def of_array(part: Array, parts: Sequence[Array], before: Sequence[str], options: Options) -> list[str]:
@@ -160,8 +161,8 @@ def of_array(part: Array, parts: Sequence[Array], before: Sequence[str], options
     waits = [f"afterany:{job}" for job in before if options.max_running]
     if (given := _given(options, "dependency")) and (waits or len(parts) > 1):
         waits.insert(0, given)
-    array = [f"--array={part.text(options.max_running)}"] if len(parts) > 1 else []
-    return [*array, *([f"--dependency={','.join(waits)}"] if waits else [])]
+    array = [f"--array={part.text(options.max_running)}"] * (len(parts) > 1)
+    return [*array, *[f"--dependency={','.join(waits)}"] * bool(waits)]
 
 
 def comment(mark: str, options: Options) -> str:
@@ -177,8 +178,8 @@ def _memory(of_rank: float, options: Options) -> str | None:
 
 def _given(options: Options, name: str) -> str:
     """The value of a further option of sbatch, "" if it was not given."""
-    given = [match[1] for option in options.sbatch if (match := re.fullmatch(f"--{name}[= ](.*)", option))]
-    return given[-1] if given else ""
+    given = (re.fullmatch(f"--{name}[= ](.*)", option) for option in reversed(options.sbatch))
+    return next((match[1] for match in given if match), "")
 
 
 def _play(run: str, parts: Sequence[Array], ranks: int, options: Options) -> str:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from mpi_compress.algorithms import Algorithm
@@ -44,24 +45,23 @@ def run_jobs(
 
     Interrupted: this process was asked to end; the running jobs are saved, and the same call continues them.
     """
-    status: dict[Path, int] = {}
-    jobs: dict[Path, Job] = {}
-    alone: set[Path] = set()
+    status, jobs, alone = dict[Path, int](), dict[Path, Job](), dict[Path, bool]()
     share = _SHARE * available() / at_once
     for file in files:
         try:
             job = load(file, full)
-            alone |= {file} if measures_seconds(job) or _needs(file, job) > share else set()
+            with placed(f"{file}: "):
+                alone[file] = measures_seconds(job) or most(job.runs) > share
             jobs[file] = job
         except UserError as error:
             status[file] = 2
             report(str(error))
-    messages = {file: sum((spec.stop.rounds or 0) * spec.workers.count for spec in job.runs) for file, job in jobs.items()}
-    order = sorted(jobs, key=lambda file: -messages[file])
+    order = sorted(jobs, key=lambda file: -sum((spec.stop.rounds or 0) * spec.workers.count for spec in jobs[file].runs))
     began, processes = time.monotonic(), _Processes(["--out", str(out), *words], report)
     with Interrupts().caught():
-        for threads, those in ((at_once, [f for f in order if f not in alone]), (1, [f for f in order if f in alone])):
-            with ThreadPoolExecutor(threads) as pool:
+        for one_by_one in (False, True):
+            those = [file for file in order if alone[file] == one_by_one]
+            with ThreadPoolExecutor(1 if one_by_one else at_once) as pool:
                 try:
                     ended = pool.map(lambda file: processes.play(file, jobs[file], full and has_full(file)), those)
                     status |= zip(those, ended, strict=True)
@@ -115,12 +115,6 @@ def measures_seconds(job: Job) -> bool:
     return "seconds" in (job.figure.x, job.figure.y) or any("seconds(" in claim.value for claim in job.claims)
 
 
-def _needs(file: Path, job: Job) -> float:
-    """Bytes that a job needs in one process, as far as known before its data are read; UserError if a set is not here."""
-    with placed(f"{file}: "):
-        return most(job.runs)
-
-
 def get_missing(files: Sequence[Path], report: Report) -> None:
     """Fetch the sets that jobs at full size name and that are not here."""
     for name in dict.fromkeys(name for file in files for name in _sets(file)):
@@ -134,9 +128,6 @@ def get_missing(files: Sequence[Path], report: Report) -> None:
 
 
 def _sets(file: Path) -> Iterator[str]:
-    try:
-        tables = [spec.data for spec in loaded(file, True).runs]
-    except UserError:
-        return
-    names = (name for table in tables for name in (table.name, table.test))
-    yield from (name for name in names if name and how_to_get(name))
+    with suppress(UserError):
+        for table in [spec.data for spec in loaded(file, True).runs]:
+            yield from (name for name in (table.name, table.test) if name and how_to_get(name))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from mpi_compress.results.tuning import in_words
 Kind = Literal["polars", "pandas", "dict"]
 _KINDS: tuple[Kind, ...] = ("polars", "pandas", "dict")
 BIT_FOR_BIT = "equal, bit for bit"
+_DERIVED = ("squared_grad_norm", "seconds")
 
 
 def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | None = None) -> Any:
@@ -50,23 +52,22 @@ def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
     """The columns of `load`, from results with their jobs' names."""
     named = list(runs)
     settings = [settings_of(run.written) for _, run in named]
-    differing = varying(settings)
-    measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["squared_grad_norm", "seconds"]))
-    found: list[dict[str, Any]] = [run.evaluated | ({"tuned": _value(run.tuned)} if run.tuned else {}) for _, run in named]
-    names = ["job", "label", "seed", *differing, *(name for numbers in found for name in numbers), *measured]
-    columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(names)}
+    differing = ["seed", *varying(settings)]
+    found = [run.evaluated | ({"tuned": _value(run.tuned["value"])} if run.tuned else {}) for _, run in named]
+    measured = chain.from_iterable([*found, *(run.trace for _, run in named)])
+    names = ["job", "label", *differing, *measured, *_DERIVED]
+    columns: dict[str, list[Any]] = {name: [] for name in names}
     for (job, run), setting, numbers in zip(named, settings, found, strict=True):
-        fixed = {**numbers, "job": job, "label": run.label, "seed": setting["seed"], **{key: setting.get(key) for key in differing}}
-        held = {**run.trace, **({"seconds": run.timing["seconds"]} if "seconds" in run.timing else {})}
-        held |= {"squared_grad_norm": run.column("squared_grad_norm")} if "grad_norm" in run.trace else {}
+        fixed = {**numbers, "job": job, "label": run.label, **{key: setting.get(key) for key in differing}}
+        held = {**run.trace, **{name: run.column(name) for name in _DERIVED if run.has(name)}}
         for name, column in columns.items():
             column += held[name].tolist() if name in held else [fixed.get(name)] * run.rows
     return columns
 
 
-def _value(tuned: Mapping[str, Any]) -> Any:
-    """The value that [tune] found, those of several parameters as one text."""
-    return in_words(tuned["value"]) if isinstance(tuned["value"], Mapping) else tuned["value"]
+def _value(tuned: Any) -> Any:
+    """A value that [tune] found, those of several parameters as one text."""
+    return in_words(tuned) if isinstance(tuned, Mapping) else tuned
 
 
 def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -142,8 +143,7 @@ def _job_of(file: Path) -> str:
 
 def difference(one: Run, other: Run) -> Iterator[str]:
     """Lines that say where two results first differ, compared bit for bit; /timing is left out."""
-    parted: list[tuple[int, str]] = []
-    alone = False
+    parted, alone = list[tuple[int, str]](), False
     for table in ("trace", "workers", "theory"):  # /timing is measured, and never compared
         a, b = getattr(one, table), getattr(other, table)
         for column in sorted(set(a) | set(b)):
@@ -155,14 +155,13 @@ def difference(one: Run, other: Run) -> Iterator[str]:
             row = next((i for i in range(n) if a[column][i].tobytes() != b[column][i].tobytes()), None)
             if row is not None:
                 parted.append((row, f"/{table}/{column}: {a[column][row]} against {b[column][row]}"))
-    rows = [one.rows, other.rows]
     if parted:
         first = min(row for row, _ in parted)
         yield f"they part in record {first} (round {one.trace['round'][first]}):"
         yield from (f"  {text}" for row, text in parted if row == first)
-    elif rows[0] != rows[1]:
-        yield f"equal in all records that both have; {rows[0]} records against {rows[1]}"
+    elif one.rows != other.rows:
+        yield f"equal in all records that both have; {one.rows} records against {other.rows}"
     elif len({None if run.x is None else run.x.tobytes() for run in (one, other)}) > 1:
         yield "all records are equal, the last points are not"
     else:
-        yield f"{BIT_FOR_BIT}: {rows[0]} records{' of the columns that both have' if alone else ''}"
+        yield f"{BIT_FOR_BIT}: {one.rows} records{' of the columns that both have' if alone else ''}"
