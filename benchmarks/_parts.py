@@ -34,9 +34,8 @@ from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.costs import costs as cost_models
 from mpi_compress.messages.link import Batch
 from mpi_compress.preparing.needs import algorithm_of
-from mpi_compress.preparing.problems import Problem
+from mpi_compress.preparing.problems import Problem, without_optimum
 from mpi_compress.preparing.runs import Prepared, prepare
-from mpi_compress.preparing.wanted import without_optimum
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.rows import Rows
 

@@ -17,7 +17,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.engine.request import Request
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.preparing.wanted import OF_OPTIMUM
+from mpi_compress.preparing.problems import OF_OPTIMUM
 from mpi_compress.results import checksums
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import checkpoint_of, part_of

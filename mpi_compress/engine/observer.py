@@ -20,7 +20,7 @@ from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import Batch, Link
-from mpi_compress.results.rows import RowsSoFar
+from mpi_compress.results.columns import RowsSoFar
 from mpi_compress.results.writer import Row
 
 Refusals = Mapping[str, OverflowError | None]

@@ -36,10 +36,9 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing import compiling
 from mpi_compress.preparing.alone import with_suboptimality
 from mpi_compress.preparing.needs import if_others_go, refuse_runs
-from mpi_compress.preparing.problems import Problem
+from mpi_compress.preparing.problems import Problem, key_of
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.preparing.shapes import said_of
-from mpi_compress.preparing.wanted import key_of
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.files import checkpoint_of, new_file, part_of, refuse_no_file, result_file
 from mpi_compress.results.locks import is_being_written

@@ -104,9 +104,8 @@ class Question:
 
     def answer(self, run: Run) -> float:
         """The number of one run; Missing or Unknown where it has none."""
-        for name in (*self.columns, *([self.until] if self.until else [])):
-            if name == "suboptimality" and np.all(np.isnan(run.column(name))):
-                raise Unknown(f"f* of '{run.label}' is not known, and so its suboptimality is not")
+        if "suboptimality" in (*self.columns, self.until) and np.all(np.isnan(run.column("suboptimality"))):
+            raise Unknown(f"f* of '{run.label}' is not known, and so its suboptimality is not")
         function = FUNCTIONS.get(self.name)
         if function is None:
             column = run.column(self.name)

@@ -127,12 +127,12 @@ def _question(call: ast.Call, labels: Sequence[str], number: Callable[[ast.expr]
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     function = FUNCTIONS.get(name)
     match call.args, call.keywords:
-        case [ast.Constant(value=str(formula)), of], [] | [ast.keyword(arg=str(), value=ast.Tuple(elts=[_, _]))] as among if (
+        case [ast.Constant(value=str(formula)), of], ([] | [ast.keyword(arg=str(), value=ast.Tuple(elts=[_, _]))]) as among if (
             function and function.of_rows
         ):
             if not (columns := sorted(names_in(formula))):
                 raise ValueError(f"'{formula}' names no column")
-            return Question(_runs(of, labels), name, formula, columns, window=_window(among, number))
+            return Question(_runs(of, labels), name, formula, columns, window=_window(among[0], number) if among else None)
         case [of], [] if name and not (function and function.of_rows):
             return Question(_runs(of, labels), name, columns=() if function else [name])
         case [of], [ast.keyword(arg=str(until), value=low)] if name and not function:
@@ -142,16 +142,12 @@ def _question(call: ast.Call, labels: Sequence[str], number: Callable[[ast.expr]
     raise ValueError(f"'{ast.unparse(call)}' should be column('label') or column('label', loss=0.4)")
 
 
-def _window(keywords: Sequence[ast.keyword], number: Callable[[ast.expr], float]) -> Window | None:
-    """The rows that `epoch=(9, 10)` names; None: all of them."""
-    for keyword in keywords:
-        match keyword:
-            case ast.keyword(arg=str(column), value=ast.Tuple(elts=[low, high])):
-                window = Window(column, number(low), number(high))
-                if not (window.low < window.high or math.isnan(window.low + window.high)):
-                    raise ValueError(f"no record has {window}")
-                return window
-    return None
+def _window(keyword: Any, number: Callable[[ast.expr], float]) -> Window:
+    """The rows that `epoch=(9, 10)` names."""
+    window = Window(keyword.arg, *map(number, keyword.value.elts))
+    if not (window.low < window.high or math.isnan(window.low + window.high)):
+        raise ValueError(f"no record has {window}")
+    return window
 
 
 def _runs(node: ast.expr, labels: Sequence[str]) -> list[str]:

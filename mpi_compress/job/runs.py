@@ -92,7 +92,7 @@ class RunSpec:
         others = [digest(Path(file)) for file in files_of(self.cost)] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
-        others += dict.fromkeys(source for part in with_inner(self._deciding) if (source := source_of(part)))
+        others += dict.fromkeys(source for part in with_inner(self._places.values()) if (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -102,32 +102,31 @@ class RunSpec:
         return {m.column: hashlib.sha256(f"{m!r} {source_of(m)}".encode()).hexdigest()[:12] for m in self.metrics}
 
     @property
-    def _deciding(self) -> tuple[Any, ...]:
-        """The parts that decide its numbers, but for its data."""
-        links = (self.up.compressor, self.up.codec, self.down.compressor, self.down.codec)
-        return self.algorithm, *links, self.cost, self.loss, self.penalty, self.partition, *self.stop.own
+    def _places(self) -> dict[str, Any]:
+        """The parts that decide its numbers, but for its data, by their places in a job."""
+        return {
+            "algorithm": self.algorithm, "up.compressor": self.up.compressor, "up.codec": self.up.codec,
+            "down.compressor": self.down.compressor, "down.codec": self.down.codec, "cost": self.cost,
+            "objective.loss": self.loss, "objective.penalty": self.penalty, "workers.partition": self.partition,
+            **{f"stop.{rule.name}": rule for rule in self.stop.own},
+        }  # fmt: skip
 
     @property
     def parts(self) -> list[Any]:
         """All its parts, those that others hold among them, but for its data."""
-        return [*with_inner((*self._deciding, *self.metrics))]
+        return [*with_inner((*self._places.values(), *self.metrics))]
 
     @property
     def built(self) -> dict[str, Any]:
         """Every field of every part, but for those of its data, by the part's place in a job."""
-        places = {
-            "algorithm": self.algorithm, "down.by": getattr(self.algorithm, "by", None),
-            "up.compressor": self.up.compressor, "up.codec": self.up.codec,
-            "down.compressor": self.down.compressor, "down.codec": self.down.codec, "cost": self.cost,
-            "objective.loss": self.loss, "objective.penalty": self.penalty, "workers.partition": self.partition,
-            **{f"stop.{rule.name}": rule for rule in self.stop.own}, **{f"log.metrics.{each.name}": each for each in self.metrics},
-        }  # fmt: skip
+        first = {"algorithm": self.algorithm, "down.by": getattr(self.algorithm, "by", None)}
+        places = first | self._places | {f"log.metrics.{each.name}": each for each in self.metrics}
         return {place: record(part) for place, part in places.items() if part is not None}
 
     @property
     def own(self) -> list[Any]:
         """The user's own parts in this run."""
-        return [part for part in self.parts if self.owns(part)]
+        return [*filter(self.owns, self.parts)]
 
     def owns(self, part: Any) -> bool:
         """True if a part of this run is the user's own."""

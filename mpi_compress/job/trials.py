@@ -9,7 +9,8 @@ import copy
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +57,7 @@ Played = Mapping[tuple[int, float], Rank]
 """The trials so far, by place and share."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """The value that won."""
 
     place: int
@@ -102,8 +102,7 @@ def wanted(count: int, is_ordered: bool, played: Played) -> list[tuple[int, floa
 
 def answer(count: int, is_ordered: bool, played: Played) -> Answer | None:
     """What a search that is over has found; None: no value ended well."""
-    best = _best(played)
-    if best is None:
+    if (best := _best(played)) is None:
         return None
     return Answer(best, not is_ordered or all(_is_no_better(place, best, played) for place in (best - 1, best + 1)))
 
@@ -173,8 +172,9 @@ def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None)
     seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds[:most]]
     found, run, target = list[RunSpec](), spec.label.replace(f", by = {tune.by}", ""), tune.target(spec.rising)
     for setting in tune.settings:
-        on = "on " + ", ".join(map(plain, setting.values()))  # runs of a grid that differ in what is set here share their trials
-        label = f"{spec.algorithm.name}, {tune.text(value)}, {on}" if setting else f"{run}, {tune.text(value)}"
+        label = f"{run}, {tune.text(value)}"
+        if setting:  # runs of a grid that differ in what is set here share their trials
+            label = f"{spec.algorithm.name}, {tune.text(value)}, on {', '.join(map(plain, setting.values()))}"
         stop = dict(spec.written["stop"]) | {key[5:]: each for key, each in setting.items() if key.startswith("stop.")}
         shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, target)}
         found += [spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune") for seed in seeds]
@@ -204,14 +204,9 @@ def possible(spec: RunSpec) -> list[RunSpec]:
     tune = tune_of(spec)
     count, found = len(tune.grid), list[RunSpec]()
     for place in range(-FURTHEST, count + FURTHEST):
-        value = tune.beyond(place)
-        if value is None:
-            continue
-        try:
+        with suppress(UserError):  # the parameter's own end
             for stage in stages_of(count) if 0 <= place < count else stages_of(count)[-1:]:
-                found += trials_of(spec, value, stage.share)
-        except UserError:  # the parameter's own end
-            continue
+                found += [] if (value := tune.beyond(place)) is None else trials_of(spec, value, stage.share)
     return found
 
 

@@ -7,10 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +27,7 @@ from mpi_compress.problem.datasets.table import find_set
 Report = Callable[[str], None]  # takes a line
 Load = Callable[[Path, bool], Job]  # reads a job, at full size or not
 _SHARE = 0.9  # jobs may use so much of the free memory
+_PAUSE = 0.1  # seconds between two looks at the jobs that run
 _WORDS = {0: "done", 2: "cannot be run here", 3: "a run diverged or failed", EXIT_STOPPED: "stopped, and saved"}
 
 
@@ -56,49 +55,37 @@ def run_jobs(
         except UserError as error:
             status[file] = 2
             report(str(error))
-    order = sorted(jobs, key=lambda file: -sum((spec.stop.rounds or 0) * spec.workers.count for spec in jobs[file].runs))
-    began, processes = time.monotonic(), _Processes(["--out", str(out), *words], report)
-    with Interrupts().caught():
-        for one_by_one in (False, True):
-            those = [file for file in order if alone[file] == one_by_one]
-            with ThreadPoolExecutor(1 if one_by_one else at_once) as pool:
-                try:
-                    ended = pool.map(lambda file: processes.play(file, jobs[file], full and has_full(file)), those)
-                    status |= zip(those, ended, strict=True)
-                except Interrupted:  # before the pool waits for its threads
-                    processes.end()
-                    raise
-    report(f"{count_text(len(order), 'job')} in {time_text(time.monotonic() - began)}")
+    waiting = sorted(jobs, key=lambda file: (alone[file], -_messages(jobs[file])))
+    began, running = time.monotonic(), dict[Path, tuple[subprocess.Popen[bytes], float]]()
+
+    def end(file: Path) -> None:
+        process, started = running.pop(file)
+        status[file] = found = process.wait()
+        report(f"{file}: {_WORDS.get(found, f'failed, exit status {found}')}, {time_text(time.monotonic() - started)}")
+
+    with Interrupts().caught() as asked, asked.in_rounds():
+        while (waiting or running) and not asked.wish():
+            if waiting and len(running) < (1 if alone[waiting[0]] else at_once):
+                file = waiting.pop(0)
+                line = [*_command(jobs[file]), str(file), "--out", str(out), *words, *["--full"] * (full and has_full(file))]
+                running[file] = subprocess.Popen(line), time.monotonic()
+                report(f"{file}: {count_text(len(jobs[file].runs), 'run')}")
+                continue
+            for file in [file for file, (process, _) in running.items() if process.poll() is not None]:
+                end(file)
+            time.sleep(_PAUSE)
+        for process, _ in running.values():
+            process.send_signal(signal.SIGTERM)
+        for file in [*running]:
+            end(file)
+    if why := asked.wish():
+        raise Interrupted(why)
+    report(f"{count_text(len(jobs), 'job')} in {time_text(time.monotonic() - began)}")
     return status
 
 
-class _Processes:
-    def __init__(self, words: Sequence[str], report: Report):
-        self._words, self._report, self._ended = words, report, False
-        self._running: dict[Path, subprocess.Popen[bytes]] = {}
-        self._lock = threading.Lock()
-
-    def play(self, file: Path, job: Job, full: bool) -> int:
-        """Run a job, and wait for its end."""
-        with self._lock:
-            if self._ended:
-                return EXIT_STOPPED
-            process = subprocess.Popen([*_command(job), str(file), *self._words, *(["--full"] if full else [])])
-            self._running[file] = process
-        self._report(f"{file}: {count_text(len(job.runs), 'run')}")
-        started = time.monotonic()
-        found = process.wait()
-        with self._lock:
-            del self._running[file]
-        self._report(f"{file}: {_WORDS.get(found, f'failed, exit status {found}')}, {time_text(time.monotonic() - started)}")
-        return found
-
-    def end(self) -> None:
-        """Ask the running jobs to save and end, and start no more."""
-        with self._lock:
-            self._ended = True
-            for process in self._running.values():
-                process.send_signal(signal.SIGTERM)
+def _messages(job: Job) -> int:
+    return sum((spec.stop.rounds or 0) * spec.workers.count for spec in job.runs)
 
 
 def _command(job: Job) -> list[str]:

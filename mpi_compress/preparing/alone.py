@@ -15,8 +15,7 @@ from mpi_compress.core.sums import added
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.preparing.problems import Problem, problem_of, start_of, unsolved_of, with_optimum
-from mpi_compress.preparing.wanted import key_of
+from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_of, unsolved_of, with_optimum
 from mpi_compress.problem.constants import stated
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.objective import Objective
@@ -103,8 +102,7 @@ def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None
     each = None
     if of_run.smoothness.source == "stated" and not np.isnan(of_run.L):
         each = unsolved_of(spec, data, of_run.loss, stated(data, of_run.loss, n, True, False)).smoothness.each
-    f_i = [of_run.objective(rows, n, of_run.mu) for rows in data.shards(range(n), n)]
-    return Functions(of_run, f_i, start_of(spec, of_run), each)
+    return Functions(of_run, [*of_run.objectives(n)], start_of(spec, of_run), each)
 
 
 def _written(run: Run, with_plugins: bool) -> dict[str, Any]:

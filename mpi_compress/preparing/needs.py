@@ -17,9 +17,8 @@ from mpi_compress.job.trials import trials
 from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.link import Link
-from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, foreseen, refuse_left_out, refuse_smoothness, start_of
-from mpi_compress.preparing.shapes import Shape, shape_of
-from mpi_compress.preparing.wanted import key_of
+from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, foreseen, key_of, refuse_left_out, refuse_smoothness, start_of
+from mpi_compress.preparing.shapes import shape_of
 from mpi_compress.problem.partitions import refuse_idle_workers
 
 NOTHING_RUN = "; nothing was run: --only takes the runs of other labels"
@@ -76,18 +75,18 @@ def refusal(spec: RunSpec) -> str:
     if not spec.loss.of_margin or spec.up.compressor.follows == "noise":
         return ""  # the data themselves decide
     try:
-        _refuse(spec, shape_of(spec))
+        _refuse(spec)
     except UserError as error:
         return str(error)
     except Exception:  # NotYetKnown; or a fault of a user's part, which the run reports
-        return ""
+        pass
     return ""
 
 
-def _refuse(spec: RunSpec, shape: Shape | None) -> None:
+def _refuse(spec: RunSpec) -> None:
     """UserError for what is known to be wrong."""
     n, N, d = spec.workers.count, UNKNOWN, spec.data.known_dim or UNKNOWN
-    if shape is not None:
+    if shape := shape_of(spec):
         N, d = shape.samples, shape.dim
         refuse_idle_workers(n, N)
     problem = foreseen(spec, N, d)
@@ -104,7 +103,7 @@ def _refuse(spec: RunSpec, shape: Shape | None) -> None:
 def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Setting:
     """What the run fixes for its algorithm; UserError where that does not go together."""
     algorithm = spec.algorithm
-    up, down = (_link(spec, way, table, problem) for way, table in (("up", spec.up), ("down", spec.down)))
+    up, down = (_link(spec, way, problem) for way in ("up", "down"))
     checked_at("cost", partial(check_cost, spec.cost))
     regularizer, penalty = algorithm.regularizer or spec.objective.regularizer, problem.penalty
     if penalty is not None and regularizer == "worker" and penalty.smooth:
@@ -115,14 +114,13 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
             f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
             + _with("proximal")
         )
-    apart, shapes = problem.mu if regularizer == "master" else 0.0, [*problem.loss.blocks.values()]
-    whole = partial(problem.objective, n=1, mu=problem.mu) if problem.loss.of_margin else None
-    n, participants = spec.workers.count, spec.workers.participants
-    numbers = numbers if spec.stop.rounds is None else {**numbers, "rounds": float(spec.stop.rounds)}
+    rounds = {} if spec.stop.rounds is None else {"rounds": float(spec.stop.rounds)}
     return Setting(
-        n=n, dim=problem.dim, up=up, down=down, cost=spec.cost, numbers=numbers, mu_apart=apart, x_star=problem.x_star,
-        penalty=problem.penalty, penalty_apart=penalty, participants=participants, whole=whole, shapes=shapes,
-        f_star=problem.f_star,
+        n=spec.workers.count, dim=problem.dim, up=up, down=down, cost=spec.cost, numbers={**numbers, **rounds},
+        mu_apart=problem.mu if regularizer == "master" else 0.0, x_star=problem.x_star, f_star=problem.f_star,
+        penalty=problem.penalty, penalty_apart=penalty, participants=spec.workers.participants,
+        whole=partial(problem.objective, n=1, mu=problem.mu) if problem.loss.of_margin else None,
+        shapes=[*problem.loss.blocks.values()],
     )  # fmt: skip
 
 
@@ -143,17 +141,17 @@ def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
     return method
 
 
-def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
+def _link(spec: RunSpec, way: str, problem: Problem) -> Link:
     """The link of a direction, "up" or "down"."""
-    compressor, dim = table.compressor, problem.dim
-    sizes = [*map(math.prod, problem.loss.blocks.values())]
-    compressor = checked_at(f"{way}.compressor", partial(compressor.in_run, dim, sizes=sizes))
+    table: LinkTable = getattr(spec, way)
+    dim, sizes, where = problem.dim, [*map(math.prod, problem.loss.blocks.values())], f"{way}.compressor"
+    compressor = checked_at(where, partial(table.compressor.in_run, dim, sizes=sizes))
     if isinstance(compressor, AmongWorkers):
-        compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
+        compressor = checked_at(where, partial(compressor.among, spec.workers.count))
     sets = spec.algorithm.sets_compressor and (way == "up" or way in spec.algorithm.links)
     follows = way == "up" and compressor.follows == "step" and hasattr(spec.algorithm, "in_round")  # error feedback sets it
     if not (table.budget or sets or follows):
         with suppress(NotYetKnown):
-            checked_at(f"{way}.compressor", partial(compressor.check, dim))
+            checked_at(where, partial(compressor.check, dim))
     link = Link(compressor, table.codec, dim)
     return checked_at(f"{way}.budget", partial(tuned, link, spec.cost)) if table.budget else link

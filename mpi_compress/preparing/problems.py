@@ -1,6 +1,7 @@
 """The problem of a run: its data and its loss or model, with the regulariser, the smoothness and the minimiser."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -8,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress.algorithms.needs import OPTIMUM
+from mpi_compress.algorithms.steps import named_by
+from mpi_compress.algorithms.theorem import names_of_theorem
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.progress import Amount, print_line
+from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Streams
 from mpi_compress.core.sums import added
 from mpi_compress.core.terminal import has_bar
 from mpi_compress.core.unknown import UNKNOWN, if_known
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.preparing.wanted import OF_WORKERS, Wanted
 from mpi_compress.problem.constants import Smoothness, estimated, gram_eigenvalues, stated
 from mpi_compress.problem.datasets.store import DataSet, open_data, open_test
 from mpi_compress.problem.mean_loss import MeanLoss, Outline
@@ -28,7 +32,41 @@ from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, NOT_ATTAINED
 
 _SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
+OF_WORKERS = ("L_max", "L_mean", "L_rms", "L_pm")  # quantities that need all workers' smoothness
+OF_OPTIMUM = ("distance", "relative_distance", "bound", "gap")  # columns that need x* in the rounds
 OF_SMOOTHNESS = ("L", "kappa", "L_row", *OF_WORKERS)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Constants that a job needs, and that are costly."""
+
+    each: bool  # L_max, L_mean, L_rms or L_pm
+    row: bool  # L_row
+    optimum: bool  # x*
+    f_star: bool  # f*
+    asked: bool  # x* or f*, if they can be computed
+
+    @classmethod
+    def by(cls, spec: RunSpec) -> "Wanted":
+        names, stop = named_by(spec.algorithm), spec.stop
+        names |= names_of_theorem(spec.algorithm) if spec.log.theory else set()
+        optimum = spec.start.at == "optimum" or OPTIMUM in spec.algorithm.needs or not stop.columns.isdisjoint(OF_OPTIMUM)
+        own = not all(map(is_ours, (spec.algorithm, *spec.metrics)))  # they may look at x*, if it is known
+        named = not spec.asked.isdisjoint((*OF_OPTIMUM, "suboptimality"))
+        asked = own or named or spec.log.theory or spec.objective.f_star == "solve"
+        return cls(not names.isdisjoint(OF_WORKERS), "L_row" in names, optimum, "suboptimality" in stop.columns, asked)
+
+
+def without_optimum(spec: RunSpec) -> RunSpec:
+    """This run without x* and f*, unless its method needs them."""
+    return spec if Wanted.by(spec).optimum else replace(spec, objective=replace(spec.objective, f_star="skip"))
+
+
+def key_of(spec: RunSpec) -> str:
+    """Runs of equal keys have one problem: the tables of the run after [tune], and the folder of their files."""
+    start = spec.start if spec.objective.f_star == "lowest seen" else None
+    return repr((spec.folder, spec.data, spec.objective, spec.workers, spec.seed, start, Wanted.by(spec)))
 
 
 @dataclass(frozen=True)
@@ -50,6 +88,11 @@ class Problem:
     def dim(self) -> int:
         """d."""
         return self.loss.dim
+
+    @property
+    def is_soon_solved(self) -> bool:
+        """True if x* and f* take a moment."""
+        return is_soon_solved(self.data.nonzeros, self.data.dim, self.dim)
 
     @property
     def is_convex(self) -> bool:
@@ -78,16 +121,22 @@ class Problem:
         penalty = self.penalty if self.penalty is not None and self.penalty.smooth else None
         return Objective(rows, self.loss, n / self.data.n_samples, mu, penalty)
 
+    def objectives(self, n: int) -> Iterator[Objective]:
+        """f_1, …, f_n of n workers, of which each is made when it is asked for."""
+        return (self.objective(rows, n, self.mu) for rows in self.data.shards(range(n), n))
+
 
 def problem_of(spec: RunSpec, data: DataSet, quiet: bool, soon: bool = False) -> Problem:
     """The problem of a run on its data, with the test set. At rank 0. `soon`: x* and f* that take long are left UNKNOWN."""
     problem = _unsolved(spec, data)
     refuse_left_out(spec, problem.penalty)
-    if soon and not (optimum_file(data, problem.loss, problem.mu).exists() or is_soon_solved(data.nonzeros, data.dim, problem.dim)):
+    if soon and not (optimum_file(data, problem.loss, problem.mu).exists() or problem.is_soon_solved):
         return replace(problem, x_star=UNKNOWN, f_star=UNKNOWN)
     wanted, wish = Wanted.by(spec), spec.objective.f_star
-    if wish == "skip" or isinstance(wish, float | int):
-        return problem if wish == "skip" else replace(problem, f_star=float(wish), f_star_source="given")
+    if wish == "skip":
+        return problem
+    if isinstance(wish, float | int):
+        return replace(problem, f_star=float(wish), f_star_source="given")
     if wish == "lowest seen":
         return _with_lowest(spec, problem, quiet)
     problem = with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, not quiet)
@@ -121,12 +170,12 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
         if not math.isfinite(gram):
             scales = 'normalize = "rows" or "columns" scales them'
             raise UserError(f"data: the samples are so large that their squares overflow; {scales}")
+    of_data = Smoothness(math.nan)
     if given is None:
         of_data = stated(data, loss, n, wanted.each, wanted.row)
-    else:
-        of_data = estimated(data, loss, n, wanted.each) if given == "estimate" else Smoothness(math.nan)
-    problem = unsolved_of(spec, data, loss, of_data)
-    return replace(problem, test=open_test(spec.data, spec.folder, data))
+    elif given == "estimate":
+        of_data = estimated(data, loss, n, wanted.each)
+    return replace(unsolved_of(spec, data, loss, of_data), test=open_test(spec.data, spec.folder, data))
 
 
 def unsolved_of(spec: RunSpec, data: DataSet, loss: MeanLoss, of_data: Smoothness) -> Problem:
@@ -167,7 +216,7 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, tell
     loss = problem.loss
     if problem.penalty is not None or (loss.solver is None and not needs):
         return problem
-    if not (needs or asked or is_soon_solved(problem.data.nonzeros, problem.data.dim, problem.dim)):
+    if not (needs or asked or problem.is_soon_solved):
         return replace(problem, f_star_source=LEFT_OUT)
     best = _solved(problem, tells)
     if best.reached > _SOLVED:
@@ -176,12 +225,13 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, tell
             how = f"`check-part {loss.name} --job JOB` says whether its slopes are wrong"
             raise UserError(f"objective: x* cannot be computed: {why}; {how}")
         return problem
-    if not best.attained:
-        source = INFIMUM_IN_PART if best.f else INFIMUM
-        if tells:
-            print_line(f"{problem.data.title}: f* = {best.f:.6g} is {source}")
-        return replace(problem, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source=source)
-    return replace(problem, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source="solver")
+    problem = replace(problem, f_star=best.f, f_star_accuracy=best.accuracy)
+    if best.attained:
+        return replace(problem, x_star=best.x, f_star_source="solver")
+    source = INFIMUM_IN_PART if best.f else INFIMUM
+    if tells:
+        print_line(f"{problem.data.title}: f* = {best.f:.6g} is {source}")
+    return replace(problem, f_star_source=source)
 
 
 def _solved(problem: Problem, tells: bool) -> Optimum:
@@ -189,7 +239,7 @@ def _solved(problem: Problem, tells: bool) -> Optimum:
     data, loss, mu = problem.data, problem.loss, problem.mu
     title = f"computing x* and f* of {data.title}"
     quiet = not tells or optimum_file(data, loss, mu).exists()
-    if not (quiet or has_bar() or is_soon_solved(data.nonzeros, data.dim, problem.dim)):
+    if not (quiet or has_bar() or problem.is_soon_solved):
         print_line(f"{title}, which are kept in the cache")
     with Amount(title, quiet, ("% of the digits", 0.01)) as tell:
         return optimum(data, loss, mu, lambda share: tell(share, 1.0))
@@ -270,7 +320,7 @@ def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: 
     loss, more = spec.loss, ""
     if not loss.of_margin:
         why, more = f"the model '{loss.name}' states none", ', or objective.smoothness = … or "estimate"'
-    elif spec.objective.smoothness is not None:
+    elif given is not None:
         why = "objective.smoothness gives that of f alone, not that of its data part"
     elif not spec.owns(loss):
         why = f"the {loss.name} loss is not smooth, so there is none"

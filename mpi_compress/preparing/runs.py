@@ -25,11 +25,10 @@ from mpi_compress.job.trials import trials
 from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.preparing.memory import from_disk, needed, refuse_what_cannot_fit
+from mpi_compress.preparing.memory import from_disk, most, refuse_what_cannot_fit
 from mpi_compress.preparing.needs import algorithm_of
-from mpi_compress.preparing.problems import Problem, problem_of, start_of
+from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_of
 from mpi_compress.preparing.shapes import Shape, is_soon_parsed, shape_of
-from mpi_compress.preparing.wanted import key_of
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.partitions import refuse_idle_workers
@@ -47,13 +46,13 @@ class Prepared:
     x0: Vector
 
 
-def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
+def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bool, force: bool, soon: bool = False) -> Prepared:
     """Open a run's data, solve its problem and bind its algorithm; UserError with the place in the job if that is not possible.
-    `problems` keeps those that several runs share; `force`: do not check how much memory is free."""
+    `problems` keeps those that several runs share; `force`: do not check how much memory is free; `soon`: as in `problem_of`."""
     with placed(spec.where):
         key = key_of(spec)
         if key not in problems:
-            problems[key] = _problem(spec, ranks, quiet, force)
+            problems[key] = _problem(spec, ranks, quiet, force, soon)
         problem = problems[key]
         x0 = ranks.on_root(partial(start_of, spec, problem))
         spec = ranks.on_root(partial(_with_noise, spec, problem, x0))
@@ -65,7 +64,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
         return Prepared(spec, run_id, problem, algorithm_of(spec, problem, numbers), x0)
 
 
-def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
+def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool, soon: bool) -> Problem:
     """A run's problem, once it is clear that there is memory for its data."""
     here = len(ranks.ranks_here), ranks.size
     if not force and spec.data.generator is not None and (generated := ranks.on_root(partial(shape_of, spec))) is not None:
@@ -79,7 +78,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
             at_root(ranks, lambda: _say(from_disk(spec, shape, *here), str(data.file)))
     if not ranks.is_root:
         get_ready()  # while rank 0 solves the problem
-    return ranks.on_root(partial(problem_of, spec, data, quiet))
+    return ranks.on_root(partial(problem_of, spec, data, quiet, soon))
 
 
 def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
@@ -87,9 +86,8 @@ def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
     compressor = spec.up.compressor
     if compressor.follows != "noise":
         return spec
-    n, batch = spec.workers.count, spec.algorithm.batch
-    fs = (problem.objective(rows, n, problem.mu) for rows in problem.data.shards(range(n), n))
-    noise = gradient_noise(fs, n, batch, x0)
+    n = spec.workers.count
+    noise = gradient_noise(problem.objectives(n), n, spec.algorithm.batch, x0)
     own = checked_at("up.compressor", lambda: compressor.in_run(problem.dim, noise=noise))
     return replace(spec, up=replace(spec.up, compressor=own))
 
@@ -112,21 +110,14 @@ class Foresight:
     def refusal(self, spec: RunSpec) -> tuple[str, bool] | None:
         """Why a run would be refused, "" if it would not be, and whether all runs on its problem would be; None where that is not
         known before its data are parsed, or what takes long is computed."""
-        spec = trials(spec)[0] if spec.tune else spec
+        spec = replace(trials(spec)[0] if spec.tune else spec, where="")
         key = key_of(spec)
         try:
             if spec.objective.smoothness == "estimate" or not is_soon_parsed(spec):
                 return None
-            if key not in self._problems:
-                data = open_data(*spec.source)
-                if needed(spec, Shape.of(data), 1, spec.workers.count) > available():
-                    return None  # `memory.refuse_what_fits_nowhere` says so
-                refuse_idle_workers(spec.workers.count, data.n_samples)
-                self._problems[key] = problem_of(spec, data, quiet=True, soon=True)
-            problem = self._problems[key]
-            x0 = start_of(spec, problem)
-            spec = _with_noise(spec, problem, x0)
-            algorithm_of(spec, problem, _numbers(spec, problem, x0))
+            if most([spec], spec.workers.count) > available():
+                return None  # `memory.refuse_what_fits_nowhere` says so
+            prepare(spec, Ranks(), self._problems, quiet=True, force=True, soon=True)
         except UserError as error:
             return str(error), key not in self._problems
         except Exception:  # NotYetKnown; or a fault of a user's part, which the run reports

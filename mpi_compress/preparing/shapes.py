@@ -50,16 +50,14 @@ def shape_of(spec: RunSpec) -> Shape | None:
     Raises:
         UserError: a small file is wrong; of one whose first rows are taken this is not known.
     """
-    table = spec.data
-    file = cached_file(*spec.source)
+    table, file = spec.data, cached_file(*spec.source)
     if is_sound(file):
         return Shape.of(described(file, table.title))
     if table.generator is not None:
         size = table.build_generator().size()
         return None if size is None else _of_first_rows(spec, *size)
     try:
-        counted = _counted(spec)
-        if counted and all(counted[:2]):
+        if (counted := _counted(spec)) and all(counted[:2]):
             return _of_first_rows(spec, *counted, entries=counted[2])
     except UserError:
         if table.rows is None:
@@ -72,8 +70,7 @@ def shape_of(spec: RunSpec) -> Shape | None:
 
 def is_soon_parsed(spec: RunSpec) -> bool:
     """True if a run's set is parsed, or that takes a moment, and so does what is computed of it."""
-    table = spec.data
-    if table.generator is None and not is_sound(cached_file(*spec.source)):
+    if spec.data.generator is None and not is_sound(cached_file(*spec.source)):
         return _counted(spec) is not None
     shape = shape_of(spec)
     return shape is not None and shape.nonzeros <= _SOON_COMPUTED
@@ -98,8 +95,10 @@ def size_of(spec: RunSpec) -> said.Size | None:
 
 def said_of(specs: Sequence[RunSpec]) -> list[str]:
     """A line for each set of these runs."""
-    sets = {repr((spec.data, spec.folder)): spec for spec in reversed(specs)}.values()
-    return list(dict.fromkeys(line for spec in [*sets][::-1] for line in _said(spec)))
+    sets = dict[str, RunSpec]()
+    for spec in specs:
+        sets.setdefault(repr((spec.data, spec.folder)), spec)
+    return list(dict.fromkeys(line for spec in sets.values() for line in _said(spec)))
 
 
 def _said(spec: RunSpec) -> Iterator[str]:

@@ -15,9 +15,7 @@ ATTRIBUTE = "checksums"
 SLOTS = ATTRIBUTE, "checksums of the other flush"  # an unfinished result has two: a kill may damage the one that is written
 
 
-def of_file(
-    columns: Mapping[str, Any], sums: Mapping[str, int], arrays: Mapping[str, str], attributes: Mapping[str, str]
-) -> str:
+def of_file(columns: Mapping[str, Any], sums: Mapping[str, int], arrays: Mapping[str, str], attributes: Mapping[str, str]) -> str:
     """The checksums of a result as JSON text.
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.preparing.wanted import key_of
+from mpi_compress.preparing.problems import key_of
 from mpi_compress.problem.constants import eigenvalues_file
 from mpi_compress.problem.datasets.store import cached_file, open_data
 from mpi_compress.problem.datasets.table import DataTable

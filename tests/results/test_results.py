@@ -17,9 +17,9 @@ from helpers.running import run_of
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.figures import plotting as figures
-from mpi_compress.results import probing, reader, summary
+from mpi_compress.results import probing, reader
 from mpi_compress.results.locks import is_being_written
-from mpi_compress.results.reader import ResultRow
+from mpi_compress.results.reader import ResultRow, Runs
 from mpi_compress.results.tidy import difference
 from mpi_compress.results.writer import Recorder, Row, part_of
 
@@ -44,7 +44,7 @@ def test_rows_come_back_as_they_were_written(tmp_path):
 
 def test_run_label_alone_knows_how_a_label_is_stored(tmp_path, monkeypatch):
     def everywhere(run):
-        return repr(run), run._repr_html_(), summary.html([run]), ResultRow(run, 0)["label"]
+        return repr(run), run._repr_html_(), Runs([run])._repr_html_(), ResultRow(run, 0)["label"]
 
     (run,) = results_with(tmp_path, ["a, b"])
     shown = everywhere(run)
