@@ -35,18 +35,6 @@ class Task:
     log: Path
     ended: str = ""  # SLURM's word for how it ended, "" if SLURM knows nothing of it any more
 
-    def last_words(self) -> str:
-        """The line of its output that says why its last try ended: ours, or an exception's, or the last one."""
-        lines = self.last_try().lines
-        ours = [i for i, line in enumerate(lines) if line.startswith(_OURS)]
-        if not ours:
-            launchers = [match[1] for line in lines if (match := _LAUNCHERS.match(line))]
-            return (launchers or [line.strip() for line in lines if line.strip()] or [""])[-1]
-        last, after = lines[ours[-1]], lines[ours[-1] + 1 :]
-        if last.endswith(":"):  # a traceback
-            last = next((line for line in after if line and not line[0].isspace()), last)
-        return last.removeprefix(_OURS)
-
     def last_try(self) -> "Try":
         """What its output tells of the last time that it started."""
         try:
@@ -66,6 +54,18 @@ class Try:
     begun: bool  # False if no line says where it starts
     status: int | None  # exit status; None if it was killed
     lines: list[str]  # the output, without the lines of the script
+
+    @property
+    def last_words(self) -> str:
+        """The line of its output that says why it ended: ours, or an exception's, or the last one."""
+        ours = [i for i, line in enumerate(self.lines) if line.startswith(_OURS)]
+        if not ours:
+            launchers = [match[1] for line in self.lines if (match := _LAUNCHERS.match(line))]
+            return (launchers or [line.strip() for line in self.lines if line.strip()] or [""])[-1]
+        last, *after = self.lines[ours[-1] :]
+        if last.endswith(":"):  # a traceback
+            last = next((line for line in after if line and not line[0].isspace()), last)
+        return last.removeprefix(_OURS)
 
 
 @dataclass(frozen=True)

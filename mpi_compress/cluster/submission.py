@@ -114,7 +114,8 @@ def _in_queue(task: slurm.Task, own: Status) -> Status:
 
 def _ended(task: slurm.Task, own: Status) -> Status:
     """The status of a run whose task has left the queue; `own` is what its files tell, which an earlier task may have written."""
-    last, words = task.last_try(), task.last_words()
+    last = task.last_try()
+    words = last.last_words
     if not last.begun and task.ended.startswith("CANCELLED"):
         return replace(own, said=f"cancelled in the queue, {task.id}")
     if last.status == EXIT_STOPPED:

@@ -7,9 +7,9 @@ Formulas are parsed, never `eval`ed. In a claim's `value`, a call asks something
 import ast
 import fnmatch
 import math
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,8 +22,6 @@ from mpi_compress.job.dotted import combined, refuse_unknown
 from mpi_compress.job.tables import Claim, Tables
 from mpi_compress.results.columns import COLUMNS
 from mpi_compress.results.targets import goal
-
-_COMPARISONS: dict[str, Callable[..., bool]] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
 def claims_of(tables: Sequence[Tables], labels: Sequence[str]) -> list[Claim]:
@@ -65,15 +63,14 @@ def _filled(text: Any, values: Tables, where: str) -> Any:
 def meets(condition: str, value: float) -> bool:
     """True if a value meets ">= 3", "< 1.1", "in [0.5, 2]", or a paper's "6 times", "about 2" or "3 orders"; NaN meets none.
     ValueError if the condition has another form."""
-    sign, *bounds = _condition(condition)
-    return bounds[0] <= value <= bounds[1] if sign == "in" else _COMPARISONS[sign](value, bounds[0])
+    low, high = _ends(condition)
+    return low <= value <= high
 
 
 def divides(condition: str, low: float, high: float) -> bool:
     """True if a condition is met by some of the values from `low` to `high` and not by others."""
-    ends = meets(condition, low), meets(condition, high)
-    between = any(low < bound < high for bound in _condition(condition)[1:])
-    return ends[0] != ends[1] or (between and not all(ends))
+    ends = {meets(condition, low), meets(condition, high)}
+    return len(ends) > 1 or (ends == {False} and any(low < end < high for end in _ends(condition)))
 
 
 def bar(text: str) -> str:
@@ -88,16 +85,17 @@ def bar(text: str) -> str:
     return f">= {max(n / 2, 1.0):.4g}" if says[4] == "times" else f">= {10 ** (n - 0.5):.4g}"
 
 
-def _condition(text: str) -> tuple[Any, ...]:
-    try:
-        within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", bar(text))
-        compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", bar(text))
-        if within and (low := float(within[1])) <= (high := float(within[2])):
-            return "in", low, high
-        if compared and not math.isnan(level := float(compared[2])):
-            return compared[1], level
-    except ValueError:
-        pass
+def _ends(text: str) -> tuple[float, float]:
+    """The least and the largest number that meet a condition."""
+    low, high = -math.inf, math.inf
+    with suppress(ValueError):
+        if within := re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", bar(text)):
+            low, high = float(within[1]), float(within[2])
+        elif compared := re.fullmatch(r"\s*([<>])(=?)\s*(\S+)\s*", bar(text)):
+            level, far = float(compared[3]), math.inf if compared[1] == ">" else -math.inf
+            low, high = sorted((level if compared[2] else math.nextafter(level, far), far))
+        if (within or compared) and low <= high:
+            return low, high
     raise ValueError(f"holds = '{text}' is no condition; write '>= 3', '< 1.1', 'in [0.5, 2]', '6 times', 'about 2' or '3 orders'")
 
 

@@ -3,10 +3,10 @@
 import copy
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import tomli_w
 
@@ -32,8 +32,6 @@ from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.partitions import Partition, Split
 from mpi_compress.problem.penalties import Penalty, penalties
 from mpi_compress.results.reader import read
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,12 +215,10 @@ def run_spec(label: str, index: int, written: Tables, folder: Path, named: bool)
     where = f'run "{label}": ' if named else ""
     with placed(where):
         tune, tables = _tuned(written)
-
-        def read(key: str, cls: Callable[..., T]) -> T:
-            return checked(cls, tables[key], key)
-
-        algorithm, objective = method_of(tables["algorithm"], tables["down"]), read("objective", ObjectiveTable)
-        workers, log, data = read("workers", WorkersTable), read("log", LogTable), data_table(tables["data"])
+        algorithm = method_of(tables["algorithm"], tables["down"])
+        objective = checked(ObjectiveTable, tables["objective"], "objective")
+        workers, log = checked(WorkersTable, tables["workers"], "workers"), checked(LogTable, tables["log"], "log")
+        data = data_table(tables["data"])
         cost, metrics = _cost(tables["cost"], folder), metrics_of(log)
         logged = Logged(log, metrics, data, cost, algorithm)
         if tune:
@@ -233,8 +229,8 @@ def run_spec(label: str, index: int, written: Tables, folder: Path, named: bool)
             penalty=None if objective.penalty is None else penalties.build(objective.penalty, "objective.penalty"),
             workers=workers, partition=partition_of(workers), algorithm=algorithm,
             up=uplink_of(tables["up"], algorithm), down=downlink_of(tables["down"], algorithm), cost=cost,
-            start=read("start", StartTable), stop=stop_of(tables["stop"], logged), log=log, metrics=metrics,
-            checkpoint=read("checkpoint", Every), tune=tune, slurm=tables["slurm"], where=where,
+            start=checked(StartTable, tables["start"], "start"), stop=stop_of(tables["stop"], logged), log=log, metrics=metrics,
+            checkpoint=checked(Every, tables["checkpoint"], "checkpoint"), tune=tune, slurm=tables["slurm"], where=where,
         )  # fmt: skip
 
 

@@ -44,44 +44,46 @@ def run_jobs(
 
     Interrupted: this process was asked to end; the running jobs are saved, and the same call continues them.
     """
-    status, jobs, alone = dict[Path, int](), dict[Path, Job](), dict[Path, bool]()
-    share = _SHARE * available() / at_once
+    share, jobs, alone = _SHARE * available() / at_once, dict[Path, Job](), dict[Path, bool]()
+    for file, job, size in _readable(files, full, report, load):
+        jobs[file], alone[file] = job, measures_seconds(job) or size > share
+    status = {file: 2 for file in files if file not in jobs}
+    waiting = sorted(jobs, key=lambda file: (alone[file], -_messages(jobs[file])))
+    began, running, why = time.monotonic(), dict[Path, tuple[subprocess.Popen[bytes], float]](), ""
+    with Interrupts().caught() as asked, asked.in_rounds():
+        while waiting or running:
+            if why := asked.wish():
+                waiting = []
+                for process, _ in running.values():
+                    process.send_signal(signal.SIGTERM)
+            if waiting and len(running) < (1 if alone[waiting[0]] else at_once):
+                job = jobs[file := waiting.pop(0)]
+                line = [*_command(job), str(file), "--out", str(out), *words, *["--full"] * (full and has_full(file))]
+                running[file] = subprocess.Popen(line), time.monotonic()
+                report(f"{file}: {count_text(len(job.runs), 'run')}")
+                continue
+            for file in [file for file, (process, _) in running.items() if why or process.poll() is not None]:
+                process, started = running.pop(file)
+                status[file] = found = process.wait()
+                report(f"{file}: {_WORDS.get(found, f'failed, exit status {found}')}, {time_text(time.monotonic() - started)}")
+            time.sleep(_PAUSE)
+    if why:
+        raise Interrupted(why)
+    report(f"{count_text(len(jobs), 'job')} in {time_text(time.monotonic() - began)}")
+    return status
+
+
+def _readable(files: Sequence[Path], full: bool, report: Report, load: Load) -> Iterator[tuple[Path, Job, float]]:
+    """The jobs that can be read, and the bytes that each needs, as far as known; `report` takes why the others cannot."""
     for file in files:
         try:
             job = load(file, full)
             with placed(f"{file}: "):
-                alone[file] = measures_seconds(job) or most(job.runs) > share
-            jobs[file] = job
+                size = most(job.runs)
         except UserError as error:
-            status[file] = 2
             report(str(error))
-    waiting = sorted(jobs, key=lambda file: (alone[file], -_messages(jobs[file])))
-    began, running = time.monotonic(), dict[Path, tuple[subprocess.Popen[bytes], float]]()
-
-    def end(file: Path) -> None:
-        process, started = running.pop(file)
-        status[file] = found = process.wait()
-        report(f"{file}: {_WORDS.get(found, f'failed, exit status {found}')}, {time_text(time.monotonic() - started)}")
-
-    with Interrupts().caught() as asked, asked.in_rounds():
-        while (waiting or running) and not asked.wish():
-            if waiting and len(running) < (1 if alone[waiting[0]] else at_once):
-                file = waiting.pop(0)
-                line = [*_command(jobs[file]), str(file), "--out", str(out), *words, *["--full"] * (full and has_full(file))]
-                running[file] = subprocess.Popen(line), time.monotonic()
-                report(f"{file}: {count_text(len(jobs[file].runs), 'run')}")
-                continue
-            for file in [file for file, (process, _) in running.items() if process.poll() is not None]:
-                end(file)
-            time.sleep(_PAUSE)
-        for process, _ in running.values():
-            process.send_signal(signal.SIGTERM)
-        for file in [*running]:
-            end(file)
-    if why := asked.wish():
-        raise Interrupted(why)
-    report(f"{count_text(len(jobs), 'job')} in {time_text(time.monotonic() - began)}")
-    return status
+        else:
+            yield file, job, size
 
 
 def _messages(job: Job) -> int:

@@ -18,7 +18,7 @@ from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.results.locks import sync
 from mpi_compress.results.writer import Mark
-from mpi_compress.saving.frames import Frame, FrameWriter, dump, frames_in
+from mpi_compress.saving.frames import Frame, dump, frames_in, write_frame
 from mpi_compress.saving.saved_states import UNKNOWN, Damaged, Expected, load
 
 _FORMAT = "arrays and JSON"
@@ -159,9 +159,8 @@ class Checkpoint:
             header = Header(self.schema, self.run_id, k, mark(), received)
             new.unlink(missing_ok=True)  # it may be a link
             with new.open("xb") as out:
-                writer = FrameWriter(out)
                 for frame in chain(map(dump, (header, *states)), workers):
-                    writer.add(frame)
+                    write_frame(frame, out)
                 out.flush()
                 seals.seal(new, self.run_id, out.fileno())
                 os.fsync(out.fileno())

@@ -34,15 +34,10 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circula
 Frame = NDArray[np.uint8]
 
 
-class FrameWriter:
-    """Appends frames to a file."""
-
-    def __init__(self, out: BinaryIO):
-        self._out = out
-
-    def add(self, frame: Frame) -> None:
-        self._out.write(LENGTH.pack(frame.size))
-        self._out.write(frame.data)
+def write_frame(frame: Frame, out: BinaryIO) -> None:
+    """Append a frame to a file."""
+    out.write(LENGTH.pack(frame.size))
+    out.write(frame.data)
 
 
 def frames_in(stored: BinaryIO) -> Iterator[Frame]:

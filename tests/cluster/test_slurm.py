@@ -120,8 +120,8 @@ def test_what_cannot_be_submitted_is_refused(options, complaint, small_job, tmp_
 def test_the_last_words_of_a_task_say_why_it_ended(log, words, tmp_path):
     file = tmp_path / "slurm-1_0.out"
     file.write_text(log)
-    assert Task("1_0", "", "", file).last_words() == words
-    assert Task("1_0", "", "", Path("nowhere")).last_words() == ""
+    assert Task("1_0", "", "", file).last_try().last_words == words
+    assert Task("1_0", "", "", Path("nowhere")).last_try().last_words == ""
 
 
 def test_a_queue_that_does_not_answer_is_not_an_empty_one(small_job, tmp_path, capsys, monkeypatch):

@@ -245,7 +245,7 @@ def test_a_checkpoint_of_before_is_begun_again(protocol, small_job, tmp_path, ca
     before = [checkpoint.read_header(saved), {"node": np.zeros(40)}, None, *[np.zeros(40)] * 7]
     with saved.open("wb") as out:
         for each in before:
-            frames.FrameWriter(out).add(np.frombuffer(pickle.dumps(each, protocol), dtype="u1"))
+            frames.write_frame(np.frombuffer(pickle.dumps(each, protocol), dtype="u1"), out)
     seals.seal(saved, job.runs[0].run_id)
     begins_again_in_one_line(job, tmp_path, capfd)
 
@@ -288,7 +288,7 @@ def test_a_checkpoint_of_right_checksums_that_says_what_cannot_be_is_begun_again
     assert len(changed) != len(good) or any(len(a) != len(b) or a != b for a, b in zip(changed, good, strict=True))
     with saved.open("wb") as out:
         for each in changed:
-            frames.FrameWriter(out).add(np.frombuffer(lengthened(each), dtype="u1"))
+            frames.write_frame(np.frombuffer(lengthened(each), dtype="u1"), out)
     seals.seal(saved, job.runs[0].run_id)
     begins_again_in_one_line(job, tmp_path, capfd)
 
