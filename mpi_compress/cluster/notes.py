@@ -16,7 +16,7 @@ from mpi_compress.cluster.batch import Array
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.results.locks import locked, sync
+from mpi_compress.results.locks import locked, whole
 
 NOTE = "note.json"
 _FOLDER = "submitted"
@@ -31,14 +31,8 @@ class Note:
 
     def write(self) -> None:
         """Write the note, whole or not at all; OSError where that is not possible."""
-        new = self.file.with_name(f"{self.file.name}.new")
-        with new.open("w") as opened:
-            json.dump([vars(array) for array in self.arrays], opened, indent=1)
-            opened.flush()
-            seals.seal(new, opened=opened.fileno())
-            os.fsync(opened.fileno())
-        new.replace(self.file)
-        sync(self.file.parent)
+        with whole(self.file) as out:
+            out.write(json.dumps([*map(vars, self.arrays)], indent=1).encode())
 
     def run_ids(self) -> dict[int, str]:
         """Number of a run in its job → run id."""
@@ -61,15 +55,14 @@ def new_note(folder: Path, parts: Sequence[Array]) -> Note:
 
 def notes(folder: Path) -> list[Note]:
     """The notes of all submissions of a job, oldest first; a UserError that names a note which cannot be read."""
-    files = [place / NOTE for place in sorted(_places(folder), key=lambda place: int(place.name))]
-    return [read_note(file) for file in files if file.exists()]
+    return [read_note(place / NOTE) for place in _places(folder) if (place / NOTE).exists()]
 
 
 def read_note(file: Path) -> Note:
     """A note; a UserError that names it if it cannot be read."""
+    why = "it is not as it was written"
     try:
         text = seals.content(file)
-        why = "it is not as it was written"
     except OSError as error:
         text, why = None, str(error.strerror)
     if text is None:
@@ -94,5 +87,6 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         os.close(opened)
 
 
-def _places(folder: Path) -> Iterator[Path]:
-    return (place for place in (folder / _FOLDER).glob("*") if place.name.isdecimal())
+def _places(folder: Path) -> list[Path]:
+    """The folders of submissions, oldest first."""
+    return sorted((place for place in (folder / _FOLDER).glob("*") if place.name.isdecimal()), key=lambda place: int(place.name))

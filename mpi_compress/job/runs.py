@@ -74,7 +74,7 @@ class RunSpec:
         """Why its data are not known, such as "`rcv1` is not here: …", and with them its run_id; "" if they are here."""
         if self.data.is_here(self.folder):
             return ""
-        return f"`{self.data.title}` is not here" + (f": {hint}" if (hint := how_to_get(self.data.name)) else "")
+        return ": ".join(filter(None, [f"`{self.data.title}` is not here", how_to_get(self.data.name)]))
 
     @property
     def run_id(self) -> str:
@@ -147,7 +147,7 @@ class RunSpec:
     @property
     def start_point(self) -> Vector | None:
         """The last point of the result that the run starts from, None if it starts elsewhere; UserError if there is none."""
-        if (at := self.start.at) is None or at in ("zero", "random", "optimum"):
+        if (at := self.start.at) in (None, "zero", "random", "optimum"):
             return None
         file = Path(_here_or_beside(at, self.folder))
         if not file.exists():

@@ -192,7 +192,7 @@ def _shortened(stop: Tables, share: float, target: Target) -> Tables:
     found = dict(stop)
     for key, value in stop.items():
         if key == "rounds" or grows(key):
-            budget = share * (seconds(value) if isinstance(value, str) else value)
+            budget = share * seconds(value)
             found[key] = max(1, math.ceil(budget)) if key == "rounds" else budget
     if target.column in (*_FREE, *stop) and not target.rising:
         found[target.column] = max(target.level, stop.get(target.column, -math.inf))

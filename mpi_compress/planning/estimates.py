@@ -16,7 +16,7 @@ from mpi_compress.evidence.outcomes import loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import folder_of_trials, trials
-from mpi_compress.preparing.memory import gib, most
+from mpi_compress.preparing.memory import bytes_of, gib, most
 from mpi_compress.preparing.shapes import shape_of, size_of
 from mpi_compress.problem.datasets.said import line, line_of
 from mpi_compress.problem.datasets.store import cached_file
@@ -112,7 +112,7 @@ def _estimate(file: Path, job: Job, out: Path) -> Estimate:
     for spec in to_do:
         seconds += left[spec.run_id] * _seconds(own[spec.run_id] or _last_trial(spec, job, out))
         if (shape := shape_of(spec)) and not (cache := cached_file(*spec.source)).exists():
-            sets[cache] = shape.bytes(spec.data.dtype)
+            sets[cache] = bytes_of(spec, shape)
     rows = sum((s.stop.rounds or 0) // s.log.every + 1 for s in to_do)
     return Estimate(file, len(to_do), sum(left.values()), seconds, most(to_do), fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
 

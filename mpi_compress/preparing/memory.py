@@ -6,7 +6,10 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.exchange.host import addressable, available
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.preparing.shapes import Shape, shape_of
+from mpi_compress.preparing.shapes import shape_of
+from mpi_compress.problem.datasets.convert import DENSE_FROM
+from mpi_compress.problem.datasets.opening import MAPPED_FROM
+from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.mean_loss import Outline
 
 PROCESS = 200 * 2**20  # Python with its libraries
@@ -17,11 +20,11 @@ _REMEMBERED = 2  # likewise of each worker that has a memory
 UNKNOWN_SIZE = "? GiB"
 
 
-def needed(spec: RunSpec, shape: Shape, here: int = 1, ranks: int = 1, seen: bool = True) -> float:
+def needed(spec: RunSpec, shape: DataSet, here: int = 1, ranks: int = 1, seen: bool = True) -> float:
     """Bytes that `here` of so many ranks need on one host, about: rows on each rank, and states. Rows that are mapped from the
     cache need none; where not all ranks have `seen` it, each has a copy of its share."""
     dim, n = _dim_of_x(spec, shape), spec.workers.count
-    rows = shape.bytes(spec.data.dtype) - shape.mapped(spec) if seen else shape.bytes(spec.data.dtype) / ranks
+    rows = bytes_of(spec, shape) - mapped(spec, shape) if seen else bytes_of(spec, shape) / ranks
     remembers = isinstance(spec.algorithm, Algorithm) and type(spec.algorithm).start_worker is not Algorithm.start_worker
     vectors = _TO_SEND + _REMEMBERED * remembers
     of_worker, of_master = spec.algorithm.more_memory(dim, n)
@@ -29,10 +32,24 @@ def needed(spec: RunSpec, shape: Shape, here: int = 1, ranks: int = 1, seen: boo
     return here * (PROCESS + rows) + 8.0 * states
 
 
-def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
+def bytes_of(spec: RunSpec, shape: DataSet) -> float:
+    """Bytes of all rows, sparse or dense, whichever is less, with labels and starts of sparse rows."""
+    item = 4 if spec.data.dtype == "float32" else 8
+    if shape.nonzeros >= DENSE_FROM * shape.n_samples * shape.dim:
+        return shape.n_samples * (shape.dim * item + 8.0)
+    return shape.nonzeros * (4 + item) + shape.n_samples * 24.0
+
+
+def mapped(spec: RunSpec, shape: DataSet) -> float:
+    """Bytes of all rows that are mapped from the cached file, and dropped where memory is short; a model may copy its rows."""
+    entries = bytes_of(spec, shape) - 24.0 * shape.n_samples
+    return 0.0 if not spec.loss.of_margin or entries < 3 * MAPPED_FROM else entries  # indices are a third of them, or more
+
+
+def _dim_of_x(spec: RunSpec, shape: DataSet) -> int:
     """d; of a model for classes that are not known yet, the number of features."""
     try:
-        return spec.loss.within(Outline(shape.samples, shape.dim, shape.classes, shape.sizes)).dim
+        return spec.loss.within(Outline(shape.n_samples, shape.dim, shape.classes, shape.sizes)).dim
     except ValueError:
         return shape.dim
 
@@ -47,12 +64,12 @@ def text(spec: RunSpec) -> str:
     return gib(size) if (size := most([spec])) else UNKNOWN_SIZE
 
 
-def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, here: int, ranks: int, seen: bool = True) -> None:
+def refuse_what_cannot_fit(spec: RunSpec, shape: DataSet, here: int, ranks: int, seen: bool = True) -> None:
     """UserError if `here` of so many ranks, on this host, need more than is free. Nothing large is made yet."""
-    wanted, free, mapped = needed(spec, shape, here, ranks, seen), available(), shape.mapped(spec)
-    if mapped and wanted / here + mapped > (left := addressable()):
+    wanted, free, rows = needed(spec, shape, here, ranks, seen), available(), mapped(spec, shape)
+    if rows and wanted / here + rows > (left := addressable()):
         raise UserError(
-            f"needs about {gib(wanted / here + mapped)} of address space, {gib(mapped)} of it for rows mapped from the cache, and "
+            f"needs about {gib(wanted / here + rows)} of address space, {gib(rows)} of it for rows mapped from the cache, and "
             f"`ulimit -v` leaves {gib(left)}; raise that limit, or --force to try all the same"
         )
     if wanted > free:
@@ -69,9 +86,9 @@ def refuse_what_fits_nowhere(spec: RunSpec) -> None:
             refuse_what_cannot_fit(spec, shape, 1, spec.workers.count)
 
 
-def from_disk(spec: RunSpec, shape: Shape | None, here: int = 1, ranks: int = 1) -> str:
+def from_disk(spec: RunSpec, shape: DataSet | None, here: int = 1, ranks: int = 1) -> str:
     """A line where the rows of `here` ranks, on one host, are mapped and larger than the memory left for them; or ""."""
-    if shape is None or not (rows := shape.mapped(spec) * here / ranks):
+    if shape is None or not (rows := mapped(spec, shape) * here / ranks):
         return ""
     free = available() - needed(spec, shape, here, ranks)
     line = f"rows of {gib(rows)} are read from the disk in each pass: more than the {gib(max(free, 0.0))} of memory that is free"

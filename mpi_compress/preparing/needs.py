@@ -87,7 +87,7 @@ def _refuse(spec: RunSpec) -> None:
     """UserError for what is known to be wrong."""
     n, N, d = spec.workers.count, UNKNOWN, spec.data.known_dim or UNKNOWN
     if shape := shape_of(spec):
-        N, d = shape.samples, shape.dim
+        N, d = shape.n_samples, shape.dim
         refuse_idle_workers(n, N)
     problem = foreseen(spec, N, d)
     refuse_left_out(spec, problem.penalty)

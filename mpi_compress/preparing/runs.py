@@ -28,7 +28,7 @@ from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.memory import from_disk, most, refuse_what_cannot_fit
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_of
-from mpi_compress.preparing.shapes import Shape, is_soon_parsed, shape_of
+from mpi_compress.preparing.shapes import is_soon_parsed, shape_of
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.partitions import refuse_idle_workers
@@ -72,10 +72,10 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool, soon: bool) 
     data = open_data(*spec.source, ranks, quiet)
     ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
-        shape, seen = Shape.of(data), len(ranks.that_see(data.file)) == ranks.size
-        ranks.each(partial(refuse_what_cannot_fit, spec, shape, *here, seen))
+        seen = len(ranks.that_see(data.file)) == ranks.size
+        ranks.each(partial(refuse_what_cannot_fit, spec, data, *here, seen))
         if not quiet:
-            at_root(ranks, lambda: _say(from_disk(spec, shape, *here), str(data.file)))
+            at_root(ranks, lambda: _say(from_disk(spec, data, *here), str(data.file)))
     if not ranks.is_root:
         get_ready()  # while rank 0 solves the problem
     return ranks.on_root(partial(problem_of, spec, data, quiet, soon))

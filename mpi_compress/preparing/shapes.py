@@ -1,71 +1,46 @@
 """The sizes of data sets before they are read, and what is said of data first."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.problem.datasets import said
-from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN, names_of, published_of
-from mpi_compress.problem.datasets.opening import MAPPED_FROM, is_sound
+from mpi_compress.problem.datasets.opening import is_sound
 from mpi_compress.problem.datasets.store import DataSet, cached_file, counted_in, described
 
 _SOON_COMPUTED = 4_000_000  # nonzeros
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The size of a set."""
-
-    samples: int
-    dim: int
-    nonzeros: float
-    classes: int = 0  # of labels, where they are known and have classes
-    sizes: Mapping[str, int] = field(default_factory=dict)  # that the data's format states
-    entries: int = 0  # values that are not 0; 0 where that was not counted
-    published: bool = False  # of the set's name; False: of the data that are here
-
-    @classmethod
-    def of(cls, data: DataSet) -> "Shape":
-        """The size of a set that was parsed."""
-        return cls(data.n_samples, data.dim, data.nonzeros, data.classes, data.sizes, data.entries)
-
-    def bytes(self, dtype: str) -> float:
-        """Bytes of the rows, sparse or dense, whichever is less, with labels and starts of sparse rows."""
-        item = 4 if dtype == "float32" else 8
-        if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
-            return self.samples * (self.dim * item + 8)
-        return self.nonzeros * (4 + item) + self.samples * 24
-
-    def mapped(self, spec: RunSpec) -> float:
-        """Bytes of all rows that are mapped from the cached file, and dropped where memory is short; a model may copy its rows."""
-        entries = self.bytes(spec.data.dtype) - 24.0 * self.samples
-        return 0.0 if not spec.loss.of_margin or entries < 3 * MAPPED_FROM else entries  # indices are a third of them, or more
-
-
-def shape_of(spec: RunSpec) -> Shape | None:
-    """The size of a run's set: parsed, generated, counted in a small file, or published; None: a large one is not parsed yet.
+def here_of(spec: RunSpec) -> DataSet | None:
+    """A run's set as it is here: parsed, or the size of what is generated, or counted in a small file; None: a large one is not
+    parsed yet.
 
     Raises:
         UserError: a small file is wrong; of one whose first rows are taken this is not known.
     """
     table, file = spec.data, cached_file(*spec.source)
     if is_sound(file):
-        return Shape.of(described(file, table.title))
+        return described(file, table.title)
     if table.generator is not None:
         size = table.build_generator().size()
-        return None if size is None else _of_first_rows(spec, *size)
+        return None if size is None else _first_rows(spec, *size)
     try:
         if (counted := _counted(spec)) and all(counted[:2]):
-            return _of_first_rows(spec, *counted, entries=counted[2])
+            return _first_rows(spec, *counted, counted[2])
     except UserError:
         if table.rows is None:
             raise
-    known = KNOWN.get(table.name or "")
-    if known is None or not (known.samples and known.nonzeros):
-        return None
-    return _of_first_rows(spec, known.samples, known.dim, known.nonzeros, published=True)
+    return None
+
+
+def shape_of(spec: RunSpec) -> DataSet | None:
+    """`here_of`, else the published size; None where there is none."""
+    here, known = here_of(spec), KNOWN.get(spec.data.name or "")
+    if here or known is None or not (known.samples and known.nonzeros):
+        return here
+    return _first_rows(spec, known.samples, known.dim, known.nonzeros)
 
 
 def is_soon_parsed(spec: RunSpec) -> bool:
@@ -81,16 +56,15 @@ def _counted(spec: RunSpec) -> tuple[int, int, int] | None:
     return counted_in(spec.data.file(spec.folder)) if spec.data.build_format(spec.folder).name == "libsvm" else None
 
 
-def _of_first_rows(spec: RunSpec, samples: int, dim: int, nonzeros: float, entries: int = 0, published: bool = False) -> Shape:
-    """The size of the first rows of a set, so many as [data] takes."""
+def _first_rows(spec: RunSpec, samples: int, dim: int, nonzeros: float, entries: int = 0) -> DataSet:
+    """The size of the first rows of a set, so many as [data] takes, without a file."""
     rows = min(samples, spec.data.rows or samples)
-    return Shape(rows, spec.data.known_dim or dim, nonzeros * rows / samples, entries=entries, published=published)
+    return DataSet(Path(), spec.data.title, rows, spec.data.known_dim or dim, int(nonzeros * rows / samples), entries=entries)
 
 
 def size_of(spec: RunSpec) -> said.Size | None:
     """The size of a run's set as it is here; None if a large one is not parsed yet."""
-    shape = shape_of(spec)
-    return None if shape is None or shape.published else (shape.samples, shape.dim, 0, shape.entries)
+    return (here.n_samples, here.dim, 0, here.entries) if (here := here_of(spec)) else None
 
 
 def said_of(specs: Sequence[RunSpec]) -> list[str]:

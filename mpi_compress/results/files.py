@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from mpi_compress.core.errors import UserError
@@ -13,9 +14,14 @@ TRIALS = "tuning"  # the folder of trials, in that of their job
 
 def job_name(file: str | Path) -> str:
     """A job file's path below the innermost folder called `jobs`, without .toml; its stem where it lies below none."""
-    *folders, name = Path(os.path.abspath(file)).with_suffix("").parts
-    below = folders[len(folders) - folders[::-1].index(JOBS) :] if JOBS in folders else []
-    return "/".join([*below, name])
+    path = Path(os.path.abspath(file)).with_suffix("")
+    return "/".join([*below(path, JOBS), path.name])
+
+
+def below(file: Path, name: str) -> Sequence[str]:
+    """The folders of a file below the innermost one of this name; none where there is no such folder."""
+    folders = file.parent.parts
+    return folders[len(folders) - folders[::-1].index(name) :] if name in folders else ()
 
 
 def folders_of(job: str, out: Path) -> list[Path]:

@@ -1,10 +1,14 @@
-"""A file that is written is locked: one process writes a result, and others can tell."""
+"""A file that is written is locked: one process writes a result, and others can tell; or it is written whole or not at all."""
 
 import fcntl
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 
 _TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lock for a moment
@@ -34,6 +38,24 @@ def sync(path: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
+
+
+@contextmanager
+def whole(file: Path, key: str = "") -> Iterator[BinaryIO]:
+    """Write a file whole or not at all, sealed by a key, and bring it to the disk."""
+    new = file.with_name(f"{file.name}.new")
+    try:
+        new.unlink(missing_ok=True)  # it may be a link
+        with new.open("xb") as out:
+            yield out
+            out.flush()
+            seals.seal(new, key, out.fileno())
+            os.fsync(out.fileno())
+        os.replace(new, file)
+        sync(file.parent)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def lock(part: Path) -> int:

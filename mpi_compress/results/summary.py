@@ -18,8 +18,7 @@ def why_ended(run: Run) -> str:
     if run.attrs.get("status") != "complete" or not run.rows:
         return ""
     stop = run.written.get("stop", {})
-    given = {key: level for key, level in stop.items() if run.has(key) and key != "seconds"}
-    levels = {key: seconds(level) if isinstance(level, str) else level for key, level in given.items()}
+    levels = {key: seconds(level) for key, level in stop.items() if run.has(key) and key != "seconds"}
     met = [str(target) for key, level in levels.items() if (target := Target.of(key, level, run.rising)).is_met(run)]
     if stop.get("rounds") == run.trace["round"][-1]:
         met.append(f"{stop['rounds']:,} rounds")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-from mpi_compress.results.files import TRIALS
+from mpi_compress.results.files import TRIALS, below
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.tuning import in_words
 
@@ -136,9 +136,8 @@ def _matching(pattern: str) -> list[Path]:
 
 def _job_of(file: Path) -> str:
     """The job's name: the folders below the last one called `results`; else the file's folder."""
-    *folders, _ = Path(os.path.abspath(file)).parts
-    below = folders[len(folders) - folders[::-1].index("results") :] if "results" in folders else []
-    return "/".join(below or folders[-1:])
+    path = Path(os.path.abspath(file))
+    return "/".join(below(path, "results")) or path.parent.name
 
 
 def difference(one: Run, other: Run) -> Iterator[str]:

@@ -6,7 +6,6 @@ states have other fields, or whose results have other columns, begins the run ag
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -16,7 +15,7 @@ from typing import Any
 
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, system_text
-from mpi_compress.results.locks import sync
+from mpi_compress.results.locks import whole
 from mpi_compress.results.writer import Mark
 from mpi_compress.saving.frames import Frame, dump, frames_in, write_frame
 from mpi_compress.saving.saved_states import UNKNOWN, Damaged, Expected, load
@@ -83,12 +82,8 @@ def schema_of(columns: Iterable[str]) -> str:
 
 def remove_checkpoint(file: Path) -> None:
     """Remove a checkpoint, and an unfinished one that a killed program left."""
-    file.unlink(missing_ok=True)
-    _being_written(file).unlink(missing_ok=True)
-
-
-def _being_written(file: Path) -> Path:
-    return file.with_name(file.name + ".new")
+    for each in (file, file.with_name(f"{file.name}.new")):
+        each.unlink(missing_ok=True)
 
 
 def read_header(file: Path) -> Header | None:
@@ -154,18 +149,10 @@ class Checkpoint:
               workers: Iterable[Frame]) -> None:  # fmt: skip
         """Save a run before round k; UserError if the file cannot be written, and the one before it stays. `mark` brings the
         result's rows to the disk, `workers` are a frame of each."""
-        new = _being_written(self.file)
         try:
             header = Header(self.schema, self.run_id, k, mark(), received)
-            new.unlink(missing_ok=True)  # it may be a link
-            with new.open("xb") as out:
+            with whole(self.file, self.run_id) as out:
                 for frame in chain(map(dump, (header, *states)), workers):
                     write_frame(frame, out)
-                out.flush()
-                seals.seal(new, self.run_id, out.fileno())
-                os.fsync(out.fileno())
-            os.replace(new, self.file)
-            sync(self.file.parent)
         except OSError as error:
-            new.unlink(missing_ok=True)
             raise UserError(f"{self.file}: the checkpoint cannot be written: {system_text(error)}") from None

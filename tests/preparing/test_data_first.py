@@ -59,7 +59,11 @@ def test_a_set_of_another_size_than_its_name_s_is_said_first_and_no_claim_is_in_
         assert capfd.readouterr().err == told.format("on gisette of 20 × 5000, not the published 6000 × 5000")
         assert ("on gisette of 20 × 5000, not" in (folder.parent / f"{style}.svg").read_text()) == (style == "screen")
     assert main(["report", "job.toml", "-o", "r.html", "--table", "t.md", "--gallery", "g.md"]) == 0
-    assert [(folder.parent / name).read_text().count(f"gisette, {DIFFERS[11:]}") for name in ("r.html", "t.md", "g.md")] == [2, 1, 1]
+    assert [(folder.parent / name).read_text().count(f"gisette, {DIFFERS[11:]}") for name in ("r.html", "t.md", "g.md")] == [
+        2,
+        1,
+        1,
+    ]
     assert main(["data", "list"]) == 0
     assert f"{file}, 20 × 21, {DIFFERS[11:]}\n" in capfd.readouterr().out
     (verdict,) = verdicts.check(job := mc.load_job("job.toml"), [run])
@@ -118,7 +122,9 @@ def test_labels_and_columns_differ_as_rows_do():
 def test_nonzeros_are_compared_with_what_is_published_before_and_after_a_run(folder, capfd):
     """A stored 0 is none; the count of a small file is kept, and that of a result stands in it."""
     rows = [b"1 %d:1" % (1 + i) + b" 22:2" * (i != 21) + b" 23:0" * (i == 0) for i in range(22)]
-    (folder / "ijcnn1.val").write_bytes(b"\n".join(rows[i % 22] for i in range(14990)).replace(b"1 2", b"-1 2").replace(b" 23:0", b""))
+    (folder / "ijcnn1.val").write_bytes(
+        b"\n".join(rows[i % 22] for i in range(14990)).replace(b"1 2", b"-1 2").replace(b" 23:0", b"")
+    )
     differs = "14990 × 22, differs from the published 14990 × 22 with 194870 nonzeros, here 29299"
     for command in (["plan"], ["plan"], ["run", "--quiet"], ["plan"]):
         assert main([*command, "job.toml", "--set", 'data.name="ijcnn1.val"']) == 0

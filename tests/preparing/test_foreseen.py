@@ -125,7 +125,9 @@ def test_no_shipped_run_is_foreseen_to_be_refused(job):
 
 def test_plan_counts_the_trials_that_come_first(tmp_path, capsys):
     job = tmp_path / "job.toml"
-    job.write_text(HEAD + '[algorithm]\nname = "gd"\n[tune]\nparameter = "algorithm.step"\nvalues = "2^-1..2^1 theory"\nto = { loss = 1e-3 }\n')
+    job.write_text(
+        HEAD + '[algorithm]\nname = "gd"\n[tune]\nparameter = "algorithm.step"\nvalues = "2^-1..2^1 theory"\nto = { loss = 1e-3 }\n'
+    )
     assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "before them: 3 trials of [tune] in the first stage, 0 of them done"
     mc.run(job, out=tmp_path)

@@ -15,7 +15,9 @@ DIM = 250_001  # 20 for each coordinate are more than is solved at once
 def job(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    lines = [f"{y} 1:{a:.3f} 2:{b:.3f} {DIM}:{c:.3f}\n" for y, (a, b, c) in zip([1, -1] * 15, rng.normal(size=(30, 3)), strict=True)]
+    lines = [
+        f"{y} 1:{a:.3f} 2:{b:.3f} {DIM}:{c:.3f}\n" for y, (a, b, c) in zip([1, -1] * 15, rng.normal(size=(30, 3)), strict=True)
+    ]
     (tmp_path / "wide.txt").write_text("".join(lines))
     return {
         "name": "wide",

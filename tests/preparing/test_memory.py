@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from helpers.refusals import naming
@@ -13,7 +14,8 @@ from helpers.running import BIN, PATIENT
 from mpi_compress.cli.main import main
 from mpi_compress.job.loading import load_job
 from mpi_compress.preparing import memory
-from mpi_compress.preparing.shapes import Shape, shape_of
+from mpi_compress.preparing.shapes import shape_of
+from mpi_compress.problem.datasets.store import DataSet
 
 JOB = """
 data = {{ generator = "rcv1-like", samples = {samples} }}
@@ -37,12 +39,12 @@ def test_large_rows_are_read_where_they_are_cached(job, tmp_path):
     spec, run = load_job(job).runs[0], ["run", str(job), "--out", str(tmp_path), "--quiet", "--fresh"]
     assert (main(run), tracemalloc.start(), main(run)) == (0, None, 0), "the first run converts"
     most, _ = tracemalloc.get_traced_memory()[1], tracemalloc.stop()
-    assert most < shape_of(spec).mapped(spec) / 2
+    assert most < memory.mapped(spec, shape_of(spec)) / 2
 
 
 def test_each_rank_has_the_rows_and_each_worker_that_remembers_its_vectors(job):
     spec, d = load_job(job).runs[0], 1000
-    small, mapped = Shape(1000, d, 10**5), Shape(10**7, d, 10**9)
+    small, mapped = DataSet(Path(), "", 1000, d, 10**5), DataSet(Path(), "", 10**7, d, 10**9)
     process = memory.PROCESS + 10 * 8 * d
     of_workers = 4 * 2 * 8 * d + 30 * 8 * d  # a gradient and a message each, and the solver
     rows = 10**5 * 12 + 1000 * 24

@@ -38,7 +38,14 @@ UPS = ["", "", 'compressor = { name = "top-k", k = 2 }', 'compressor = { name = 
        'compressor = { name = "perm-k" }', 'compressor = "natural"\ncodec = { float = 16 }', 'compressor = { name = "low-rank", rank = 1 }',
        'compressor = { name = "unisp", kappa = 0.5 }']  # fmt: skip
 STARTS = ["", "", "", "", 'at = "optimum"', 'at = "random"\nscale = 1.0', "offset = 1e300"]
-STOPS = ["rounds = 1", "rounds = 1", "rounds = 1", "rounds = 1\nsuboptimality = 1e-3", "rounds = 1\ndistance = 0.1", "rounds = 1\ncost_up = 100"]
+STOPS = [
+    "rounds = 1",
+    "rounds = 1",
+    "rounds = 1",
+    "rounds = 1\nsuboptimality = 1e-3",
+    "rounds = 1\ndistance = 0.1",
+    "rounds = 1\ncost_up = 100",
+]
 
 
 def odd_job(number: int) -> str:
@@ -76,7 +83,10 @@ def test_ten_odd_jobs_are_refused_alike_by_plan_submit_and_run(number, folder, c
     refused = 0
     for n in range(number, number + 10):
         (folder / "odd.toml").write_text(odd_job(n))
-        found = {verb: ended(capsys, verb, "odd.toml", *more) for verb, more in (("plan", []), ("submit", ["--dry-run"]), ("run", ["--quiet"]))}
+        found = {
+            verb: ended(capsys, verb, "odd.toml", *more)
+            for verb, more in (("plan", []), ("submit", ["--dry-run"]), ("run", ["--quiet"]))
+        }
         assert found["plan"] == (found["run"] if found["run"][0] == 2 else (0, "")), (n, odd_job(n))
         assert found["submit"] == found["plan"], (n, odd_job(n))
         refused += found["run"][0] == 2
@@ -84,7 +94,9 @@ def test_ten_odd_jobs_are_refused_alike_by_plan_submit_and_run(number, folder, c
 
 
 def test_a_plan_says_what_it_could_not_check(folder, capsys):
-    (folder / "odd.toml").write_text('data = { generator = "gspar", samples = 100000, dim = 100 }\nalgorithm = { name = "gd", step = "1/(L-L)" }\nstop.rounds = 1\n')
+    (folder / "odd.toml").write_text(
+        'data = { generator = "gspar", samples = 100000, dim = 100 }\nalgorithm = { name = "gd", step = "1/(L-L)" }\nstop.rounds = 1\n'
+    )
     assert main(["plan", "odd.toml"]) == 0
     assert "data: gspar: what its labels, its values or L decide is not checked yet" in capsys.readouterr().out
 
@@ -97,6 +109,8 @@ def test_a_plan_says_what_it_could_not_check(folder, capsys):
 ])  # fmt: skip
 def test_a_refusal_speaks_of_what_the_user_wrote(tables, says, folder, capsys):
     algorithm, up = tables.split("|")
-    (folder / "odd.toml").write_text(f'data.path = "sound"\nobjective.mu = 0.1\nstop.rounds = 1\n[algorithm]\n{algorithm}\n[up]\n{up}\n')
+    (folder / "odd.toml").write_text(
+        f'data.path = "sound"\nobjective.mu = 0.1\nstop.rounds = 1\n[algorithm]\n{algorithm}\n[up]\n{up}\n'
+    )
     assert says in ended(capsys, "run", "odd.toml", "--quiet")[1]
     assert says in ended(capsys, "plan", "odd.toml")[1]

@@ -164,7 +164,9 @@ def killed_run(job, out, last, ranks):
     return part, header
 
 
-@pytest.mark.parametrize(("ranks", "later"), [(None, None), *(pytest.param(3, later, marks=pytest.mark.slow) for later in (3, None))])
+@pytest.mark.parametrize(
+    ("ranks", "later"), [(None, None), *(pytest.param(3, later, marks=pytest.mark.slow) for later in (3, None))]
+)
 @pytest.mark.parametrize("last", [11, *(pytest.param(last, marks=pytest.mark.slow) for last in (5, 6, 8, 12))])
 def test_rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on(last, ranks, later, small_job, tmp_path):
     part, header = killed_run(small_job, tmp_path / "killed", last, ranks)

@@ -152,7 +152,9 @@ def framed(tree: Any, behind: bytes = b"") -> np.ndarray:
 
 
 @pytest.mark.parametrize("expected", [OURS, THEIRS])
-@pytest.mark.parametrize("change", [lambda fields: fields.update(more=1), lambda fields: fields.pop("step")], ids=["one more", "one less"])
+@pytest.mark.parametrize(
+    "change", [lambda fields: fields.update(more=1), lambda fields: fields.pop("step")], ids=["one more", "one less"]
+)
 def test_a_class_of_ours_with_other_fields_is_refused_also_in_a_users_state(change, expected):
     """So a checkpoint of other code is not gone on from, though nothing else says which code wrote it."""
     frame, first = dump(memory(np.zeros(DIM))).tobytes(), memory(np.zeros(DIM))
@@ -227,9 +229,7 @@ def test_crafted_trees_are_read_or_refused(times, measured):
 def drawn(draw: random.Random, depth: int) -> Any:
     if depth == 0 or draw.random() < 0.2:
         return draw.choice([None, True, 3, -1, 0.5, "a", 10**25, *HOSTILE[:45]])
-    kind = draw.choice(
-        ["list", "tuple", "set", "dict", "object", "array", "number", "same", "python", "bytes", "frozenset"]
-    )
+    kind = draw.choice(["list", "tuple", "set", "dict", "object", "array", "number", "same", "python", "bytes", "frozenset"])
     match kind:
         case "object":
             name = draw.choice(
