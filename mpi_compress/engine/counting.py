@@ -51,9 +51,7 @@ class Counts:
 
 def in_order(numbers: Any, start: Any = 0) -> Any:
     """((start + a) + b) + …, each sum rounded."""
-    numbers = np.array(numbers)
-    numbers[:1] += start
-    return numbers.cumsum()[-1].item() if numbers.size else start
+    return np.concatenate([[start], numbers]).cumsum()[-1].item()
 
 
 @dataclass
