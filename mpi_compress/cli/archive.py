@@ -1,7 +1,6 @@
 """`mpi-compress archive JOB… -o FIG.zip`"""
 
 from argparse import Namespace
-from pathlib import Path
 
 from mpi_compress.core.progress import count_text
 from mpi_compress.core.terminal import say
@@ -12,7 +11,7 @@ from mpi_compress.report.citation import about_of
 
 
 def act(options: Namespace) -> int:
-    about, target = about_of(Path(options.about)) if options.about else None, Path(options.file)
-    count = archive({file: load_job(file) for file in job_files(options.jobs)}, Path(options.out), target, about)
-    say(f"{target}: {count_text(count, 'result')}; its README.md says how they are run again and compared")
+    about = about_of(options.about) if options.about else None
+    count = archive({file: load_job(file) for file in job_files(options.jobs)}, options.out, options.file, about)
+    say(f"{options.file}: {count_text(count, 'result')}; its README.md says how they are run again and compared")
     return 0

@@ -42,10 +42,10 @@ def _ends(text: str) -> list[float]:
     return [low, high]
 
 
-def _page(text: str) -> str:
-    if Path(text).suffix not in (".html", ".htm"):
+def _page(text: str) -> Path:
+    if (page := Path(text)).suffix not in (".html", ".htm"):
         raise ArgumentTypeError(f"{text} was given; a report is a page, .html, which browsers print to PDF")
-    return text
+    return page
 
 
 def _names(text: str) -> list[str]:

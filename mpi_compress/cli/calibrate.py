@@ -1,7 +1,6 @@
 """`mpi-compress calibrate`"""
 
 from argparse import Namespace
-from pathlib import Path
 
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.expressions import bits
@@ -13,7 +12,7 @@ def act(options: Namespace) -> int:
     ranks, largest = launched(), checked_at("--largest", lambda: bits(options.largest))
     if options.repeats < 3 or largest < 8000:
         raise UserError("--repeats must be at least 3 and --largest at least 1 kB")
-    found = calibrate(ranks, Path(options.table), options.repeats, largest)
+    found = calibrate(ranks, options.table, options.repeats, largest)
     for line in found if ranks.is_root else []:
         print(line)
     return 0

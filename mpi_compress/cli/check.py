@@ -3,7 +3,6 @@
 import sys
 from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
 
 from mpi_compress.cli.parsing import load_one
 from mpi_compress.cli.results_of import with_gaps
@@ -23,7 +22,7 @@ def act(options: Namespace) -> int:
         if not (job.claims or job.records):
             raise UserError(f"{options.job}: no claim is about {' and '.join(map(repr, options.only))} alone; leave --only out")
     asked = frozenset[str]().union(*(spec.asked for spec in job.runs))
-    runs = with_gaps(results_of(job, Path(options.out)), asked, job.runs)
+    runs = with_gaps(results_of(job, options.out), asked, job.runs)
     verdicts, records = check(job, runs), [*check_records(job, runs)]
     say(*filter(None, dict.fromkeys(map(line_of, runs))), *map(_coloured, verdicts))
     say(*([str(job.protocol)] if job.protocol and records else []), *(line for _, line in records))

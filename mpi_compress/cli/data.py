@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.cli.parsing import key_values
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.progress import print_line
+from mpi_compress.core.progress import ignore, print_line
 from mpi_compress.core.registry import parameters
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
@@ -58,7 +58,7 @@ def act_list(_: Namespace) -> int:
 
 def act_get(options: Namespace) -> int:
     for name in options.names:
-        print(fetch.get(name, options.url, options.quiet, (lambda _: None) if options.quiet else print_line))
+        print(fetch.get(name, options.url, options.quiet, ignore if options.quiet else print_line))
     return 0
 
 
@@ -71,31 +71,30 @@ def act_make(options: Namespace) -> int:
         data = open_data(table, Path(), Split(), "number" if generator.real_labels else "sign", quiet=False)
         say(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
     else:
-        say(f"{options.file}: {write(Path(options.file), generator.chunks())} samples")
+        say(f"{options.file}: {write(options.file, generator.chunks())} samples")
     return 0
 
 
-def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
+def _convert(path: Path, keys: dict[str, Any], target: Path | None) -> int:
     """Write a CSV file as LIBSVM text, and print what became of its columns."""
     for key in keys:
         if key not in (known := ("label", "test", "seed")):
             raise UserError(f"data make: {nearest(key, known, 'key')}")
-    if target is not None and target.lower().endswith(".csv"):
+    if target is not None and target.suffix.lower() == ".csv":
         raise UserError(f"-o {target}: what is written is LIBSVM text; name it FILE.libsvm")
     table = read_csv(path, keys.get("label", -1))
     files = save(table.X, table.y, target or path.with_suffix(".libsvm"), keys.get("test", 0.0), keys.get("seed", 0))
     names = ", ".join(table.features[:8]) + ", …" * (len(table.features) > 8)
-    say(f"{path}: {table.y.size} samples, d = {len(table.features)}: {names}")
-    for remark in table.remarks:
-        say(f"  {remark}")
-    if "label" not in keys:
-        say(f"  labels are those of the last column, {table.label}; label=NAME takes another")
-    for word, number in table.classes.items():
-        say(f"  label {word} is {number}")
+    say(
+        f"{path}: {table.y.size} samples, d = {len(table.features)}: {names}",
+        *(f"  {remark}" for remark in table.remarks),
+        *[f"  labels are those of the last column, {table.label}; label=NAME takes another"] * ("label" not in keys),
+        *(f"  label {word} is {number}" for word, number in table.classes.items()),
+    )
     norms = [norm for norm in scipy.sparse.linalg.norm(table.X, axis=0) if norm]
     if norms and (ratio := max(norms) / min(norms)) > _UNLIKE:
-        print(f'  columns differ {ratio:.0e}-fold in size, which slows all methods; [data] normalize = "columns" makes them alike')
-    say(f'  [data] path = "{files[0]}"' + (f', test = "{files[1]}"' if len(files) > 1 else ""))
+        say(f'  columns differ {ratio:.0e}-fold in size, which slows all methods; [data] normalize = "columns" makes them alike')
+    say(f'  [data] path = "{files[0]}"' + f', test = "{files[-1]}"' * (len(files) > 1))
     return 0
 
 
@@ -104,19 +103,19 @@ def act_info(options: Namespace) -> int:
     how = DataTable(name=options.file).build_format(Path()) if options.file in PUBLISHED else None
     found = contents_of(file, how, options.file)
     length, norm = found.lengths, found.norms
-    say(str(file))
-    say(f"  samples    {length.size}")
-    say(f"  features   {found.features}, the largest index" + (f" ({found.published})" if found.published else ""))
     share = length.mean() / max(1, found.features)
-    say(f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a sample, mean {length.mean():.4g}, {share:.3%} of all")
+    say(
+        str(file),
+        f"  samples    {length.size}",
+        f"  features   {found.features}, the largest index" + (f" ({found.published})" if found.published else ""),
+        f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a sample, mean {length.mean():.4g}, {share:.3%} of all",
+    )
     if length.any():
         low, high = found.range
         say(f"  values     {low:.6g} to {high:.6g}; samples have norms from {norm.min():.6g} to {norm.max():.6g}")
     ordered = sorted(found.labels)
-    if len(ordered) <= 20:
-        print("  labels     " + "; ".join(f"{label:g}: {found.labels[label]}" for label in ordered))
-    else:
-        say(f"  labels     {len(ordered)} of them: {listed(ordered)}")
+    each = "; ".join(f"{label:g}: {found.labels[label]}" for label in ordered)
+    say(f"  labels     {each if len(ordered) <= 20 else f'{len(ordered)} of them: {listed(ordered)}'}")
     if len(ordered) == 2 and length.any() and options.file not in PUBLISHED:
         say(f"  logistic   {_of_logistic(options.file, length.sum() + 20 * found.features, norm)}")
     say(f"  SHA-256    {digest(file)}")
@@ -136,8 +135,10 @@ def _of_logistic(file: str, size: float, norms: NDArray[Any]) -> str:
 
 
 def act_solve(options: Namespace) -> int:
-    seen = set()
-    for spec in _runs(options):
+    is_job, seen = options.file.endswith(".toml"), set()
+    if is_job and options.settings:
+        raise UserError(f"{options.settings[0]}: a job states its problems itself")
+    for spec in load_job(options.file).runs if is_job else [_problem_alone(options.file, key_values(options.settings))]:
         begun = time.perf_counter()
         problem, best = solve(spec)
         key = (problem.data.file, repr(problem.loss), problem.mu)
@@ -147,21 +148,13 @@ def act_solve(options: Namespace) -> int:
     return 0
 
 
-def _runs(options: Namespace) -> list[RunSpec]:
-    """The runs of a job, or one of no rounds on a file or a set."""
-    if options.file.endswith(".toml"):
-        if options.settings:
-            raise UserError(f"{options.settings[0]}: a job states its problems itself")
-        return load_job(options.file).runs
-    return [_problem_alone(options.file, key_values(options.settings))]
-
-
 def _problem_alone(given: str, keys: dict[str, Any]) -> RunSpec:
+    """A run of no rounds on a file or a set."""
     file = find_file(given)
-    source = {"name": given} if given in KNOWN or given in PUBLISHED else {"path": str(file)}
-    objective = {"mu": "1e-4 L"} if not {"mu", "lambda2"} & set(keys) else {}
-    objective |= {k: v for k, v in keys.items() if k in parameters(ObjectiveTable)}
+    source = {"name": given} if given in {*KNOWN, *PUBLISHED} else {"path": str(file)}
+    objective = {k: v for k, v in keys.items() if k in parameters(ObjectiveTable)}
     data = {k: v for k, v in keys.items() if k not in objective}
+    objective |= {} if {"mu", "lambda2"} & {*keys} else {"mu": "1e-4 L"}
     tables = {"data": source | data, "objective": objective, "algorithm": {"name": "gd", "step": 1.0}, "stop": {"rounds": 0}}
     return parse_job(tables, "solve", Path(), {}).runs[0]
 
@@ -169,11 +162,9 @@ def _problem_alone(given: str, keys: dict[str, Any]) -> RunSpec:
 def _solved(problem: Problem, best: Optimum, seconds: float) -> Iterator[str]:
     data = problem.data
     yield f"{data.title}: {data.n_samples} samples, d = {problem.dim}, {problem.loss.name}"
-    if not np.isnan(problem.L):
-        kappa = problem.L / problem.mu if problem.mu else np.inf
-        yield f"  L     {problem.L - problem.mu:.10g} of the data part, mu {problem.mu:.6g}, kappa {kappa:.6g}"
-    else:
-        yield f"  L     none, the loss is not smooth; mu {problem.mu:.6g}"
+    kappa = problem.L / problem.mu if problem.mu else np.inf
+    smooth = f"{problem.L - problem.mu:.10g} of the data part, mu {problem.mu:.6g}, kappa {kappa:.6g}"
+    yield f"  L     {f'none, the loss is not smooth; mu {problem.mu:.6g}' if np.isnan(problem.L) else smooth}"
     if not best.attained:
         yield f"  f*    {best.f:.15g}, {INFIMUM_IN_PART if best.f else INFIMUM}: there is no x*"
         return

@@ -5,7 +5,6 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from shutil import which
 
 from mpi_compress.cli.parsing import load_all
@@ -41,8 +40,8 @@ def act(options: Namespace) -> int:
 def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     """Print the states of a job's runs; those that would be refused, with what refuses them."""
     rows, left, refused = list[list[str]](), list[RunSpec](), list[RunSpec]()
-    labels = with_seeds([spec.label for spec in job.runs], [spec.seed for spec in job.runs])
-    statuses = Statuses(job, Path(options.out))
+    labels = with_seeds([(spec.label, spec.seed) for spec in job.runs])
+    statuses = Statuses(job, options.out)
     found = statuses.all()
     for spec, label, status in zip(job.runs, labels, found, strict=True):
         run_id, room = "–", "–"
@@ -60,10 +59,10 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     for spec in {str(spec.data): spec for spec in job.runs if not spec.missing}.values():
         if line := memory.from_disk(spec, shape_of(spec)):
             say(line)
-    if first := trial_files(replace(job, runs=left), Path(options.out)):
+    if first := trial_files(replace(job, runs=left), options.out):
         done = sum(file.exists() for file in first)
         say(f"before them: {len(first)} trials of [tune] in the first stage, {done} of them done")
-    if asked := suggestion(replace(job, runs=left), Path(options.out), which("sbatch") is not None):
+    if asked := suggestion(replace(job, runs=left), options.out, which("sbatch") is not None):
         say(asked)
     _warn_of_what_is_missing(left)
     counts = Counter(status.state for status in found)

@@ -33,7 +33,7 @@ def act(options: Namespace) -> int:
     runs, figure, target = _what(options)
     changed: dict[str, Any] = axes_of(options)
     changed |= {key: given for key in ("bounds", "xlim", "ylim") if (given := getattr(options, key)) is not None}
-    target = Path(options.figure) if options.figure else target.with_suffix(style.suffix)
+    target = options.figure or target.with_suffix(style.suffix)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
     for line in titles(runs) if not (style.titled and figure.title) else []:
@@ -54,7 +54,7 @@ def _profile(options: Namespace) -> int:
     profiles = [profile(runs, targets, by) for by in options.by or ("wire_bits", "wire_bits_up")]
     for each in profiles:
         say(f"{each.caption}:", *shown(sys.stdout, each.heads, each.cells))
-    target = Path(options.figure or Path(options.out) / "profile.png")
+    target = options.figure or options.out / "profile.png"
     figures.save(draw_profiles(profiles, options.style), target)
     say(str(target))
     return 0
@@ -67,7 +67,7 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
     runs = found(options, chosen, asked.union(*(spec.asked for job in jobs for spec in job.runs)))
     if not jobs:
         return runs, FigureTable(), Path(options.what[0]).with_suffix(".png")
-    target = Path(options.out) / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') for job in jobs)}.png"
+    target = options.out / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') for job in jobs)}.png"
     if len(jobs) == 1:
         return runs, jobs[0].titled_figure, target
     return runs, FigureTable(**{key: getattr(jobs[0].figure, key) for key in _OF_AXES}), target

@@ -5,41 +5,36 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from mpi_compress import report
 from mpi_compress.cli.parsing import overrides_of
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
 from mpi_compress.core.terminal import say
-from mpi_compress.evidence.outcomes import Outcome, loaded
+from mpi_compress.evidence.outcomes import job_files, loaded, outcomes
 from mpi_compress.planning import estimates, pool
+from mpi_compress.report import render, text
 
 
 def act(options: Namespace) -> int:
     if options.get and not options.run:
         raise UserError("--get: fetches sets for runs; --run is needed, too")
-    files, page, title = report.job_files(options.jobs), Path(options.page), options.title
-    overrides = overrides_of(options)
-
-    def outcomes(files: Sequence[Path]) -> list[Outcome]:
-        return report.outcomes(files, Path(options.out), options.full, overrides, options.only)
-
+    files, title = job_files(options.jobs), options.title
+    found_in = partial(outcomes, out=options.out, full=options.full, overrides=overrides_of(options), only=options.only)
     if options.only is not None:  # those that have such a run
-        files = [each.file for each in outcomes(files)]
+        files = [each.file for each in found_in(files)]
     try:
         failed = _run(files, options) if options.run else []
     except Interrupted as interrupted:
         print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
         print_line("`mpi-compress report` without --run draws what is done")
         return EXIT_STOPPED
-    found = outcomes(files)
-    report.write(found, page, title)
-    if options.table:
-        report.write_table(found, Path(options.table), title)
-    if options.gallery:
-        report.write_gallery(found, Path(options.gallery), title)
-    say(*report.summary(found), str(page))
+    found = found_in(files)
+    render.write(found, options.page, title)
+    for write, file in ((text.write_table, options.table), (text.write_gallery, options.gallery)):
+        if file:
+            write(found, file, title)
+    say(*text.summary(found), str(options.page))
     for file in failed:
         say(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")
     return EXIT_FAILED if failed else 0
@@ -48,11 +43,11 @@ def act(options: Namespace) -> int:
 def _run(files: Sequence[Path], options: Namespace) -> list[Path]:
     """Run what is not done of these jobs; those that failed, or a run of which diverged."""
     if options.full:
-        for line in estimates.text([*estimates.estimates(files, Path(options.out), True)]):
+        for line in estimates.text([*estimates.estimates(files, options.out, True)]):
             print_line(line)
     if options.get:
         pool.get_missing(files, print_line)
     words = [f"--{name}={value}" for name in ("only", "set") for value in getattr(options, name) or ()]
     load = partial(loaded, overrides=overrides_of(options), only=options.only)
-    status = pool.run_jobs(files, Path(options.out), options.full, options.at_once, print_line, load, words)
+    status = pool.run_jobs(files, options.out, options.full, options.at_once, print_line, load, words)
     return [file for file, found in status.items() if found not in (0, 2)]

@@ -6,7 +6,6 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
@@ -19,7 +18,7 @@ from mpi_compress.results.tidy import settings_of, varying
 
 
 def act_ls(options: Namespace) -> int:
-    found = entries(Path(options.out), options.what)
+    found = entries(options.out, options.what)
     trials = [entry for entry in found if entry.is_trial and not options.trials]
     trials = [] if len(trials) == len(found) else trials
     if listed := [entry for entry in found if entry not in trials]:
@@ -58,13 +57,13 @@ def _natural(text: str) -> list[tuple[str, float]]:
 
 
 def act_rm(options: Namespace) -> int:
-    return _removed(entries(Path(options.out), options.what), options)
+    return _removed(entries(options.out, options.what), options)
 
 
 def act_gc(options: Namespace) -> int:
     from mpi_compress.evidence.outcomes import job_files, unnamed  # the other commands do not wait for what reads jobs
 
-    found = unnamed(files := job_files(options.what), Path(options.out))
+    found = unnamed(files := job_files(options.what), options.out)
     if not found:
         print("nothing to remove: the jobs name every result")
         return 0
@@ -87,25 +86,22 @@ def _removed(found: Sequence[Entry], options: Namespace) -> int:
         listed = [entry for entry in found if not entry.is_trial] or found
         say(*(f"{entry.result}  {entry.label}, {_size([entry])}, {_age(entry.written)}" for entry in listed))
         trials = f", with {count_text(n, 'trial')} of [tune]" if (n := len(found) - len(listed)) else ""
-        if not _agreed(f"remove {count_text(len(found), 'result')}{trials}, {_size(found)}?"):
+        question = f"remove {count_text(len(found), 'result')}{trials}, {_size(found)}?"
+        if not sys.stdin.isatty():
+            raise UserError(f"{question} nobody can be asked here; --yes removes them")
+        if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
             print("nothing is removed")
             return 0
     for entry in found:
         entry.remove()
-    remove_empty_folders(Path(options.out))
+    remove_empty_folders(options.out)
     say(f"removed {count_text(len(found), 'result')}")
     return 0
 
 
-def _agreed(question: str) -> bool:
-    if not sys.stdin.isatty():
-        raise UserError(f"{question} nobody can be asked here; --yes removes them")
-    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
-
-
 def act_mv(options: Namespace) -> int:
-    n = move(options.job.rstrip("/"), options.to.rstrip("/"), Path(options.out))
-    say(f"moved {count_text(n, 'result')} to {Path(options.out) / options.to}")
+    n = move(options.job.rstrip("/"), options.to.rstrip("/"), options.out)
+    say(f"moved {count_text(n, 'result')} to {options.out / options.to}")
     return 0
 
 
@@ -115,5 +111,4 @@ def _size(entries: Sequence[Entry]) -> str:
 
 def _age(written: float) -> str:
     minutes = max(0.0, time.time() - written) / 60
-    unit, length = ("d", 1440) if minutes >= 1440 else ("h", 60) if minutes >= 60 else ("min", 1)
-    return f"{minutes / length:.0f} {unit}"
+    return f"{minutes / 1440:.0f} d" if minutes >= 1440 else f"{minutes / 60:.0f} h" if minutes >= 60 else f"{minutes:.0f} min"

@@ -51,7 +51,7 @@ def found(options: Namespace, jobs: Mapping[str, Job], columns: Collection[str] 
     runs, problems = [], []
     for file, job in jobs.items():
         try:
-            new, unread = readable_results_of(job, Path(options.out))
+            new, unread = readable_results_of(job, options.out)
         except UserError as error:
             problems.append(error)
             continue

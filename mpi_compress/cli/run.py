@@ -3,7 +3,6 @@
 import gc
 import sys
 from argparse import Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpi_compress.core.clock import Laps
@@ -35,7 +34,7 @@ def act(options: Namespace) -> int:
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
         request = Request(
-            Path(options.out), ranks, interrupts, options.fresh, options.quiet, options.force,
+            options.out, ranks, interrupts, options.fresh, options.quiet, options.force,
             laps=Laps(BEGUN), lines=options.verbose or not has_bar(), details=options.verbose,
         )  # fmt: skip
         with compiling.shown(not request.tells):
@@ -84,8 +83,7 @@ def _load(options: Namespace) -> "Job":
     from mpi_compress.cli.parsing import load
     from mpi_compress.cluster.submission import check_runs
 
-    if options.submitted is None:
-        return load(options)
     job = load(options, options.submitted)
-    check_runs(job, options.submitted)
+    if options.submitted is not None:
+        check_runs(job, options.submitted)
     return job

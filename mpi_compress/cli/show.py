@@ -37,13 +37,12 @@ def act(options: Namespace) -> int:
         found = [*_of_folders(*map(Path, options.results))]
         say(*(f"{name}: {text}" for name, text in found))
         return 0 if all(text.startswith(BIT_FOR_BIT) for _, text in found) else 1
-    runs = [read(file) for file in options.results]
-    if len(runs) > 1 and (options.csv or options.split or options.bounds):
-        option = "--csv" if options.csv else "--split" if options.split else "--bounds"
-        raise UserError(f"show {option}: takes one result; without it several are compared")
+    runs, asked = [*map(read, options.results)], [name for name in ("csv", "split", "bounds") if getattr(options, name)]
+    if len(runs) > 1 and asked:
+        raise UserError(f"show --{asked[0]}: takes one result; without it several are compared")
     if options.csv:
         sys.stdout.writelines(runs[0].to_csv())
-    elif options.split or options.bounds:
+    elif asked:
         return _draw(runs[0], options)
     else:
         first = filter(None, dict.fromkeys(map(line_of, runs)))
@@ -93,9 +92,9 @@ def _draw(run: Run, options: Namespace) -> int:
     from mpi_compress.figures.of_run import draw_bounds, draw_split
     from mpi_compress.figures.plotting import save
 
-    for option, draw, file in (("--split", draw_split, options.split), ("--bounds", draw_bounds, options.bounds)):
-        if file:
-            save(draw(run), Path(file), option=option)
+    for option, draw in (("split", draw_split), ("bounds", draw_bounds)):
+        if file := getattr(options, option):
+            save(draw(run), file, option=f"--{option}")
             say(str(file))
     return 0
 

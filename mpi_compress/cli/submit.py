@@ -13,11 +13,11 @@ from mpi_compress.results.status import Status
 
 
 def act(options: Namespace) -> int:
-    job, out, usual = load(options), Path(options.out), vars(Options())
+    job, out, usual = load(options), options.out, vars(Options())
     given = {name: value for name in usual if (value := getattr(options, name)) not in (usual[name], [])}
     Options(**given)  # refuses wrong ones, where nothing is left to submit, too
     settings = [part for setting in options.set for part in ("--set", setting)]
-    run = [options.job, *["--full"] * options.full, "--out", options.out, *settings]
+    run = [options.job, *["--full"] * options.full, "--out", str(out), *settings]
     todo = to_submit(job, out, options.dry_run, options.fresh)
     if not todo:
         print("nothing to submit: all runs are done or in the queue")

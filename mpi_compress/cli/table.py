@@ -19,7 +19,7 @@ def act(options: Namespace) -> int:
     asked = [typed(text) for text in options.to]
     if options.table and not asked:
         raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
-    if options.table and Path(options.table).suffix not in WRITERS:
+    if options.table and options.table.suffix not in WRITERS:
         raise UserError(f"-o {options.table}: a table is written as one of {', '.join(WRITERS)}")
     runs = found(options, jobs_of(options), [column for column, _ in asked])
     warn_of_mixtures(runs)
@@ -32,7 +32,7 @@ def act(options: Namespace) -> int:
     table = comparison.compare(runs, targets, options.by)
     say(f"{table.caption}:", *shown(sys.stdout, table.heads, table.cells), *table.notes, *statements(runs, targets[0]))
     if options.table:
-        _write(table, Path(options.table))
+        _write(table, options.table)
     return 0
 
 

@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from mpi_compress.cli.parsing import load_one
@@ -48,11 +49,10 @@ class Seen:
         """Its row under `HEADS`."""
         last = self.status.last
         if self.run is None or last is None:
-            return [self.label, self.status.said or str(self.status.state), "", "", "", ""]
-        rate = bits_a_second(self.run)
+            return [self.label, self.status.said or str(self.status.state), *[""] * 4]
         rounds = self.run.written.get("stop", {}).get("rounds")
         of = f" of {rounds:,}" if isinstance(rounds, int) else ""
-        up, speed = ("" if math.isnan(bits) else bits_text(bits) for bits in (last.up, rate))
+        up, speed = ("" if math.isnan(bits) else bits_text(bits) for bits in (last.up, bits_a_second(self.run)))
         return [self.label, str(self.status.state), f"{last.round:,}{of}", f"{last.loss:.6g}", up, speed]
 
 
@@ -77,7 +77,7 @@ class Live:
     def look(self) -> list[Seen]:
         """What each run has come to by now; of runs with one label also their seed."""
         seen = [self._seen(result, label) for result, label in self._find().items()]
-        names = with_seeds([each.label for each in seen], [each.run.written.get("seed", 0) if each.run else "?" for each in seen])
+        names = with_seeds([(each.label, each.run.written.get("seed", 0) if each.run else "?") for each in seen])
         return [replace(each, label=name) for each, name in zip(seen, names, strict=True)]
 
     def _seen(self, result: Path, label: str) -> Seen:
@@ -90,7 +90,7 @@ class Live:
         try:
             written = file.stat()
             mark = (written.st_mtime, written.st_size)
-            if file not in self._read or self._read[file][0] != mark:
+            if self._read.get(file, ())[:1] != (mark,):
                 self._read[file] = (mark, read(file))
         except (OSError, UserError) as error:
             if file not in self._read:
@@ -100,9 +100,8 @@ class Live:
 
 def results_in(names: Sequence[str]) -> Mapping[Path, str]:
     """The results that are, or are begun, in files and folders, for `Live`."""
-    places = [(place, place.is_dir()) for place in map(Path, names)]
-    found = [file for place, is_folder in places for file in (results_below(place) if is_folder else [result_of(place) or place])]
-    return {file: "" for file in found if file.suffix != ASIDE and (file.exists() or part_of(file).exists())}
+    each = (results_below(place) if place.is_dir() else [result_of(place) or place] for place in map(Path, names))
+    return {file: "" for file in chain(*each) if file.suffix != ASIDE and (file.exists() or part_of(file).exists())}
 
 
 def act(options: Namespace) -> int:
@@ -110,7 +109,7 @@ def act(options: Namespace) -> int:
 
     live, figure = _what(options)
     pause = time_of(options.every, "--every") if options.every else 2.0 if sys.stdout.isatty() else 60.0
-    if target := options.figure and Path(options.figure):
+    if target := options.figure:
         refuse_format(target)
     before: list[list[str]] | None = None
     problem = ""
@@ -141,9 +140,9 @@ def _what(options: Namespace) -> tuple[Live, FigureTable]:
     if any(name.endswith(".toml") for name in options.what):
         if len(options.what) > 1:
             raise UserError(f"watch {shlex.join(options.what)}: takes one job, or results of any number, not both")
-        job, out = load_one(options.what[0], options), Path(options.out)
+        job, out = load_one(options.what[0], options), options.out
         runs = [spec for spec in job.runs if not spec.missing]
-        names = with_seeds([spec.label for spec in runs], [spec.seed for spec in runs])
+        names = with_seeds([(spec.label, spec.seed) for spec in runs])
         statuses = Statuses(job, out)
         files = {statuses.files[spec.index]: name for spec, name in zip(runs, names, strict=True)}
         trials = trial_files(job, out)
@@ -167,13 +166,13 @@ def _trials_now(first: Sequence[Path]) -> Mapping[Path, str]:
 def _print(seen: Sequence[Seen], cells: list[list[str]], problem: str, first: bool) -> None:
     """A table of the runs; on a terminal in the place of the one before."""
     counts = Counter(each.status.state for each in seen)
-    end = f"{time.strftime('%H:%M:%S')}  " + (", ".join(f"{n} {state}" for state, n in counts.items()) or "no results yet")
-    table = shown(sys.stdout, HEADS, cells, ("bits a second", "up", "round")) if cells else []
-    lines = [*table, end, *([f"figure: {problem}"] if problem else [])]
+    lines = shown(sys.stdout, HEADS, cells, ("bits a second", "up", "round")) if cells else []
+    lines.append(f"{time.strftime('%H:%M:%S')}  " + (", ".join(f"{n} {state}" for state, n in counts.items()) or "no results yet"))
+    lines += [f"figure: {problem}"] if problem else []
     if sys.stdout.isatty():
         width, height = shutil.get_terminal_size()
         lines = wrapped("\n".join(lines), width).splitlines()[-(height - 2) :]
         clear = f"\x1b[2J{_HOME}" if first else _HOME
-        print(clear + "\n".join([*(f"{line}\x1b[K" for line in lines), "Ctrl-C ends this, and no run"]) + _REST, flush=True)
+        print(clear + "\x1b[K\n".join([*lines, "Ctrl-C ends this, and no run"]) + _REST, flush=True)
     else:
         print(*lines, sep="\n", flush=True)

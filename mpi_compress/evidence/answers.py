@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.endings import comes_nearer
 from mpi_compress.job.claim_functions import Missing, Question, Unknown, tuned_between
@@ -46,9 +48,9 @@ class Answers:
             answers = [q.answer(run) for run in runs]
         except UserError as error:
             raise Unknown(f"a column is not logged: {error}") from None
-        smallest = min((value for value in answers if not math.isnan(value)), default=math.nan)
+        smallest = float(np.fmin.reduce(answers))  # which passes over NaN
         ends = [self._between(q, run, answer) for run, answer in zip(runs, answers, strict=True)]
-        low, high = (min((end[i] for end in ends if not math.isnan(end[i])), default=math.nan) for i in range(2))
+        low, high = map(float, np.fmin.reduce(ends))
         if low < high:
             self.open[number] = low, high
             if ended := [self._short[label] for label in q.labels if label in self._short]:
@@ -99,6 +101,6 @@ def at_edge(run: Run, runs: Sequence[Run]) -> bool:
     columns = [sizes([each.get(key) for each in settings]) for key in keys]
     if len(runs) < 3 or not keys or not all(columns):
         return False
-    rows = sorted(zip(*columns, strict=True))
-    together = all(list(column) in (sorted(column), sorted(column, reverse=True)) for column in zip(*rows, strict=True))
-    return together and columns[0][runs.index(run)] in (rows[0][0], rows[-1][0])
+    steps = np.diff(sorted(zip(*columns, strict=True)), axis=0)
+    together = np.all((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
+    return bool(together) and columns[0][runs.index(run)] in (min(columns[0]), max(columns[0]))

@@ -41,19 +41,16 @@ class Cell:
         return float(np.median(self.took)) if self.took else math.inf
 
     def __str__(self) -> str:
-        missed = sum(math.isinf(value) for value in self.took)
-        if self.unknown:
-            return self.unknown
-        if missed == len(self.took):
-            return f"not reached {self.end}"
-        least, most = (self._amount(value) for value in (min(self.took), max(t for t in self.took if t < math.inf)))
-        later = f"; {self.diverged} of {len(self.took)} diverged later" if self.diverged else ""
-        if missed:
+        reached, of = [value for value in self.took if value < math.inf], len(self.took)
+        if not reached:
+            return self.unknown or f"not reached {self.end}"
+        ends = " … ".join(dict.fromkeys(map(self._amount, (min(reached), max(reached)))))
+        later = f"; {self.diverged} of {of} diverged later" if self.diverged else ""
+        if missed := of - len(reached):
             middle = f"median {self._amount(self.median)}, " if self.median < math.inf else ""
-            reached = least if least == most else f"{least} … {most}"
             others = f"not reached by {count_text(missed, 'seed')} {self.end}"
-            return f"{middle}{reached} with {len(self.took) - missed} of {len(self.took)} seeds; {others}{later}"
-        return self._amount(self.median) + (f" ({least} … {most})" if least != most else "") + later
+            return f"{middle}{ends} with {len(reached)} of {of} seeds; {others}{later}"
+        return self._amount(self.median) + (f" ({ends})" if " … " in ends else "") + later
 
     @property
     def numbers(self) -> list[str]:
@@ -100,19 +97,19 @@ class Comparison:
         """What is to be said below the table: on which data and costs, whose seeds change nothing, whose rows are too far apart for
         its numbers, and who was tuned for another question."""
         firsts, labels = [method.runs[0] for method in self.methods], [method.label for method in self.methods]
-        models = by_text(zip(map(model_of, firsts), labels, strict=True)) if self.by in COSTS else {}
+        models = _by_text([f"costs by {model_of(run)}" for run in firsts], labels) if self.by in COSTS else {}
         equal = [f"{len(m.runs)} equal runs, for the seed changes nothing" if are_copies(m.runs) else "" for m in self.methods]
         attrs = [run.attrs for run in firsts]
         infima = {f"f* = {a['f_star']:.6g} is {s}" for a in attrs if NOT_ATTAINED in (s := str(a.get("f_star_source")))}
-        late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
-        those = [label for label, share in late.items() if share > _LATE]
+        late = [max(cell.late for cell in method.cells) for method in self.methods]
+        too_much = f"read at logged rows, so up to {max(late):.0%} too much (log.every)"
         return [
             *on_data(firsts, labels),
-            *(f"costs by {model}: {several(own)}" for model, own in models.items() if len(models) > 1),
-            *(f"{text}: {several(own)}" for text, own in by_text(zip(equal, labels, strict=True)).items()),
+            *(models.values() if len(models) > 1 else ()),
+            *_by_text(equal, labels).values(),
             *sorted(infima),
-            *[f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {several(those)}"] * bool(those),
-            *(f"{text}: {several(own)}" for text, own in by_text((self._tuned_for(run), run.label) for run in firsts).items()),
+            *_by_text([too_much if share > _LATE else "" for share in late], labels).values(),
+            *_by_text(map(self._tuned_for, firsts), [run.label for run in firsts]).values(),
         ]
 
     def _tuned_for(self, run: Run) -> str:
@@ -124,13 +121,10 @@ class Comparison:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The rows as text."""
-        return [[f"{method.label}{self._mark(method)}", *map(str, method.cells)] for method in self.methods]
-
-    def _mark(self, method: ComparedMethod) -> str:
-        """What stands behind a method's label where others have more seeds."""
-        most, n = max(len(each.runs) for each in self.methods), len(method.runs)
-        return f" ({n} of {most} seeds)" if n < most else ""
+        """The rows as text; a method's label says where others have more seeds."""
+        most = max(len(method.runs) for method in self.methods)
+        marks = [f" ({n} of {most} seeds)" * (n < most) for n in (len(method.runs) for method in self.methods)]
+        return [[method.label + mark, *map(str, method.cells)] for method, mark in zip(self.methods, marks, strict=True)]
 
     @property
     def numbers(self) -> tuple[list[str], list[list[str]]]:
@@ -145,24 +139,19 @@ class Comparison:
 
 def on_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Lines that name several data sets, with their runs' labels, or one that is not the paper's, or not as it is published."""
-    found = by_text((line_of(run, with_place=False), label) for run, label in zip(runs, labels, strict=True))
-    if len(found) > 1:
-        return [f"{line}: {several(those)}" for line, those in found.items()]
-    return [*found] if any(map(elsewhere, runs)) else []
+    found = _by_text((line_of(run, with_place=False) for run in runs), labels)
+    return [*found.values()] if len(found) > 1 else [*found] if any(map(elsewhere, runs)) else []
 
 
-def by_text(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The labels of which each text is said, without those of which nothing is."""
+def _by_text(said: Iterable[str], labels: Sequence[str]) -> dict[str, str]:
+    """By what is said of labels, without "", the line that says it of them; of many it names the first ones."""
     found: dict[str, dict[str, None]] = {}
-    for text, label in said:
-        if text:
-            found.setdefault(text, {})[label] = None
-    return {text: [*labels] for text, labels in found.items()}
-
-
-def several(labels: Sequence[str]) -> str:
-    """Labels in a sentence; of many the first ones."""
-    return "; ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
+    for text, label in zip(said, labels, strict=True):
+        found.setdefault(text, {})[label] = None
+    found.pop("", None)
+    return {
+        text: f"{text}: {'; '.join([*own][:4])}" + f" and {len(own) - 4} more" * (len(own) > 4) for text, own in found.items()
+    }
 
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
@@ -215,14 +204,16 @@ def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
         return Cell([], by, unknown=f"has no {missing[0]}")
     if all(target.is_unknown(run) for run in runs):
         return Cell([], by, unknown=f"{'f*' if target.column == 'suboptimality' else target.column} is not known")
-    rows = [(run, target.row_of(run)) for run in runs]
+    rows, unit, end = [(run, target.row_of(run)) for run in runs], unit_of(by, runs), ""
     reached, missed = [(run, row) for run, row in rows if row is not None], [run for run, row in rows if row is None]
-    end = _end(missed, target, by) if missed else ""
+    if missed:  # with what those had spent that were cut off
+        spent = [float(run.column(by)[-1]) for run in missed if run.status == "complete"]
+        end = ending(missed, target, amount(float(np.median(spent)), by, unit) + " rounds" * (by == "round") if spent else "")
     diverged = sum(run.status == "diverged" for run, _ in reached)
     late = max((_late(by, run, row) for run, row in reached), default=0.0)
     last = float(np.median([run.column(target.column)[-1] for run in runs])) * (-1.0 if target.rising else 1.0)
     nearest = math.inf if math.isnan(last) else last
-    return Cell([target.took(run, by) for run in runs], by, end, "", unit_of(by, runs), diverged, nearest, late)
+    return Cell([target.took(run, by) for run in runs], by, end, "", unit, diverged, nearest, late)
 
 
 def _late(by: str, run: Run, row: int) -> float:
@@ -230,10 +221,3 @@ def _late(by: str, run: Run, row: int) -> float:
     spent, rounds = run.column(by), run.column("round")
     apart = row > 0 and spent[row] > 0 and rounds[row] - rounds[row - 1] > 1
     return float(1 - spent[row - 1] / spent[row]) if apart else 0.0
-
-
-def _end(runs: Sequence[Run], target: Target, by: str) -> str:
-    """How runs that do not reach a target ended, with what those had spent that were cut off."""
-    spent = [float(run.column(by)[-1]) for run in runs if run.status == "complete"]
-    within = amount(float(np.median(spent)), by, unit_of(by, runs)) + " rounds" * (by == "round") if spent else ""
-    return ending(runs, target, within)

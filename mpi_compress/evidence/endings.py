@@ -77,14 +77,13 @@ LESS_NEEDED = ("down", "time", "ended by", "status", "up", "suboptimality")
 
 def endings(runs: Sequence[Run]) -> list[list[str]]:
     """How each run ended: its name, with the seed where several have it, and what `ENDINGS` names."""
-    names = with_seeds([*map(name_of, runs)], [run.written.get("seed", 0) for run in runs])
-    return [[name, *_ending(run)] for name, run in zip(names, runs, strict=True)]
-
-
-def _ending(run: Run) -> list[str]:
-    status = status_of_run(run)
-    why = "its process has ended; `run` goes on" if status.state is State.BROKEN_OFF else why_ended(run)
-    if (last := status.last) is None:
-        return [str(status.state), *["–"] * 5, why]
-    numbers = [f"{last.loss:.6g}", "–" if math.isnan(last.gap) else f"{last.gap:.3g}", bits_text(last.up), bits_text(last.down)]
-    return [str(status.state), *numbers, f"{last.seconds:.3g} s", why]
+    names = with_seeds([(name_of(run), run.written.get("seed", 0)) for run in runs])
+    rows = []
+    for name, run in zip(names, runs, strict=True):
+        status, numbers = status_of_run(run), ["–"] * 5
+        if last := status.last:
+            gap = "–" if math.isnan(last.gap) else f"{last.gap:.3g}"
+            numbers = [f"{last.loss:.6g}", gap, bits_text(last.up), bits_text(last.down), f"{last.seconds:.3g} s"]
+        why = "its process has ended; `run` goes on" if status.state is State.BROKEN_OFF else why_ended(run)
+        rows.append([name, str(status.state), *numbers, why])
+    return rows

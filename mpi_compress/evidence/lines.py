@@ -25,10 +25,15 @@ class Line:
     """A line of a figure: a run, several seeds of one, or points that each stand for a run."""
 
     label: str
-    x: NDArray[Any] | None  # None: at every x
+    x: Any  # an array; None: at every x
     y: NDArray[Any]  # over several seeds the median, as x is
-    least: NDArray[Any] | None = None  # over the seeds
-    most: NDArray[Any] | None = None
+    least: Any = None  # an array over the seeds, as `most` is; None: there are no several seeds
+    most: Any = None
+
+    @property
+    def has_band(self) -> bool:
+        """True if seeds differ."""
+        return self.least is not None and bool(np.any(self.least < self.most))
 
     def rows(self, keep: NDArray[np.bool_]) -> "Line":
         """The same line with some of its rows."""
@@ -38,16 +43,12 @@ class Line:
 
 def name_of(run: Run) -> str:
     """A line's name: the run's label, what was overridden in it, as by --set, and what was tuned for it."""
-    return ", ".join([_label_and_changes(run), *([tuned_text(run)] if run.tuned else [])])
+    return ", ".join(filter(None, [run.label, *changes(run), tuned_text(run)]))
 
 
 def name_in_paper(run: Run) -> str:
     """A line's name where the text says what was tuned: the label, what was overridden, and what speaks against a tuned value."""
-    return _label_and_changes(run) + _note(run)
-
-
-def _label_and_changes(run: Run) -> str:
-    return ", ".join([run.label, *changes(run)])
+    return ", ".join([run.label, *changes(run)]) + _note(run)
 
 
 def changes(run: Run) -> list[str]:
@@ -79,7 +80,9 @@ def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
     """The runs in groups, each of those that differ in their seed alone; a second run of the same seed is in the next group."""
     groups: dict[Any, dict[Any, Run]] = {}
     for run in runs:
-        seed, others = _seed_and_others(run)
+        tables = run.written
+        seed = tables.pop("seed", 0) if "job" in run.attrs else None
+        others = id(run) if seed is None else json.dumps([run.label, tables], sort_keys=True, default=str)
         number = next(n for n in itertools.count() if seed not in groups.get((others, n), {}))
         groups.setdefault((others, number), {})[seed] = run
     return [list(group.values()) for group in groups.values()]
@@ -91,25 +94,16 @@ def seeds_text(runs: Sequence[Run]) -> str:
     return f"over {f'{counts[0]} to ' * (counts[0] < counts[-1])}{counts[-1]} seeds" if counts[-1] > 1 else ""
 
 
-def with_seeds(names: Sequence[str], seeds: Sequence[object]) -> list[str]:
-    """The names of runs, with the seed where several have one name."""
-    counts = Counter(names)
-    return [f"{name}, seed {seed}" if counts[name] > 1 else name for name, seed in zip(names, seeds, strict=True)]
+def with_seeds(runs: Sequence[tuple[str, object]]) -> list[str]:
+    """The names of runs, given with their seeds; with the seed where several have one name."""
+    counts = Counter(name for name, _ in runs)
+    return [f"{name}, seed {seed}" if counts[name] > 1 else name for name, seed in runs]
 
 
 def are_copies(runs: Sequence[Run]) -> bool:
     """True if the seed changes nothing in several runs: all records are equal to the last bit."""
     first, *others = (run.trace for run in runs)
     return bool(others) and all(n in own and own[n].tobytes() == first[n].tobytes() for own in others for n in first)
-
-
-def _seed_and_others(run: Run) -> tuple[Any, Any]:
-    """A run's seed, and what else decides it."""
-    if "job" not in run.attrs:
-        return None, id(run)
-    tables = run.written
-    seed = tables.pop("seed", 0)
-    return seed, json.dumps([run.label, tables], sort_keys=True, default=str)
 
 
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
@@ -145,12 +139,11 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
     ((where, level),) = at.items()
     found: dict[str, list[tuple[float, ...]]] = {}
     for group in by_seed(runs):
-        xs = group[0].column(x)[1:] if group[0].has(x) else np.empty(0)
-        constant = xs.size > 0 and np.all(xs == xs[0])
+        label, xs = group[0].label, np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         took = [Target.of(where, level, r.rising).took(r, y) for r in group]
         took = [value if value < np.inf else np.nan for value in (np.median(took), np.min(took), np.max(took))]
-        label = stem(group[0].label) if constant else group[0].label
-        found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, *took))
+        label, own = (stem(label), float(xs[0])) if xs.size == 1 else (label, np.nan)
+        found.setdefault(label, []).append((own, *took))
     columns = {label: np.array(sorted(points)).T for label, points in found.items()}
     return [Line(label, None if np.isnan(own).any() else own, *taken) for label, (own, *taken) in columns.items()]
 

@@ -52,15 +52,14 @@ class Outcome:
     @cached_property
     def data(self) -> str:
         """The data sets that it ran on, and where they are not as published, or that it would run on."""
-        if ran := [*self.runs, *self.begun]:
-            return "; ".join(dict.fromkeys(differs(r, str(r.attrs["data"])) for r in ran))
-        return "; ".join(dict.fromkeys(s.data_shown for s in self.job.runs)) if self.job else ""
+        ran = [differs(run, str(run.attrs["data"])) for run in (*self.runs, *self.begun)]
+        return "; ".join(dict.fromkeys(ran or (spec.data_shown for spec in (self.job.runs if self.job else ()))))
 
     @property
     def kind(self) -> str:
         """Whether the data are the paper's: those of all runs, else "other data"."""
         kinds = {spec.data_kind for spec in self.job.runs} if self.job else {""}
-        return max(kinds, key=lambda kind: kind == "other data")
+        return "other data" if "other data" in kinds else kinds.pop()
 
     @property
     def status(self) -> str:
@@ -83,11 +82,12 @@ class Outcome:
         """Where a claim stands on the scorecard: a key of `GROUPS`."""
         if verdict.claim.basis == "ours":
             return "ours"
-        in_place = self.job and any(spec.data_shown != spec.data.title for spec in self.job.runs)
-        others = verdict.claim.basis == "other data" or in_place or verdict.elsewhere
         if verdict.changed:
             return "changed"
-        return "abstract" if verdict.claim.read == "abstract" else "elsewhere" if others else "paper"
+        if verdict.claim.read == "abstract":
+            return "abstract"
+        in_place = self.job and any(spec.data_shown != spec.data.title for spec in self.job.runs)
+        return "elsewhere" if in_place or verdict.elsewhere or verdict.claim.basis == "other data" else "paper"
 
 
 GROUPS = {
@@ -130,12 +130,12 @@ def outcomes(
 ) -> list[Outcome]:
     """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them.
     Jobs that have no run of the label `only` are left out; UserError if no job has one."""
-    names, root = [job_name(file) for file in files], os.path.commonpath([os.path.abspath(file.parent) for file in files])
-    paths = [Path(os.path.relpath(file, root)).with_suffix("").as_posix() for file in files]
-    unique = [name if names.count(name) == 1 else path for name, path in zip(names, paths, strict=True)]
+    names, root = Counter(map(job_name, files)), os.path.commonpath([os.path.abspath(file.parent) for file in files])
     read_job = partial(loaded, full=full, overrides=overrides, only=only)
     found, without = list[Outcome](), list[NoSuchLabel]()
-    for file, key in zip(files, unique, strict=True):
+    for file in files:
+        is_alone = names[key := job_name(file)] == 1
+        key = key if is_alone else Path(os.path.relpath(file, root)).with_suffix("").as_posix()
         try:
             found.append(_outcome(file, key, out, full, read_job))
         except NoSuchLabel as error:
@@ -171,8 +171,7 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     both = [found for _, found in each if isinstance(found, Run)]
     begun = [run for run in both if run.file.suffix == ".part"]
     runs = [run for run in both if run not in begun]
-    why = {spec.index: spec.missing or (str(found) if isinstance(found, UserError) else "") for spec, found in each}
-    missing = [(spec, why[spec.index]) for spec, found in each if found not in runs]
+    missing = [(s, s.missing or (str(found) if isinstance(found, UserError) else "")) for s, found in each if found not in runs]
     problem = next((why for _, why in missing if why), "")
     shown, is_full = [run for run in both if run.rows], full and has_full(file)
     return Outcome(file, key, text, job, is_full, runs, list(_verdicts(job, runs)), problem, begun, missing, out, shown)
@@ -194,8 +193,7 @@ Found = Run | UserError | None
 def each_result(job: Job, out: Path) -> Iterator[tuple[RunSpec, Found]]:
     """What there is of each run of a job."""
     for spec in job.runs:
-        file = None if spec.missing else result_file(job.name, spec.label, spec.run_id, out)
-        yield spec, None if file is None else _tried(_come_to, file)
+        yield spec, None if spec.missing else _tried(_come_to, result_file(job.name, spec.label, spec.run_id, out))
 
 
 def _tried(read: Callable[[Path], Run | None], file: Path) -> Found:
@@ -267,8 +265,6 @@ def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
 
 
 def _named(job: Job, out: Path) -> set[Path]:
-    trials = [
-        (folder_of_trials(job.name, job.runs), trial) for spec in job.runs if spec.tune is not None for trial in possible(spec)
-    ]
-    runs = [(job.name, spec) for spec in job.runs] + trials
+    runs = [(job.name, spec) for spec in job.runs]
+    runs += [(folder_of_trials(job.name, job.runs), trial) for spec in job.runs if spec.tune for trial in possible(spec)]
     return {result_file(name, spec.label, spec.run_id, out).resolve() for name, spec in runs}

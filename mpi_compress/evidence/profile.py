@@ -74,10 +74,9 @@ def profile(runs: Sequence[Run], targets: Sequence[Target], by: str) -> Profile:
         for target in targets:
             taken.setdefault(method, {})[problem, target] = float(np.median([target.took(run, by) for run in those]))
     places = dict.fromkeys(place for each in taken.values() for place in each)
-    least = {place: min(each.get(place, math.inf) for each in taken.values()) for place in places}
-    reached = [place for place in places if least[place] < math.inf]
-    if not reached:
+    table = np.array([[each.get(place, math.inf) for place in places] for each in taken.values()])
+    least = table.min(axis=0, initial=math.inf)
+    if not np.any(reached := least < math.inf):
         raise UserError(f"no run reaches {', '.join(map(str, targets))}; --to names other targets")
-    bar = np.maximum([least[place] for place in reached], 1e-300)
-    ratios = {method: np.array([each.get(place, math.inf) for place in reached]) / bar for method, each in taken.items()}
-    return Profile(by, ratios, len(places) - len(reached))
+    ratios = table[:, reached] / np.maximum(least[reached], 1e-300)
+    return Profile(by, dict(zip(taken, ratios, strict=True)), int(np.sum(~reached)))

@@ -4,7 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import Literal
 
@@ -37,12 +38,9 @@ class Verdict:
     claim: Claim
     values: list[float]  # one for each seed; empty where results are missing
     why: str = ""  # why there is no value
-    unreached: Sequence[str] = ()  # targets that runs never reached, which count as infinite
-    edges: Sequence[str] = ()  # runs that were best at the edge of a grid, beyond which a better one may lie
+    notes: Mapping[str, Sequence[str]] = field(default_factory=lambda: dict.fromkeys(NOTES, ()))  # as `Answers.notes` has them
     untested: str = ""  # why the values are no test of the claim
     between: Sequence[tuple[float, float]] = ()  # for each seed where the value lies; empty where it is known
-    cut: Sequence[str] = ()  # runs that were cut off before a target
-    steps: Sequence[str] = ()  # runs whose tuned number lies between two trials
     off: float = 0.0  # by how much the claim's reference is off
     is_random: bool = False  # True if a run of it draws random numbers
     elsewhere: str = ""  # what makes the data others than the claim's
@@ -52,17 +50,32 @@ class Verdict:
     def outcome(self) -> Word:
         """Whether the median over seeds meets the claim; undecided where its interval, or a grid of trials, leaves both possible. A
         value that is no number tests nothing, and neither does a run that was cut off where its further rounds would decide."""
+        return self._judged[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it does not hold, as far as the job says, or why it has no value."""
+        return self._judged[1]
+
+    @cached_property
+    def _judged(self) -> tuple[Word, str]:
+        """The outcome, and the reason for it."""
+        cut, holds = self.notes["cut"], self.claim.holds
         if not (self.values or self.untested):
-            return "not run"
+            return "not run", self.why
         if self.untested or math.isnan(self.median):
-            return "not tested"
-        if self.claim.reference and not meets(self.claim.holds, self.off):
-            return "not judged"
-        if self.has_few_seeds or (self.interval is not None and divides(self.claim.holds, *self.interval)):
-            return "undecided"
+            return "not tested", self.untested or "its value is no number"
+        if self.claim.reference and not meets(holds, self.off):
+            return "not judged", f"its reference is off by {self.off:.3g}"
+        if self.has_few_seeds:
+            return "undecided", f"its runs draw random numbers, and {len(self.values)} of {SEEDS} seeds are there"
+        if self._is_open and not cut:
+            return "undecided", f"trials are too far apart: {'; '.join(self.notes['steps'])}"
+        if self.interval is not None and divides(holds, *self.interval):
+            return "undecided", "the interval holds values that meet the claim, and values that do not"
         if self._is_open:
-            return "not tested" if self.cut else "undecided"
-        return "holds" if meets(self.claim.holds, self.median) else "does not hold"
+            return "not tested", "; ".join(cut)
+        return ("holds", "") if meets(holds, self.median) else ("does not hold", self.claim.why)
 
     @property
     def has_few_seeds(self) -> bool:
@@ -75,7 +88,7 @@ class Verdict:
         """True if what is not known of the value would decide: some values between its ends meet the claim, and others do not."""
         if not self.between:
             return False
-        lows, highs = ([end[i] for end in self.between] for i in range(2))
+        lows, highs = zip(*self.between, strict=True)
         low = (median_interval(lows) or [float(np.median(lows))])[0]
         high = (median_interval(highs) or [float(np.median(highs))])[-1]
         return math.isnan(low + high) or divides(self.claim.holds, low, high)
@@ -111,23 +124,10 @@ class Verdict:
         return "" if low == math.inf else f"{'interval ' * bool(self.interval)}{low:.4g} … {high:.4g} over {len(self.values)} seeds"
 
     @property
-    def reason(self) -> str:
-        """Why it does not hold, as far as the job says, or why it has no value."""
-        untested = self.untested or ("its value is no number" if math.isnan(self.median) else "; ".join(self.cut))
-        undecided = f"trials are too far apart: {'; '.join(self.steps)}" if self._is_open and not self.cut else _BOTH
-        if self.has_few_seeds:
-            undecided = f"its runs draw random numbers, and {len(self.values)} of {SEEDS} seeds are there"
-        reasons = {
-            "does not hold": self.claim.why, "not tested": untested, "not run": self.why, "undecided": undecided,
-            "not judged": f"its reference is off by {self.off:.3g}",
-        }  # fmt: skip
-        return reasons.get(self.outcome, "")
-
-    @property
     def remarks(self) -> list[str]:
         """What the reader of a value has to know: levels never reached, and best runs at the edge of a grid."""
         bounded = self.outcome != "not tested" and self.median in (0.0, math.inf)
-        return [*self.unreached, *(self.cut if bounded else ()), *self.edges]
+        return [*self.notes["unreached"], *(self.notes["cut"] if bounded else ()), *self.notes["edges"]]
 
     @property
     def required(self) -> str:
@@ -192,16 +192,17 @@ def _draws(spec: RunSpec, run: Run | None) -> bool:
         return False
     method, links = spec.algorithm, (spec.up.compressor, spec.down.compressor)
     drawn = spec.workers.participate or spec.start.at == "random" or not isinstance(spec.loss, Loss)
+    if drawn or method.batch is not None or hasattr(method, "p"):
+        return True
     try:
-        drawn = drawn or any(isinstance(C, AmongWorkers) or C.draws_indices or C.omega(int(run.attrs["dim"])) for C in links)
+        return any(isinstance(C, AmongWorkers) or C.draws_indices or bool(C.omega(int(run.attrs["dim"]))) for C in links)
     except ValueError:  # the method sets a parameter of it
         return True
-    return bool(drawn or method.batch is not None or hasattr(method, "p"))
 
 def _shortened(spec: RunSpec, run: Run) -> str:
     """That a run has ended by what was set of [stop] from outside, before the job's own rounds; or ""."""
     rounds, of_job = int(run.trace["round"][-1]), spec.rounds_of_job
-    shorter = rounds == spec.stop.rounds and rounds < of_job and {"stop", "stop.rounds"} & spec.overridden.keys()
+    shorter = spec.stop.rounds == rounds < of_job and {"stop", "stop.rounds"} & spec.overridden.keys()
     return f"'{run.label}' ends after {rounds} of the job's {of_job} rounds".replace("inf ", "") if shorter else ""
 
 
@@ -229,21 +230,12 @@ def _verdict(
             texts.update(answers.notes[kind])
     own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
     told = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
-    untested = _untested(claim, own) or "; ".join(told["above"]) or _both_missed(told, values)
+    untested = _untested(claim, own) or "; ".join(told["above"])
+    if not untested and (told["unreached"] or told["cut"]) and np.isnan(values).any():  # it compares runs of which none gets there
+        untested = ": ".join(filter(None, ["no run reaches the target", "; ".join(told["cut"])]))
     known = all(low == high for low, high in between)
-    notes = (told["unreached"], told["edges"], untested, () if known else between, told["cut"], told["steps"])
-    is_random = any(draws[label] for label in used)
-    return Verdict(claim, values, "", *notes, off, is_random, "; ".join(dict.fromkeys(filter(None, map(elsewhere, own)))))
-
-
-_BOTH = "the interval holds values that meet the claim, and values that do not"
-
-
-def _both_missed(told: Mapping[str, Sequence[str]], values: Sequence[float]) -> str:
-    """That a value is no number since it compares runs of which none comes down to the level, and which were cut off; or ""."""
-    if not (told["unreached"] or told["cut"]) or not np.isnan(values).any():
-        return ""
-    return "no run reaches the target" + (f": {'; '.join(told['cut'])}" if told["cut"] else "")
+    is_random, others = any(draws[label] for label in used), dict.fromkeys(filter(None, map(elsewhere, own)))
+    return Verdict(claim, values, "", told, untested, () if known else between, off, is_random, "; ".join(others))
 
 
 def _between(claim: Claim, runs: Mapping[str, Run | None], ends: Mapping[int, tuple[float, float]]) -> tuple[float, float]:

@@ -55,7 +55,7 @@ def wrap_names(ax: Axes, width: float, height: float) -> None:
 def scales(figure: FigureTable) -> tuple[str, str]:
     """The scales of x and y: what the figure says, or what suits its columns."""
     over_budgets = figure.x == "T" or figure.at is not None
-    falls = column_of(figure.y.split(",")[0].strip()).falls
+    falls = column_of(figure.ys[0]).falls
     xscale, yscale = ("log" if suits else "linear" for suits in (over_budgets, over_budgets or falls))
     return figure.xscale or xscale, figure.yscale or yscale
 

@@ -42,14 +42,12 @@ def draw_on(
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), (figure.ylim or [0.0])[0])
-    named_already, noisy, each_look = set[str](), False, looks(names, not figure.bounds, grey)
+    labels, noisy, each_look = {name: entry(name, longest) for name in names}, False, looks(names, not figure.bounds, grey)
     for line in drawn:
-        look, number = each_look[line.label], names.index(line.label)
-        look |= {"linestyle": "-"} if figure.bounds else {}
-        look |= {"label": None if line.label in named_already else entry(line.label, longest)}
-        named_already.add(line.label)
+        number = names.index(line.label)
+        look = each_look[line.label] | ({"linestyle": "-"} if figure.bounds else {}) | {"label": labels.pop(line.label, None)}
         if line.x is None:
-            _draw_level(ax, line, yscale, {k: v for k, v in look.items() if k != "marker"})
+            _draw_level(ax, line, yscale, look)
             continue
         each = points or len(np.unique(line.x)) <= _SPARSE
         seen = replace(line, y=np.maximum(line.y, lowest)) if each and lowest else line
@@ -73,15 +71,13 @@ def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, 
     """Draw a line in its band; True if it is noise: then its rows are faint points behind its running median."""
     smooth = None if every is None else smoothed(line, *axes)
     drawn = smooth or line
-    assert line.x is not None
-    assert drawn.x is not None
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
     elif every is not None and line.x.size <= _FEW_RECORDS:
         ax.scatter(line.x, line.y, s=5, color=look["color"], linewidths=0, zorder=look.get("zorder", 2))
     alone: dict[str, Any] = {"markersize": 6, "zorder": 3} if drawn.x.size == 1 else {}  # a point, over the lines that cross it
     ax.plot(drawn.x, drawn.y, **{**look, **alone}, markevery=every)
-    if drawn.least is not None and drawn.most is not None and np.any(drawn.least < drawn.most):
+    if drawn.has_band:
         ax.fill_between(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
     return smooth is not None
 
@@ -96,35 +92,32 @@ def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, looks_of: M
             having = sorted(having, key=lambda r: float(np.nanmax(r.column(figure.x), initial=0.0)))[-1:]
         for line in _taker(figure, name)(having, figure.x, bound):
             if line.x is not None:
-                keep = shown(line.x, line.y, xscale, yscale)
+                drawn = line.rows(shown(line.x, line.y, xscale, yscale))
                 own = next(n for n in looks_of if n == line.label or n.startswith(f"{line.label}: "))
-                single = "_" if keep.sum() == 1 else None
-                color = "0.4" if common else looks_of[own]["color"]
-                ax.plot(line.x[keep], line.y[keep], color=color, ls=dashes, lw=0.9, marker=single)
+                color, single = "0.4" if common else looks_of[own]["color"], "_" if drawn.y.size == 1 else None
+                ax.plot(drawn.x, drawn.y, color=color, ls=dashes, lw=0.9, marker=single)
         ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=text)
 
 
 def lines_of(runs: Sequence[Run], figure: FigureTable, name: Namer = name_of) -> list[Line]:
     """The lines of one plot, each with the `name` of its first run."""
-    columns = [c.strip() for c in figure.y.split(",")]
     if figure.at and not known(figure.x) and not any(r.has(figure.x) for r in runs):
         runs[0].column(figure.x)  # raises, since there is none
     if figure.bounds and not any(r.has(name) for name in figure.bounds for r in runs):
         why = [r.attrs["lyapunov_unknown"] for r in runs if "lyapunov_unknown" in r.attrs and "lyapunov_bound" in figure.bounds]
         raise UserError(": ".join([f"bounds: no run has a column {' or '.join(figure.bounds)}", *why[:1]]))
     return [
-        line if len(columns) == 1 else replace(line, label=f"{line.label}: {column_of(column).label}")
-        for column in columns
+        line if len(figure.ys) == 1 else replace(line, label=f"{line.label}: {column_of(column).label}")
+        for column in figure.ys
         for line in _taker(figure, name)(runs, figure.x, column)
     ]
 
 
 def _draw_level(ax: Axes, line: Line, yscale: str, look: Mapping[str, Any]) -> None:
-    y, least, most = line.y[0], line.least, line.most
     if shown(line.y[:1], line.y[:1], "linear", yscale)[0]:
-        ax.axhline(y, **look)
-        if least is not None and most is not None and least[0] < most[0]:
-            ax.axhspan(least[0], most[0], color=look["color"], alpha=0.2, linewidth=0)
+        ax.axhline(line.y[0], **{**look, "marker": None})
+        if line.has_band:
+            ax.axhspan(line.least[0], line.most[0], color=look["color"], alpha=0.2, linewidth=0)
 
 
 def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
@@ -132,7 +125,7 @@ def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
     if all(run.status != "diverged" for run in runs):
         return math.inf
     highest = 0.0
-    for name in map(str.strip, figure.y.split(",")):
+    for name in figure.ys:
         if name in ("loss", "test_loss") or column_of(name).falls:
             for top in (run.column(name)[: 1 if run.status == "diverged" else None] for run in runs if run.has(name)):
                 highest = max(highest, _CEILING * float(np.max(top, where=np.isfinite(top), initial=0.0)))
@@ -151,8 +144,7 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
     """The running median of a curve that is noise, in its band; None for one that is not. It begins at the curve's first row.
     Windows are even along the axis as it is drawn. The band holds the middle four fifths of a window's rows; over several seeds it
     goes from the median of their least to the median of their most."""
-    assert line.x is not None
-    along, height = _on_axis(line.x, xscale), _on_axis(line.y, yscale)
+    along, height = (np.log10(v) if scale == "log" else v.astype(float) for v, scale in ((line.x, xscale), (line.y, yscale)))
     if line.y.size < _ROWS or np.any(np.diff(along) < 0) or not is_noise(height):
         return None
     windows = min(_WINDOWS, along.size // (2 * _FEW))
@@ -166,7 +158,7 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
         if inside[i + 1] - inside[i] >= _FEW:
             rows.append((float(np.median(line.x[own])), float(np.median(line.y[near])), *_band(line, near)))
         else:
-            rows += [(float(x), float(y), float(y), float(y)) for x, y in zip(line.x[own], line.y[own], strict=True)]
+            rows += [(float(x), *[float(y)] * 3) for x, y in zip(line.x[own], line.y[own], strict=True)]
     return Line(line.label, *np.array(rows).T)
 
 
@@ -179,11 +171,8 @@ def is_noise(height: NDArray) -> bool:
 
 
 def _band(line: Line, near: slice) -> tuple[float, float]:
-    if line.least is None or line.most is None:
+    if line.least is None:
         low, high = np.quantile(line.y[near], INNER)
-        return float(low), float(high)
-    return float(np.median(line.least[near])), float(np.median(line.most[near]))
-
-
-def _on_axis(values: NDArray, scale: str) -> NDArray:
-    return np.log10(values) if scale == "log" else np.asarray(values, dtype=float)
+    else:
+        low, high = np.median(line.least[near]), np.median(line.most[near])
+    return float(low), float(high)

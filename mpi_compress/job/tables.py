@@ -233,6 +233,11 @@ class FigureTable(AxesTable):
         if self.to is not None:
             goal(self.to)
 
+    @property
+    def ys(self) -> list[str]:
+        """The columns of y."""
+        return [name.strip() for name in self.y.split(",")]
+
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""
         unset: dict[str, Any] = {f"{which}{what}": None for which in ("x", "y") if which in asked for what in ("label", "lim")}

@@ -1,6 +1,5 @@
 """The curves of a job's page: one column against each of those that grow, rows thinned, as JSON for the plotting script."""
 
-import json
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -25,7 +24,7 @@ _PARTS = 48  # of a run; each keeps two rows
 def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
     """A line for each method, over its seeds the median: its y, and its x in each column that all runs have; None where nothing
     can be drawn. Of a figure of other than rows it is the loss against bits."""
-    y = next((name for name in (*map(str.strip, figure.y.split(",")), "loss") if _has(runs, name)), "")
+    y = next((name for name in (*figure.ys, "loss") if _has(runs, name)), "")
     xs = [x for x in dict.fromkeys((figure.x, *_XS)) if grows(x) and _has(runs, x)]
     if not y or not xs:
         return None
@@ -70,9 +69,3 @@ def _short(values: NDArray[Any]) -> list[float | int | None]:
         None if not math.isfinite(v) else int(v) if v == int(v) and abs(v) < 2**53 else float(f"{v:.6g}")
         for v in map(float, values)
     ]
-
-
-def as_json(data: Any) -> str:
-    """JSON that can stand in a <script> element."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -19,7 +19,7 @@ def needed(runs: Sequence[Run], figure: FigureTable) -> Comparison | None:
     """The table of a job's runs, the soonest first, at the targets that its figure names and three round ones; None where no run
     comes nearer to any."""
     asked = {**(figure.to or {}), **(figure.at or {})}
-    first = [name for name in (*asked, figure.y.split(",")[0].strip()) if name in _TARGETS or column_of(name).falls]
+    first = [name for name in (*asked, figure.ys[0]) if name in _TARGETS or column_of(name).falls]
     by = figure.by if figure.to else figure.x if grows(figure.x) and any(run.has(figure.x) for run in runs) else BY[0]
     for name in dict.fromkeys([*first, *_TARGETS]):
         up = rises(name, rising(runs))

@@ -1,8 +1,8 @@
 """What ran, what did not, and why: the first table, a row for each method of each job, or one for each job where there are many."""
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,9 +18,13 @@ from mpi_compress.results.summary import why_ended
 
 FEW = 30  # methods, up to which the first page has a row for each
 _NAMED = 3  # methods of one job and reason that are named
-_NUMBERS = ("loss", "gap", "up", "down", "seconds")
-_NOTHING = LastRow(0, *5 * [math.nan])
 _LONG = 100.0  # seconds, from which on they are minutes
+_NUMBERS: Mapping[str, Callable[[float], str]] = {
+    "loss": "{:.6g}".format, "gap": "{:.3g}".format, "up": bits_text, "down": bits_text,
+    "seconds": lambda seconds: time_text(seconds) if seconds >= _LONG else f"{seconds:.3g} s",
+}  # fmt: skip
+"""The numbers of a row as text."""
+_NOTHING = LastRow(0, *5 * [math.nan])
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,12 @@ class MethodStatus:
     @property
     def look(self) -> str:
         """The worst of its states' looks: a class of the page's style."""
-        looks = {state.look for state in self.states}
-        return next(look for look in ("fails", "open", "holds") if look in looks)
+        return min((state.look for state in self.states), key=("fails", "open", "holds").index)
 
     @property
     def cells(self) -> dict[str, str]:
         """Its numbers as text."""
-        loss, gap, up, down, seconds = (getattr(self.last, name) for name in _NUMBERS)
-        time = f"{seconds:.3g} s" if not seconds >= _LONG else time_text(seconds)
-        texts = (f"{loss:.6g}", f"{gap:.3g}", bits_text(up), bits_text(down), time)
-        return {name: "–" if math.isnan(getattr(self.last, name)) else text for name, text in zip(_NUMBERS, texts, strict=True)}
+        return {name: "–" if math.isnan(value := getattr(self.last, name)) else text(value) for name, text in _NUMBERS.items()}
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Ran:
     def whole(self) -> MethodStatus:
         """The job in one row: the least loss and gap of its methods, all their bits and seconds."""
         ends = [m.last for m in self.methods if m.look != "fails"]
-        least = [_known(min, [getattr(last, name) for last in ends]) for name in _NUMBERS[:2]]
-        sums = [_known(sum, [getattr(m.last, name) * len(m.states) for m in self.methods]) for name in _NUMBERS[2:]]
+        least = [_known(min, [getattr(last, name) for last in ends]) for name in ("loss", "gap")]
+        sums = [_known(sum, [getattr(m.last, name) * len(m.states) for m in self.methods]) for name in ("up", "down", "seconds")]
         every = [state for m in self.methods for state in m.states] or [State.TO_DO]
         return MethodStatus(self.outcome.title, every, self.outcome.problem, LastRow(0, *least, *sums))
 
@@ -97,11 +97,11 @@ class Incomplete:
 
 def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
     """What did not complete: first what diverged or failed, then what was stopped or is under way, last what was not run."""
-    groups: dict[tuple[Outcome, str, str], list[MethodStatus]] = {}
+    groups = defaultdict[tuple[Outcome, str, str], list[MethodStatus]](list)
     for job in jobs:
         for method in job.methods:
             if method.look != "holds":
-                groups.setdefault((job.outcome, method.state, method.why), []).append(method)
+                groups[job.outcome, method.state, method.why].append(method)
     found = [Incomplete(o, methods[0], [method.name for method in methods]) for (o, *_), methods in groups.items()]
     return sorted(found, key=lambda each: (each.method.look != "fails", each.method.state == State.TO_DO.shown))
 
@@ -112,7 +112,7 @@ def sentence(jobs: Sequence[Ran]) -> str:
     order = dict.fromkeys(state.shown for state in State)
     states = ", ".join(f"{counts[shown]} {shown}" for shown in order if counts[shown])
     unread = sum(job.outcome.job is None for job in jobs)
-    others = f"; {unread} {'job' if unread == 1 else 'jobs'} cannot be read" if unread else ""
+    others = f"; {count_text(unread, 'job')} cannot be read" if unread else ""
     return f"{count_text(len(jobs), 'job')}, {count_text(counts.total(), 'run')}{f': {states}' if states else ''}{others}."
 
 
@@ -121,18 +121,17 @@ def _methods(o: Outcome) -> Iterator[MethodStatus]:
     if o.job is None:
         return
     unknown = [spec for spec, why in o.missing if not why]  # the others may have no run id: it follows from data
-    keys = [(spec.run_id, spec.label) for spec in unknown]
-    known = dict(zip(keys, Statuses(replace(o.job, runs=unknown), o.out, prepares=False).all(), strict=True)) if keys else {}
+    statuses = Statuses(replace(o.job, runs=unknown), o.out, prepares=False).all()
+    known = {(spec.run_id, spec.label): status for spec, status in zip(unknown, statuses, strict=True)}
     for runs in by_seed(o.shown):
         yield _method(runs, [known.get(_key(run)) if run in o.begun else None for run in runs])
-    begun = {_key(run) for run in o.begun}
-    groups: dict[tuple[str, str], list[State]] = {}
+    begun, groups = {_key(run) for run in o.begun}, defaultdict[tuple[str, str], list[State]](list)
     for spec, why in o.missing:
         if why:
-            groups.setdefault((spec.label, why), []).append(State.LACKING)
-    for (id, label), status in known.items():
-        if (id, label) not in begun:
-            groups.setdefault((label, ", ".join(status.details)), []).append(status.state)
+            groups[spec.label, why].append(State.LACKING)
+    for key, status in known.items():
+        if key not in begun:
+            groups[key[1], ", ".join(status.details)].append(status.state)
     yield from (MethodStatus(label, each, why) for (label, why), each in groups.items())
 
 
@@ -142,14 +141,13 @@ def _key(run: Run) -> tuple[str, str]:
 
 def _method(runs: Sequence[Run], known: Sequence[Status | None]) -> MethodStatus:
     """Several seeds of one method; of a run that is begun its status is known."""
-    each = [
-        (status_of_run(run).state, why_ended(run)) if status is None else (status.state, ", ".join(status.details))
-        for run, status in zip(runs, known, strict=True)
-    ]
+    states, whys = [], dict[str, None]()
+    for run, status in zip(runs, known, strict=True):
+        states.append((status or status_of_run(run)).state)
+        whys[", ".join(status.details) if status else why_ended(run)] = None
     last = [row for run in runs if (row := LastRow.of(run)) is not None]
     middle = LastRow(0, *(_known(np.median, [getattr(row, name) for row in last]) for name in _NUMBERS))
-    whys = dict.fromkeys(why for _, why in each if why)
-    return MethodStatus(name_of(runs[0]), [state for state, _ in each], "; ".join([*whys][:3]), middle)
+    return MethodStatus(name_of(runs[0]), states, "; ".join([*filter(None, whys)][:3]), middle)
 
 
 def _known(take: Callable[[list[float]], Any], values: Sequence[float]) -> float:

@@ -24,11 +24,10 @@ from mpi_compress.evidence.lines import name_of
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.problems import HEADS, by_column, fewest
 from mpi_compress.evidence.sentences import scorecard
-from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.figures.plotting import draw
 from mpi_compress.problem.datasets.said import differs
 from mpi_compress.report import ran
-from mpi_compress.report.curves import as_json, curves
+from mpi_compress.report.curves import curves
 from mpi_compress.report.needed import needed, winner
 from mpi_compress.report.text import PAPERS, group_of
 from mpi_compress.results.reader import Run
@@ -37,7 +36,7 @@ from mpi_compress.results.units import unit_of
 
 WORK = ("compute", "pack", "exchange", "update")  # what a run's seconds are spent on
 TITLE = "The papers, reproduced"
-_CLASSES = {"holds": "holds", "does not hold": "fails"}  # others are "open"
+_MORE = ("error_norm", "distance", "test_accuracy")  # columns of the table of last rows, where a run has them
 _FILES = ("template.html", "style.css", "page.js", "uPlot.iife.min.js", "uPlot.min.css", "uPlot.txt")
 _COLOURS = 64  # of a picture
 LONG = 24  # rows, from which on a table is folded
@@ -62,14 +61,18 @@ def page(found: Sequence[Outcome], title: str | None = None) -> str:
     here = resources.files(__package__)
     files = {name: (here / name).read_text(encoding="utf-8") for name in _FILES}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    ids = ids_of(found)
-    groups = _groups([_figure(o, ids[o], found) for o in found])
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
+    environment.filters["counted"] = counted
+    ids, groups = ids_of(found), _groups(found)
+    cases = [(o, v) for group in groups for o in group["jobs"] for v in o.verdicts]
     drawn = {ids[o]: own for o in found if o.job and o.shown and (own := curves(o.shown, o.job.figure)) is not None}
+    scores = {GROUPS[group]: [sentence.outcome for sentence in sentences] for group, sentences in scorecard(found).items()}
     return environment.from_string(files["template.html"]).render(
         title=title or title_of(found), today=date.today().isoformat(), version=metadata.version("mpi-compress"),
-        groups=groups, ran=_ran(found), ids=ids, **_claims(found, groups), curves=as_json(drawn), drawn=drawn,
-        fewest=[(by, [row.cells for row in rows]) for by, rows in by_column(fewest(found)).items()],
-        heads=HEADS, work=WORK, long=LONG, files=files,
+        groups=groups, ran=_ran(found), ids=ids, titles=Counter(o.title for o in found), figures={o: _figure(o) for o in found},
+        claims=[(o, v) for o, v in cases if o.group(v) != "ours"], ours=[(o, v) for o, v in cases if o.group(v) == "ours"],
+        scores=scores, counts=Counter(itertools.chain(*scores.values())), bases=GROUPS, drawn=drawn,
+        fewest=by_column(fewest(found)), heads=HEADS, work=WORK, long=LONG, files=files,
     )  # fmt: skip
 
 
@@ -82,18 +85,6 @@ def ids_of(found: Sequence[Outcome]) -> dict[Outcome, str]:
     return ids
 
 
-def _claims(found: Sequence[Outcome], groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the page says of claims: those of papers, lines of our own, and how many sentences each group has, and each outcome."""
-    outcomes = {group: [sentence.outcome for sentence in sentences] for group, sentences in scorecard(found).items()}
-    every = [claim for group in groups for figure in group["figures"] for claim in figure["claims"]]
-    return {
-        "claims": [claim for claim in every if not claim["is_ours"]],
-        "ours": [claim for claim in every if claim["is_ours"]],
-        "scores": [{"says": GROUPS[group], "counted": counted(each)} for group, each in outcomes.items()],
-        "counts": Counter(outcome for each in outcomes.values() for outcome in each),
-    }
-
-
 def _ran(found: Sequence[Outcome]) -> dict[str, Any]:
     """The first page: what ran, in a row for each method where there are few, else in a row for each job."""
     jobs = ran.ran(found)
@@ -102,26 +93,19 @@ def _ran(found: Sequence[Outcome]) -> dict[str, Any]:
     return {"says": ran.sentence(jobs), "jobs": jobs, "few": few, "wrong": ran.incomplete(jobs), "seeds": seeds}
 
 
-def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _groups(found: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """The jobs of each paper that has any, and the others; all together where none is of a paper."""
+    members = {key: [o for o in found if group_of(o) == key] for key in (*PAPERS, "")}
+    several = any(map(group_of, found))
     papers = {**PAPERS, "": "Further experiments"}
-    members = {key: [figure for figure in figures if figure["group"] == key] for key in papers}
-    if not any(members[key] for key in PAPERS):
-        return [{"key": "", "paper": "", "figures": figures}]
-    return [{"key": key or "Further", "paper": papers[key], "figures": each} for key, each in members.items() if each]
+    return [{"key": (key or "Further") * several, "paper": papers[key], "jobs": own} for key, own in members.items() if own]
 
 
-def _figure(o: Outcome, id: str, found: Sequence[Outcome]) -> dict[str, Any]:
-    full, table = " --full" if o.full else "", needed(o.shown, o.job.figure) if o.job and o.shown else None
+def _figure(o: Outcome) -> dict[str, Any]:
+    table = needed(o.shown, o.job.figure) if o.job and o.shown else None
     return {
-        "id": id, "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": o.data, "kind": o.kind,
-        "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.shown),
-        "table": table, "won": winner(table) if table else "", **_picture(o),
-        "apart": o.key if sum(other.title == o.title for other in found) > 1 else "",
-        "commands": [f"mpi-compress {verb} {o.file}{full}" for verb in ("run", "plot", *(["check"] if o.verdicts else []))],
-        "problem": _problem(o.shown),
-        "claims": [_claim(o, v, id) for v in o.verdicts],
-        "runs": [_row(r) for r in o.shown],
-        "made": sorted({_made(r) for r in o.shown}),
+        "table": table, "won": winner(table) if table else "", **_picture(o), "problem": _problem(o.shown),
+        "runs": [_row(r) for r in o.shown], "made": sorted({_made(r) for r in o.shown}),
     }  # fmt: skip
 
 
@@ -150,35 +134,17 @@ def _problem(each: Sequence[Run]) -> str:
     return "; ".join([*sets, crowd, *(problems if len(problems) == 1 else ())])
 
 
-def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:
-    c = v.claim
-    return {
-        "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": f"{v.ours} {c.unit}".strip(),
-        "spread": "; ".join(text for text in (v.spread, *v.remarks) if text), "words": c.words, "group": GROUPS[o.group(v)],
-        "wanted": v.required.replace(">=", "≥").replace("<=", "≤"),
-        "verdict": v.outcome, "class": _CLASSES.get(v.outcome, "open"), "why": v.reason, "note": c.note,
-        "figure": id, "data": o.data, "kind": o.kind, "source": o.paper or o.key, "is_ours": o.group(v) == "ours",
-    }  # fmt: skip
-
-
 def _row(r: Run) -> dict[str, Any]:
-    last = {name: values[-1] for name, values in r.trace.items() if len(values)}
+    last = {name: values[-1] for name, values in r.trace.items()}
     seconds = {name: float(values[-1]) for name, values in r.timing.items()}
-    total = max(seconds["seconds"], 1e-12)
-    shares = {name: seconds[name] / total for name in WORK}
-    rounds = max(int(last["round"]), 1)
-    each = rounds * r.attrs["n_workers"]
-    more = {name: f"{last[name]:.4g}" for name in ("error_norm", "distance", "test_accuracy") if name in last}
+    total, rounds = max(seconds["seconds"], 1e-12), max(int(last["round"]), 1)
     cost = unit_of("cost_up", [r])
     return {
-        "label": name_of(r), "seed": r.written.get("seed", 0), "status": r.status,
-        "reason": why_ended(r), "round": f"{last['round']:,}", "loss": f"{last['loss']:.7g}",
-        "suboptimality": f"{last['suboptimality']:.4g}", "grad_norm": f"{last['grad_norm']:.4g}", "more": more,
-        "seconds": f"{total:.3g}", "shares": {n: f"{100 * s:.0f}" for n, s in shares.items()},
-        "widths": {n: f"{100 * min(s, 1):.2f}" for n, s in shares.items()}, "each_ms": f"{1e3 * total / rounds:.3g}",
+        "run": r, "label": name_of(r), "reason": why_ended(r), "last": last, "more": [name for name in _MORE if name in last],
+        "seconds": seconds, "total": total, "rounds": rounds, "shares": {name: seconds[name] / total for name in WORK},
         "cost": bits_text(float(last["cost_up"])) if cost == "bit" else f"{last['cost_up']:.4g} {cost}".strip(),
-        "evaluate": f"{seconds['evaluate']:.3g}", "ways": [_way(last, way) for way in ("up", "down")],
-        "elements": f"{last['elements_up'] / each:.4g}" if "elements_up" in last else "–",
+        "ways": [_way(last, way) for way in ("up", "down")],
+        "elements": f"{last['elements_up'] / (rounds * r.attrs['n_workers']):.4g}" if "elements_up" in last else "–",
     }  # fmt: skip
 
 

@@ -38,9 +38,8 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
 
 def write_table(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
     """Write `table` to a file, with links to the jobs, and all cases to a CSV beside it; UserError if they cannot be written."""
-    cases = target.with_suffix(".csv")
-    groups = {group: [case for sentence in those for case in sentence.cases] for group, those in by_group(found).items()}
-    each = [[GROUPS[group], *_case(o, v)] for group, those in groups.items() for o, v in those]
+    cases, groups = target.with_suffix(".csv"), by_group(found).items()
+    each = [[GROUPS[group], *_case(o, v)] for group, those in groups for sentence in those for o, v in sentence.cases]
     with writing(target, "--table"):
         head = f"# {in_markdown(title or 'Figures and claims')}\n\n"
         target.write_text(head + table(found, target.parent, cases.name), encoding="utf-8")
@@ -62,7 +61,8 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
         parts[f"Least {by}, by problem"] = markdown(problems.HEADS, [each.cells for each in those])
     for group, sentences in groups.items():
         where = [Markup(", ".join(dict.fromkeys(link(o.key, files[o]) for o, _ in s.cases))) for s in sentences]
-        rows = [[s.ids, _short(s), *_numbers(s), jobs_of, _verdict(s)] for s, jobs_of in zip(sentences, where, strict=True)]
+        said = [_once([s.verdict, *(v.claim.note for _, v in s.cases)]) for s in sentences]
+        rows = [[s.ids, _short(s), *_numbers(s), *beside] for s, *beside in zip(sentences, where, said, strict=True)]
         parts[GROUPS[group]] = markdown(("id", "sentence", "paper", "ours", "unit", "required", "basis", "jobs", "verdict"), rows)
     papers = "\n".join(f"- {key}: {words}" for key, words in PAPERS.items() if any(group_of(o) == key for o in found))
     papers = _ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", papers)
@@ -82,14 +82,10 @@ def _numbers(sentence: Sentence) -> Iterator[str]:
     each = [v for _, v in sentence.cases]
     known = sorted((v for v in each if v.values), key=lambda v: v.median)
     yield _once(v.paper for v in each)
-    yield " … ".join(dict.fromkeys(v.ours for v in (*known[:1], *known[-1:]))) or "–"
+    yield " … ".join(dict.fromkeys(v.ours for v in known[:1] + known[-1:])) or "–"
     yield _once(v.claim.unit for v in each)
     yield _once(v.required for v in each)
     yield "ours" if sentence.group == "ours" else _once(v.claim.read for v in each)
-
-
-def _verdict(sentence: Sentence) -> str:
-    return _once([sentence.verdict, *(v.claim.note for _, v in sentence.cases)])
 
 
 def _once(texts: Iterable[str]) -> str:
@@ -107,7 +103,7 @@ _CASE = ("setting", "claim", "job", "case", "words", "note", "paper", "ours", "u
 
 def _case(o: Outcome, v: Verdict) -> list[str]:
     """A case's row under `_CASE`, after its setting."""
-    c, ours = v.claim, "; ".join(text for text in (v.ours, v.spread, *v.remarks) if text)
+    c, ours = v.claim, "; ".join(filter(None, (v.ours, v.spread, *v.remarks)))
     return [c.id, o.key, c.says, c.words, c.note, v.paper, ours, c.unit, v.required, c.read, v.outcome, v.reason]
 
 

@@ -181,7 +181,7 @@ def test_a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_chang
     assert "does not hold ('GD' was cut off before suboptimality = 1e-09)" in str(judged(job, f"1 / ({ratio})", "> 1"))
     assert judged(job, "round('[Gt]*', suboptimality=1e-9)", "> 99").reason == "2 runs of '[Gt]*' were cut off before suboptimality = 1e-09"
     floors = judged(job, "round('GD', loss=1e-9) / round('top', loss=0.69)", ">= 1e6")
-    assert (floors.outcome, floors.unreached) == ("holds", ["'GD' never comes down to loss = 1e-09"])
+    assert (floors.outcome, floors.notes["unreached"]) == ("holds", ["'GD' never comes down to loss = 1e-09"])
 
 
 @pytest.mark.parametrize(("tried", "holds", "outcome"), [
@@ -269,7 +269,7 @@ def test_a_run_of_one_seed_stands_beside_each_seed_of_the_others(tmp_path):
     found = verdicts.check(load_job(file), done)
     assert [v.values for v in found] == [[one / two, one / other], [one / three], [two, other]]
     file.write_text(head + runs + claim.format(f"round('two', loss={(two + other) / 2})"))
-    (cut,) = verdicts.check(load_job(file), done)[0].cut
+    (cut,) = verdicts.check(load_job(file), done)[0].notes["cut"]
     assert cut.startswith("'two' was cut off before loss = ")
     assert cut.endswith(" with 1 of 2 seeds")
     file.write_text(head + runs + "".join(map(claim.format, values)))

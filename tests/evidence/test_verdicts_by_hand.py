@@ -142,7 +142,7 @@ def test_the_best_of_a_grid_at_its_edge_is_said(six):
     assert not at_edge((crossed := _grid(levels=[2, 20, 5], bits=[4, 3, 6]))[1], crossed)
     assert not any(at_edge(runs[0], runs) for runs in (_grid(name=["a", "b", "c"]), _grid(k=[1, 2]), _grid(k=[1, "2/L", 3]), _grid(k=[1] * 3)))
     verdict = judged(six, "wire_bits_up('top, k = *')", "> 0")
-    assert verdict.edges == ["'top, k = 1' is best, at the edge of its grid"]
+    assert verdict.notes["edges"] == ["'top, k = 1' is best, at the edge of its grid"]
     assert "at the edge of its grid" in str(verdict)
 
 

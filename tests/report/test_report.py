@@ -14,13 +14,14 @@ from helpers.refusals import refused
 from helpers.running import BIN, PATIENT, command, wait_for
 
 import mpi_compress as mc
-from mpi_compress import report as page
 from mpi_compress.cli.main import main
-from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.evidence.outcomes import Outcome, job_files, outcomes
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import Claim
 from mpi_compress.planning import pool
+from mpi_compress.report import render
+from mpi_compress.report import text as tables
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""
@@ -78,12 +79,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folder):
-    return page.outcomes(page.job_files([str(folder / "jobs")]), folder / "results")
+    return outcomes(job_files([str(folder / "jobs")]), folder / "results")
 
 
 @pytest.fixture(scope="module")
 def html(folder, found):
-    page.write(found, folder / "report.html")
+    render.write(found, folder / "report.html")
     return (folder / "report.html").read_text()
 
 
@@ -129,7 +130,7 @@ def data_of(html):
 
 
 def test_the_page_names_no_address_and_is_small(html):
-    shipped = Path(page.__file__).parent
+    shipped = Path(render.__file__).parent
     own = html
     for name in ("uPlot.iife.min.js", "uPlot.txt"):
         text = (shipped / name).read_text()
@@ -141,7 +142,7 @@ def test_the_page_names_no_address_and_is_small(html):
 
 
 def test_the_plotting_script_is_the_one_that_the_package_says():
-    shipped = Path(page.__file__).parent
+    shipped = Path(render.__file__).parent
     said = re.findall(r"^([0-9a-f]{64})  (.+)$", (shipped / "uPlot.txt").read_text(), re.MULTILINE)
     assert [name for _, name in said] == ["uPlot.iife.min.js", "uPlot.min.css"]
     assert all(hashlib.sha256((shipped / name).read_bytes()).hexdigest() == digest for digest, name in said)
@@ -154,14 +155,14 @@ def test_the_figure_and_who_won_come_before_the_tables_of_a_job(html):
 
 
 def test_the_table_links_jobs_and_shows_their_state(folder, found):
-    page.write_table(found, folder / "figures.md")
+    tables.write_table(found, folder / "figures.md")
     lines = (folder / "figures.md").read_text().splitlines()
     assert lines[0] == "# Figures and claims"
     with (folder / "figures.csv").open(encoding="utf-8", newline="") as file:  # the cases
         cases = list(csv.DictReader(file))
     assert len(cases) == sum(len(o.verdicts) for o in found)
     assert {case["job"] for case in cases} == {o.key for o in found if o.verdicts}
-    page.write_table(found, folder / "figures.md", "Networks")
+    tables.write_table(found, folder / "figures.md", "Networks")
     assert (folder / "figures.md").read_text().splitlines() == ["# Networks", *lines[1:]]
     assert (
         "| [HT fig. 99](https://arxiv.org/abs/2108.00951) | [ht/small](jobs/ht/small.toml) | gspar in place of gisette | other data | done | 2 of 3 hold, 1 does not |"
@@ -247,7 +248,7 @@ def test_csv_has_every_row_and_every_digit(folder, capsys):
 
 
 def test_a_gallery_has_a_picture_of_every_job_with_results(folder, found, tmp_path):
-    page.write_gallery(found, tmp_path / "gallery.md")
+    tables.write_gallery(found, tmp_path / "gallery.md")
     text = (tmp_path / "gallery.md").read_text()
     pictures = re.findall(r"\((gallery/.*\.png)\)", text)
     assert len(pictures) == sum(bool(o.job and o.runs) for o in found) > 0
@@ -258,7 +259,7 @@ def test_a_gallery_has_a_picture_of_every_job_with_results(folder, found, tmp_pa
 def test_the_summary_counts_sentences_and_all_rows():
     claim = Claim("X", "so it is", "1", "<= 2", "paper")
     judged = [Verdict(claim, values) for values in ([1.0], [5.0], [6.0], [], [], [])]
-    said = list(page.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
+    said = list(tables.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
     assert said[0] == "a  not run; claims: 1 of 6 holds, 2 do not, 3 not run"
     assert said[3:] == [
         "The papers' claims, in the papers' setting: 1 of 1 holds in part", "all claims of papers: 1 of 6 holds, 2 do not, 3 not run"

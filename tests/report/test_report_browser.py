@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 import mpi_compress as mc
-from mpi_compress import report as pages
+from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.job.loading import load_job
+from mpi_compress.report import render
 from mpi_compress.results.columns import column_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason='needs pip install "mpi-compress[browser]"')
@@ -59,13 +60,13 @@ def found(tmp_path_factory):
     for file in files:
         file.write_text(JOB if file.stem == "job" else JOB.replace("rounds = 60", "rounds = 50"))
         mc.run(load_job(file), out=folder)
-    return pages.outcomes(files, folder)
+    return outcomes(files, folder)
 
 
 @pytest.fixture(scope="module")
 def report(found):
     file = found[0].file.with_name("report.html")
-    pages.write(found, file)
+    render.write(found, file)
     return file.as_uri()
 
 
@@ -212,7 +213,7 @@ def test_without_scripts_the_figure_who_won_and_the_tables_are_there(browser, re
 
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 def test_who_won_and_the_figure_are_the_first_screen_of_a_job(found, browser, width, height, tmp_path):
-    pages.write(found[:1], tmp_path / "one.html")
+    render.write(found[:1], tmp_path / "one.html")
     context = browser.new_context(viewport={"width": width, "height": height})
     opened = context.new_page()
     opened.goto((tmp_path / "one.html").as_uri())
