@@ -17,7 +17,8 @@ from mpi_compress.job.loading import Job, freeze
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing.memory import most
 from mpi_compress.preparing.needs import if_others_go, refusal, refuse_runs
-from mpi_compress.preparing.runs import Foresight
+from mpi_compress.preparing.problems import Problem
+from mpi_compress.preparing.runs import foreseen_refusal
 from mpi_compress.results.files import part_of, result_file, set_aside
 from mpi_compress.results.reader import Run, result_of_run
 from mpi_compress.results.status import State, Status, status_of
@@ -40,7 +41,7 @@ class Statuses:
         self.files = {spec.index: result_file(job.name, spec.label, spec.run_id, out) for spec in here}  # by number of the run
         self._specs = {self.files[spec.index]: spec for spec in here}
         self._asked, self._tasks = -math.inf, dict[str, slurm.Task]()
-        self._foresight = Foresight() if prepares else None
+        self._prepares, self._problems = prepares, dict[str, Problem]()
         self._refusal = cache(self._refused)
         self.unchecked: dict[str, None] = {}  # sets that are not parsed yet, or take long
 
@@ -61,10 +62,9 @@ class Statuses:
     def _refused(self, file: Path) -> tuple[str, bool]:
         """Why a run would be refused, "" for nothing that is known, and whether all runs on its problem would be."""
         spec = self._specs[file]
-        if (why := refusal(spec)) or self._foresight is None:
+        if (why := refusal(spec)) or not self._prepares:
             return why, False
-        found = self._foresight.refusal(spec)
-        if found is None:
+        if (found := foreseen_refusal(spec, self._problems)) is None:
             self.unchecked[spec.data.title] = None
         return found or ("", False)
 

@@ -196,7 +196,7 @@ def _runs(tables: Tables, own: Tables, first: int, folder: Path, changed: Callab
             at = untuned({**point, spec.tune.parameter: (beside := spec.tune.beside)})
             if beside is not None and at not in besides:  # one for all questions of a grid over tune.by
                 besides.append(at)
-                name = f"{dotted.labelled(label, untuned(point))}, {spec.tune.name} = {dotted.plain(beside)}"
+                name = f"{dotted.labelled(label, untuned(point))}, {spec.tune.parameter.split('.')[-1]} = {dotted.plain(beside)}"
                 runs.append(one(untuned(tables_of_run), at, name, beside=True))
     return runs
 

@@ -136,11 +136,6 @@ class TuneTable:
         return scaled(self.grid[end], (found[end] / found[other]) ** steps)
 
     @property
-    def name(self) -> str:
-        """The parameter without its table."""
-        return self.parameter.split(".")[-1]
-
-    @property
     def known_as(self) -> str:
         """The parameter, or the candidates' keys."""
         return self.parameter or ", ".join(dict.fromkeys(key for each in self.grid for key in each))

@@ -138,7 +138,10 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool, soon: bool = False) ->
     if isinstance(wish, float | int):
         return replace(problem, f_star=float(wish), f_star_source="given")
     if wish == "lowest seen":
-        return _with_lowest(spec, problem, quiet)
+        if not quiet:
+            print_line(f"{data.title}: looking for the lowest f by a long run (kept in the cache)")
+        best = lowest(data, problem.loss, problem.mu, start_of(spec, problem), problem.penalty)
+        return replace(problem, f_star=best.f, f_star_source="lowest seen")
     problem = with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, not quiet)
     if wanted.optimum and (source := problem.f_star_source).startswith(NOT_ATTAINED):
         raise UserError(f"objective: there is no x*, which the job needs: f* = {problem.f_star:.6g} is {source}; set mu > 0")
@@ -243,14 +246,6 @@ def _solved(problem: Problem, tells: bool) -> Optimum:
         print_line(f"{title}, which are kept in the cache")
     with Amount(title, quiet, ("% of the digits", 0.01)) as tell:
         return optimum(data, loss, mu, lambda share: tell(share, 1.0))
-
-
-def _with_lowest(spec: RunSpec, problem: Problem, quiet: bool) -> Problem:
-    """The problem with the lowest f that a long run of ours sees, as f*."""
-    if not quiet:
-        print_line(f"{problem.data.title}: looking for the lowest f by a long run (kept in the cache)")
-    best = lowest(problem.data, problem.loss, problem.mu, start_of(spec, problem), problem.penalty)
-    return replace(problem, f_star=best.f, f_star_source="lowest seen")
 
 
 def start_of(spec: RunSpec, problem: Problem) -> Vector:

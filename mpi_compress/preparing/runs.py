@@ -101,28 +101,22 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     return known
 
 
-class Foresight:
-    """Prepares the runs of a job as far as that takes a moment, for what would be refused of them."""
-
-    def __init__(self) -> None:
-        self._problems: dict[str, Problem] = {}
-
-    def refusal(self, spec: RunSpec) -> tuple[str, bool] | None:
-        """Why a run would be refused, "" if it would not be, and whether all runs on its problem would be; None where that is not
-        known before its data are parsed, or what takes long is computed."""
-        spec = replace(trials(spec)[0] if spec.tune else spec, where="")
-        key = key_of(spec)
-        try:
-            if spec.objective.smoothness == "estimate" or not is_soon_parsed(spec):
-                return None
-            if most([spec], spec.workers.count) > available():
-                return None  # `memory.refuse_what_fits_nowhere` says so
-            prepare(spec, Ranks(), self._problems, quiet=True, force=True, soon=True)
-        except UserError as error:
-            return str(error), key not in self._problems
-        except Exception:  # NotYetKnown; or a fault of a user's part, which the run reports
+def foreseen_refusal(spec: RunSpec, problems: dict[str, Problem]) -> tuple[str, bool] | None:
+    """Why a run would be refused, "" if it would not be, and whether all runs on its problem would be: it is prepared as far as
+    that takes a moment. None where that is not known before its data are parsed, or what takes long is computed. `problems` keeps
+    those that several runs share."""
+    spec = replace(trials(spec)[0] if spec.tune else spec, where="")
+    try:
+        if spec.objective.smoothness == "estimate" or not is_soon_parsed(spec):
             return None
-        return "", False
+        if most([spec], spec.workers.count) > available():
+            return None  # `memory.refuse_what_fits_nowhere` says so
+        prepare(spec, Ranks(), problems, quiet=True, force=True, soon=True)
+    except UserError as error:
+        return str(error), key_of(spec) not in problems
+    except Exception:  # NotYetKnown; or a fault of a user's part, which the run reports
+        return None
+    return "", False
 
 
 _warned: set[str] = set()

@@ -72,8 +72,6 @@ class BoundsTable:
     stochastic: bool  # the table's right half
     gain: float  # the smallest improvement over the run: ᾱ_T, β̄_T or ω̄_T at the run's own T
     worst_gain: float  # T/d; for S+Q min(1/T, T/d)
-    L: float
-    mu: float
     start: float  # ε0 = F(x0) − F*, F* taken as 0 where it is not known
     R: float  # the largest ‖x_i − x*‖; NaN where x* is not known
     sigma2: float  # the largest σ²
@@ -90,11 +88,11 @@ class BoundsTable:
         start = run.trace["loss"][0] - (a["f_star"] if math.isfinite(a["f_star"]) else 0.0)
         R = float(np.max(run.trace["distance"])) if "distance" in run.trace else math.nan
         sigma2 = float(np.max(t["variance"])) if a["curve"] == "omega" else 0.0
-        return cls(run, a["curve"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, R, sigma2)
+        return cls(run, a["curve"] == "omega", float(gain), float(worst), start, R, sigma2)
 
     def bound(self, kind: str, eps: float) -> Rounds:
         """Rounds that suffice for f − f* ≤ ε, or for ‖∇f‖² ≤ ε where `kind` is "non-convex"."""
-        L, mu, noise = self.L, self.mu, 2 * self.sigma2
+        L, mu, noise = self.run.attrs["L"], self.run.attrs["mu"], 2 * self.sigma2
         if kind == "µ-convex" and mu == 0:
             plain, noise = math.inf, 0.0
         elif kind == "µ-convex":

@@ -8,8 +8,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.files import checkpoint_of, part_of, refuse_no_file
 from mpi_compress.results.locks import is_being_written
@@ -64,11 +62,9 @@ class LastRow:
         if not run.rows:
             return None
 
-        def last(name: str, table: Mapping[str, NDArray] = run.trace) -> float:
-            return float(table[name][-1]) if len(table.get(name, ())) else math.nan
-
-        up, down = last("wire_bits_up"), last("wire_bits_down")
-        return cls(int(run.trace["round"][-1]), last("loss"), last("suboptimality"), up, down, last("seconds", run.timing))
+        columns = {**run.trace, **run.timing}
+        names = ("loss", "suboptimality", "wire_bits_up", "wire_bits_down", "seconds")
+        return cls(int(run.trace["round"][-1]), *(float(columns[name][-1]) if name in columns else math.nan for name in names))
 
     def __str__(self) -> str:
         return f"round {self.round}, loss {self.loss:.6g}"

@@ -137,7 +137,7 @@ class Recorder:
             self._reserve(x.nbytes)
             self._keep("final/x", x)
             self._say({**attributes, "status": status, "reason": reason})
-            if self._slot != 0:
+            if self._slot:
                 self._say({})
             self._h5.attrs.pop(checksums.SLOTS[1], None)
             self._close_sealed()

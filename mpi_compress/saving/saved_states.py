@@ -73,13 +73,9 @@ class _Reader:
 
     def build(self, tree: Any, first: Any) -> Any:
         """The value of a tree; Damaged if it does not go with the first state at this place."""
-        if type(tree) is list:
-            kind, *content = tree
-            value = _BUILD[kind](self, first, *content)
-        elif type(tree) is dict:
+        if type(tree) is dict:
             raise Damaged("a value has no kind")
-        else:
-            value = tree
+        value = _BUILD[tree[0]](self, first, *tree[1:]) if type(tree) is list else tree
         if not self._goes_with(value, first):
             raise Damaged(
                 f"{name_of(type(value))} was saved, and the run begins with {name_of(type(first))}, or with another shape"
@@ -102,14 +98,11 @@ class _Reader:
     def _array(self, first: Any, dtype: Any, shape: Any, order: Any) -> NDArray[Any]:
         if not (order in ("C", "F") and type(shape) is list and len(shape) <= _MOST_AXES):
             raise Damaged("an array has no shape")
-        made = self._take(dtype, shape).reshape(shape, order=order).copy(order)
+        made = self.take(dtype, shape).reshape(shape, order=order).copy(order)
         self._places.append(made)
         return made
 
-    def _number(self, first: Any, dtype: Any) -> Any:
-        return self._take(dtype, [])[0]
-
-    def _take(self, dtype: Any, shape: list[Any]) -> NDArray[Any]:
+    def take(self, dtype: Any, shape: list[Any]) -> NDArray[Any]:
         """The next array, flat, in the memory of the frame, which refuses to hold more than it has."""
         if not (DTYPE.fullmatch(dtype) and all(type(size) is int and size >= 0 for size in shape)):
             raise Damaged("an array has no dtype or shape")
@@ -120,12 +113,6 @@ class _Reader:
         if array.dtype.kind == "U":
             array.tolist()  # ValueError if it is no text
         return array
-
-    def _python(self, first: Any, dtype: Any) -> Any:
-        return self._take(dtype, [])[0].item()
-
-    def _bytes(self, first: Any, text: str) -> bytes:
-        return bytes.fromhex(text)
 
     def _collection(self, first: Any, *trees: Any, kind: Any) -> Any:
         """A list, tuple, set or frozenset; one that can change is there before what it holds, which may be itself."""
@@ -182,9 +169,16 @@ class _Reader:
 
 _WHOLE = (bool, int, np.integer, np.bool_)
 _REAL = (float, np.floating)
-_KINDS = ("array", "number", "python", "bytes", "dict", "object", "same")
-_BUILD: dict[str, Callable[..., Any]] = {kind: getattr(_Reader, f"_{kind}") for kind in _KINDS}
-_BUILD |= {kind.__name__: partial(_Reader._collection, kind=kind) for kind in (list, tuple, set, frozenset)}
+_BUILD: dict[str, Callable[..., Any]] = {
+    "array": _Reader._array,
+    "number": lambda reader, first, dtype: reader.take(dtype, [])[0],
+    "python": lambda reader, first, dtype: reader.take(dtype, [])[0].item(),
+    "bytes": lambda reader, first, text: bytes.fromhex(text),
+    "dict": _Reader._dict,
+    "object": _Reader._object,
+    "same": _Reader._same,
+    **{kind.__name__: partial(_Reader._collection, kind=kind) for kind in (list, tuple, set, frozenset)},
+}
 
 
 def _no_constant(name: str) -> Any:
