@@ -129,7 +129,7 @@ def script(
 
 
 def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: Options, memory: float) -> str:
-    warn, limit = time_of(options.warn, "--warn"), None if options.time is None else time_of(options.time, "--time", 60.0)
+    warn, limit = time_of(options.warn, "--warn"), None if options.time is None else round(time_of(options.time, "--time", 60.0))
     if limit is not None and limit < 2 * warn:
         raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
     if re.search(r"[\\\x00-\x1f\x7f]", str(folder.absolute())):
@@ -141,7 +141,7 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
         "cpus-per-task": None if _given(options, "cpus-per-task") else options.pack,
         "mem-per-cpu": _memory(memory, options),
         "nodes": options.nodes,
-        "time": None if limit is None else _clock(limit),
+        "time": None if limit is None else f"{limit // 3600:02d}:{limit // 60 % 60:02d}:{limit % 60:02d}",
         "partition": options.partition,
         "account": options.account,
         "output": f"{str(folder.absolute()).replace('%', '%%')}/{OUTPUT}",
@@ -206,8 +206,3 @@ BEGINS, ENDS = "mpi-compress task begins:", "mpi-compress task ends with status"
 
 def _installed(package: str) -> bool:
     return any(True for _ in metadata.distributions(name=package))
-
-
-def _clock(time: float) -> str:
-    minutes, rest = divmod(round(time), 60)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest:02d}"

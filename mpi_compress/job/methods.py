@@ -50,7 +50,11 @@ def uplink_of(table: dict[str, Any], algorithm: Method) -> LinkTable:
     if not compressors.knows(algorithm.compressor):
         raise UserError(f"up: the compressor of {algorithm.name}: {compressors.lacks(algorithm.compressor)}")
     if not table:
-        return _own_uplink(algorithm)
+        try:
+            return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
+        except UserError:
+            such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
+            raise UserError(f"up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None
     budget = table.pop("budget", None)
     if budget is None:
         return _link(table, "up")
@@ -71,11 +75,3 @@ def downlink_of(table: dict[str, Any], algorithm: Method) -> LinkTable:
     if exact and table.get("compressor", "identity") == "identity" and isinstance(codec, Mapping) and "name" not in codec:
         table = {**table, "codec": {**_EXACT["codec"], **codec}}
     return _link(table, "down")
-
-
-def _own_uplink(algorithm: Method) -> LinkTable:
-    try:
-        return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
-    except UserError:
-        such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
-        raise UserError(f"up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None

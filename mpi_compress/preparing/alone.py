@@ -15,8 +15,7 @@ from mpi_compress.core.sums import added
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_of, unsolved_of, with_optimum
-from mpi_compress.problem.constants import stated
+from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_of, with_optimum
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
@@ -98,10 +97,8 @@ def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None
     job, tuned = (_written(job, with_plugins), job.tuned) if isinstance(job, Run) else (job, None)
     spec = (job.only(only) if isinstance(job, Job) else load_job(job, only=only)).runs[0].as_played(tuned)
     data, n = open_data(*spec.source), spec.workers.count
-    of_run = problem_of(spec, data, quiet=True)
-    each = None
-    if of_run.smoothness.source == "stated" and not np.isnan(of_run.L):
-        each = unsolved_of(spec, data, of_run.loss, stated(data, of_run.loss, n, True, False)).smoothness.each
+    of_run = problem_of(spec, data, quiet=True, each=True)
+    each = of_run.smoothness.each if of_run.smoothness.source == "stated" else None
     return Functions(of_run, [*of_run.objectives(n)], start_of(spec, of_run), each)
 
 

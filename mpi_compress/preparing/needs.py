@@ -29,9 +29,10 @@ def _with(trait: str) -> str:
     return ", ".join(name for name in algorithms if getattr(algorithms[name], trait))
 
 
-def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
+def _refusals(spec: RunSpec) -> Iterator[str]:
     """What is refused of the tables of a run and its method, in sentences for users; `Method.needs` says what the method needs."""
-    workers, name, as_set = spec.workers, method.name, f"{method.name}, as it is set here,"
+    workers, method = spec.workers, spec.algorithm
+    name, as_set = method.name, f"{method.name}, as it is set here,"
     if not isinstance(method, Algorithm):
         for key in ("cost_up", "wire_bits_up"):
             if key in spec.stop.columns:
@@ -47,9 +48,21 @@ def _refusals(spec: RunSpec, method: Method) -> Iterator[str]:
 
 
 def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Method:
-    """The run's algorithm, bound to its setting; NotMet if a need is not met, UserError with its place in the job for what else is
-    wrong."""
-    return _bound(spec, problem, _setting_of(spec, problem, numbers))
+    """The run's algorithm, bound to its setting, its formulas evaluated; NotMet if a need is not met, UserError with its place in
+    the job for what else is wrong."""
+    setting, algorithm = _setting_of(spec, problem, numbers), spec.algorithm
+    for sentence in _refusals(spec):
+        raise NotMet(sentence)
+    for key in formulas_of(type(algorithm)):
+        for formula in formulas_in(getattr(algorithm, key)):
+            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, theorems_of(algorithm)))
+    try:
+        method = checked_at("algorithm", partial(algorithm.bind, setting))
+    except NotMet as error:
+        raise NotMet(f"algorithm: {error}") from None
+    if "lyapunov" in spec.asked and spec.log.theory and (why := unproved(method)):
+        raise NotMet(f"log.theory: the job asks for lyapunov, and {why}")
+    return method
 
 
 def refuse_runs(specs: Sequence[RunSpec], of_job: Sequence[RunSpec]) -> None:
@@ -74,30 +87,24 @@ def refusal(spec: RunSpec) -> str:
     spec = trials(spec)[0] if spec.tune else spec
     if not spec.loss.of_margin or spec.up.compressor.follows == "noise":
         return ""  # the data themselves decide
+    n, N, d = spec.workers.count, UNKNOWN, spec.data.known_dim or UNKNOWN
     try:
-        _refuse(spec)
+        if shape := shape_of(spec):
+            N, d = shape.n_samples, shape.dim
+            refuse_idle_workers(n, N)
+        problem = foreseen(spec, N, d)
+        refuse_left_out(spec, problem.penalty)
+        L, numbers = problem.L, {"mu": problem.mu, "n": float(n), "d": d, "N": N, "g0": UNKNOWN}
+        if L is UNKNOWN or not math.isnan(L):
+            numbers |= dict.fromkeys(OF_SMOOTHNESS, UNKNOWN) | {"L": L}
+        algorithm_of(spec, problem, numbers)
+        if spec.start_point is not None:
+            start_of(spec, problem)
     except UserError as error:
         return str(error)
     except Exception:  # NotYetKnown; or a fault of a user's part, which the run reports
         pass
     return ""
-
-
-def _refuse(spec: RunSpec) -> None:
-    """UserError for what is known to be wrong."""
-    n, N, d = spec.workers.count, UNKNOWN, spec.data.known_dim or UNKNOWN
-    if shape := shape_of(spec):
-        N, d = shape.n_samples, shape.dim
-        refuse_idle_workers(n, N)
-    problem = foreseen(spec, N, d)
-    refuse_left_out(spec, problem.penalty)
-    L = problem.L
-    numbers = {"mu": problem.mu, "n": float(n), "d": d, "N": N, "g0": UNKNOWN}
-    if L is UNKNOWN or not math.isnan(L):
-        numbers |= dict.fromkeys(OF_SMOOTHNESS, UNKNOWN) | {"L": L}
-    algorithm_of(spec, problem, numbers)
-    if spec.start_point is not None:
-        start_of(spec, problem)
 
 
 def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Setting:
@@ -122,23 +129,6 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
         whole=partial(problem.objective, n=1, mu=problem.mu) if problem.loss.of_margin else None,
         shapes=[*problem.loss.blocks.values()],
     )  # fmt: skip
-
-
-def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
-    """The algorithm in its setting, its formulas evaluated."""
-    algorithm = spec.algorithm
-    for sentence in _refusals(spec, algorithm):
-        raise NotMet(sentence)
-    for key in formulas_of(type(algorithm)):
-        for formula in formulas_in(getattr(algorithm, key)):
-            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, theorems_of(algorithm)))
-    try:
-        method = checked_at("algorithm", partial(algorithm.bind, setting))
-    except NotMet as error:
-        raise NotMet(f"algorithm: {error}") from None
-    if "lyapunov" in spec.asked and spec.log.theory and (why := unproved(method)):
-        raise NotMet(f"log.theory: the job asks for lyapunov, and {why}")
-    return method
 
 
 def _link(spec: RunSpec, way: str, problem: Problem) -> Link:

@@ -126,9 +126,10 @@ class Problem:
         return (self.objective(rows, n, self.mu) for rows in self.data.shards(range(n), n))
 
 
-def problem_of(spec: RunSpec, data: DataSet, quiet: bool, soon: bool = False) -> Problem:
-    """The problem of a run on its data, with the test set. At rank 0. `soon`: x* and f* that take long are left UNKNOWN."""
-    problem = _unsolved(spec, data)
+def problem_of(spec: RunSpec, data: DataSet, quiet: bool, soon: bool = False, each: bool = False) -> Problem:
+    """The problem of a run on its data, with the test set. At rank 0. `soon`: x* and f* that take long are left UNKNOWN; `each`:
+    with every worker's L_i, which is known where it is stated."""
+    problem = _unsolved(spec, data, each)
     refuse_left_out(spec, problem.penalty)
     if soon and not (optimum_file(data, problem.loss, problem.mu).exists() or problem.is_soon_solved):
         return replace(problem, x_star=UNKNOWN, f_star=UNKNOWN)
@@ -162,7 +163,8 @@ def refuse_left_out(spec: RunSpec, penalty: Penalty | None) -> None:
         )
 
 
-def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
+def _unsolved(spec: RunSpec, data: DataSet, each: bool) -> Problem:
+    """The problem without x* and f*."""
     wanted, n = Wanted.by(spec), spec.workers.count
     loss, given = within(spec, data), spec.objective.smoothness
     if loss.of_margin:
@@ -175,23 +177,17 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
             raise UserError(f"data: the samples are so large that their squares overflow; {scales}")
     of_data = Smoothness(math.nan)
     if given is None:
-        of_data = stated(data, loss, n, wanted.each, wanted.row)
+        of_data = stated(data, loss, n, wanted.each or each, wanted.row)
     elif given == "estimate":
         of_data = estimated(data, loss, n, wanted.each)
-    return replace(unsolved_of(spec, data, loss, of_data), test=open_test(spec.data, spec.folder, data))
-
-
-def unsolved_of(spec: RunSpec, data: DataSet, loss: MeanLoss, of_data: Smoothness) -> Problem:
-    """The problem on data of this size whose mean loss has this smoothness, without x*, f* and a test set. It reads no data."""
-    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(loss.dim), "n": float(spec.workers.count)}
+    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(loss.dim), "n": float(n)}
     mu, penalty = _regularizers(spec, sizes, loss)
     smoothness = of_data.plus(mu)
     if penalty is not None and penalty.smooth:
         smoothness = smoothness.plus(penalty.smoothness)
-    given = spec.objective.smoothness
     if isinstance(given, float | int):
         smoothness = Smoothness(float(given), source="given")
-    return Problem(data, loss, mu, penalty, smoothness)
+    return Problem(data, loss, mu, penalty, smoothness, test=open_test(spec.data, spec.folder, data))
 
 
 def foreseen(spec: RunSpec, samples: int, dim: int) -> Problem:
