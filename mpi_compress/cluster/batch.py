@@ -134,12 +134,13 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
         raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
     if re.search(r"[\\\x00-\x1f\x7f]", str(folder.absolute())):
         raise UserError(f"{str(folder)!r}: SLURM writes its output into no folder with a backslash or an unprintable letter")
+    says_memory = any(_given(options, name) for name in ("mem", "mem-per-cpu", "mem-per-gpu"))
     asked = {
         "job-name": ("mpi-compress-" + re.sub(r"[^\w.+=-]+", "-", name))[:_LONGEST_NAME],
         "array": parts[0].text(options.max_running) if len(parts) == 1 else None,
         "ntasks": ranks,
         "cpus-per-task": None if _given(options, "cpus-per-task") else options.pack,
-        "mem-per-cpu": _memory(memory, options),
+        "mem-per-cpu": f"{max(_LEAST_MEMORY, math.ceil(_SPARE * memory / 2**20))}M" if memory and not says_memory else None,
         "nodes": options.nodes,
         "time": None if limit is None else f"{limit // 3600:02d}:{limit // 60 % 60:02d}:{limit % 60:02d}",
         "partition": options.partition,
@@ -168,12 +169,6 @@ def of_array(part: Array, parts: Sequence[Array], before: Sequence[str], options
 def comment(mark: str, options: Options) -> str:
     """The option of sbatch by which the queue shows an array's mark, before the comment that was asked for."""
     return f"--comment={mark} {_given(options, 'comment')}".rstrip()
-
-
-def _memory(of_rank: float, options: Options) -> str | None:
-    """The memory to ask for each core; None where the estimate is not known, or an option says it."""
-    said = any(_given(options, name) for name in ("mem", "mem-per-cpu", "mem-per-gpu"))
-    return None if said or not of_rank else f"{max(_LEAST_MEMORY, math.ceil(_SPARE * of_rank / 2**20))}M"
 
 
 def _given(options: Options, name: str) -> str:

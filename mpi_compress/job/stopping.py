@@ -39,8 +39,8 @@ class Logged:
     def refuse(self, name: str, key: str) -> None:
         """UserError, by the key that names it, for a column that the run does not log; its method's own columns are known in its
         first row alone."""
-        for column in (name, *(each for each in column_of(name).of if isinstance(each, str))):
-            if why := self._why_not(column):
+        for column in (name, *column_of(name).of):
+            if isinstance(column, str) and (why := self._why_not(column)):
                 raise UserError(f"{key}: this run does not log '{name}': {column} {why}")
 
     def _why_not(self, name: str) -> str:
@@ -84,17 +84,18 @@ def stop_of(table: Tables, logged: Logged) -> Stop:
         logged.refuse(key, f"stop.{key}")
     if not (levels or "rounds" in plain):
         raise UserError("stop: rounds = … is needed, or another column and its value, such as suboptimality = 1e-6")
+    rules = []
     for key, value in own.items():
         if not isinstance(value, Mapping):
             raise UserError(f"stop.{key}: {value!r} was given; it should be a table of its parameters, or {{}}")
+        rules.append(stops.build({**value, "name": key}, f"stop.{key}"))
     metrics = {metric.column: metric.rises for metric in logged.metrics}
     targets, rising = [], [column for column, rises in metrics.items() if rises]
     for key, level in converted(_levels(*levels), levels, "stop").items():
         if not (0 <= level < math.inf or (key in metrics and math.isfinite(level))):
             raise UserError(f"stop: {key} = {level} must be 0 or more, and finite")
         targets.append(Target.of(key, level, rising))
-    rules = tuple(stops.build({**value, "name": key}, f"stop.{key}") for key, value in own.items())
-    return checked(Stop, plain, "stop").bound_to(targets=tuple(targets), own=rules)
+    return checked(Stop, plain, "stop").bound_to(targets=tuple(targets), own=tuple(rules))
 
 
 @cache

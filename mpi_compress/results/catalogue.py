@@ -59,7 +59,7 @@ class Entry:
     @property
     def label(self) -> str:
         label = str(self._seen[0].get(LABEL, self.result.stem))
-        return f"{label} (set aside)" if self.result.suffix == ASIDE else label
+        return label + " (set aside)" * (self.result.suffix == ASIDE)
 
     @property
     def tables(self) -> dict[str, Any]:

@@ -148,7 +148,8 @@ _OF_TABLES = ("label", "seed", "job")
 """Columns of configuration in a table of all results."""
 
 _BY_NAME = {c.name: c for c in reversed(COLUMNS)}
-_IN_FILES = {f"{table}/{c.name}": c for c in COLUMNS for table in (c.table, "workers" if c.workers else c.table) if table}
+_IN_FILES = {f"{c.table}/{c.name}": str(c.dtype) for c in COLUMNS if c.table}
+_IN_FILES |= {f"workers/{c.name}": str(c.dtype) for c in COLUMNS if c.workers}
 
 
 def known(name: str) -> bool:
@@ -184,10 +185,9 @@ class RowsSoFar:
         return derive(self)
 
 
-def dtype_of(table: str, name: str) -> str:
-    """What a file holds the column's numbers as, in this table; floats where no row of `COLUMNS` says otherwise."""
-    found = _IN_FILES.get(f"{table}/{name}")
-    return found.dtype if found else "float64"
+def dtype_of(name: str) -> str:
+    """What a file holds the numbers of a column as, "trace/round"; floats where no row of `COLUMNS` says otherwise."""
+    return _IN_FILES.get(name, "float64")
 
 
 def named(*since: str) -> list[str]:

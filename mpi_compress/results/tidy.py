@@ -40,8 +40,9 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     """
     if as_ not in (None, *_KINDS):
         raise UserError(f"load: as_ = {as_!r} was given; it should be one of {', '.join(_KINDS)}")
-    chosen = next(kind for kind in _KINDS if kind == "dict" or find_spec(kind)) if as_ is None else as_
-    if chosen != "dict" and not find_spec(chosen):
+    here = [kind for kind in _KINDS if kind == "dict" or find_spec(kind)]
+    chosen = as_ or here[0]
+    if chosen not in here:
         raise UserError(f"load: as_ = '{chosen}' needs {chosen}: pip install 'mpi-compress[{chosen}]'")
     columns = table(_found(results))
     kinds_may_mix = {"strict": False} if chosen == "polars" else {}
@@ -103,14 +104,12 @@ def _found(results: Any) -> list[tuple[str, Run]]:
     """The results that are asked for, each with its job's name, in the order of their files."""
     if isinstance(results, str | Path | Run):
         results = [results]
-    found: dict[Path, tuple[str, Run]] = {}
-    unread: dict[Path, UserError] = {}
+    found, unread = dict[Path, tuple[str, Run]](), dict[Path, UserError]()
     for each in results:
         if isinstance(each, Run):
             found.setdefault(each.file, (_job_of(each.file), each))
             continue
-        files = _matching(str(each))
-        if not files:
+        if not (files := _matching(str(each))):
             raise UserError(f"load: no results (*.h5) match '{each}'")
         for file in files:
             if file not in found | unread and (file.parent.name != TRIALS or TRIALS in str(each)):

@@ -14,7 +14,14 @@ def unit_of(column: str, runs: Sequence[Run]) -> str:
     """The unit of a column; of costs that of the runs' cost models, "" where they differ in it or do not say."""
     if column not in COSTS:
         return column_of(column).unit
-    units = {_unit(run) for run in runs}
+    units = set()
+    for run in runs:
+        table = _table(run)
+        name = str(table.pop("model"))
+        try:  # a cost model may not be here, or not be known without a file that is gone
+            units.add(costs.build({"name": name, **table}, "cost").unit if name in costs else "")
+        except UserError:
+            units.add("")
     return units.pop() if len(units) == 1 else ""
 
 
@@ -32,15 +39,3 @@ def named_model(runs: Sequence[Run]) -> str:
 
 def _table(run: Run) -> dict[str, object]:
     return {"model": "payload", **(run.written.get("cost") or {})}
-
-
-def _unit(run: Run) -> str:
-    """What a run's costs are counted in; "" where its model is not here, or is not known without a file that is gone."""
-    table = _table(run)
-    name = str(table.pop("model"))
-    if name not in costs:
-        return ""
-    try:
-        return costs.build({"name": name, **table}, "cost").unit
-    except UserError:
-        return ""

@@ -110,11 +110,11 @@ class Recorder:
         """Write the rows so far; a UserError if the disk is full."""
         try:
             if self._rows:
-                columns = [(group, name) for group, table in vars(self._rows[0]).items() for name in table]
-                blocks = [[getattr(row, group)[name] for row in self._rows] for group, name in columns]
-                self._reserve(sum(8 * (np.size(block[0]) * len(block) + CHUNK) for block in blocks))
-                for (group, name), block in zip(columns, blocks, strict=True):
-                    self._extend(group, name, block)
+                groups = vars(self._rows[0]).items()
+                blocks = {f"{g}/{name}": [getattr(row, g)[name] for row in self._rows] for g, columns in groups for name in columns}
+                self._reserve(sum(8 * (np.size(block[0]) * len(block) + CHUNK) for block in blocks.values()))
+                for name, block in blocks.items():
+                    self._extend(name, block)
                 self._say({})
             self._written += len(self._rows)
             self._rows.clear()
@@ -180,8 +180,8 @@ class Recorder:
             os.close(self._lock)
             self._lock = -1
 
-    def _extend(self, group: str, column: str, values: list[Any] | NDArray) -> None:
-        block, name = np.array(values, dtype=dtype_of(group, column)), f"{group}/{column}"
+    def _extend(self, name: str, values: list[Any] | NDArray) -> None:
+        block = np.array(values, dtype=dtype_of(name))
         if (dataset := self._columns.get(name)) is None:
             chunks = (max(1, CHUNK // max(1, block[0].size)), *block.shape[1:])
             self._columns[name] = self._h5.create_dataset(name, data=block, maxshape=(None, *block.shape[1:]), chunks=chunks)
@@ -213,8 +213,7 @@ class Recorder:
             self._begin(new)
             for name, block in _rows_before(mark, self.part):
                 self._reserve(block.nbytes + 8 * CHUNK)
-                group, column = name.split("/", 1)
-                self._extend(group, column, block)
+                self._extend(name, block)
             if damaged := [name for name, expected in mark.sums.items() if self._sums.get(name) != expected]:
                 raise LostRows(f"{damaged[0]} is damaged")
             self._written = mark.rows

@@ -52,7 +52,7 @@ def test_counts_are_whole_numbers_and_columns_of_ones_own_are_floats(tmp_path):
         }  # fmt: skip
         assert kept["trace/round"][0] == 2**60 + 1
         assert kept["trace/T"][0] == 2.5, "a column of somebody's algorithm, not the T of theory"
-    assert (dtype_of("trace", "height"), column_of("height").label) == ("float64", "height")
+    assert (dtype_of("trace/height"), column_of("height").label) == ("float64", "height")
 
 
 def test_a_further_column_changes_the_schema():
