@@ -104,12 +104,12 @@ def _status(file: Path, task: slurm.Task | None, read: Callable[[Path], Run]) ->
 
 
 def _in_queue(task: slurm.Task, own: Status) -> Status:
-    at = replace(own, reason="", task=task.id)
-    if task.state in ("PENDING", slurm.SILENT):
-        return replace(at, state=State.QUEUED if task.state == "PENDING" else State.UNKNOWN, reason=task.reason)
-    if task.state == "RUNNING":
-        return replace(at, state=State.RUNNING, said="" if own.last else "starting")
-    return replace(at, state=State.QUEUED, said=task.state.lower())
+    state, reason, said = {
+        "PENDING": (State.QUEUED, task.reason, ""),
+        slurm.SILENT: (State.UNKNOWN, task.reason, ""),
+        "RUNNING": (State.RUNNING, "", "" if own.last else "starting"),
+    }.get(task.state, (State.QUEUED, "", task.state.lower()))
+    return replace(own, state=state, reason=reason, said=said, task=task.id)
 
 
 def _ended(task: slurm.Task, own: Status) -> Status:

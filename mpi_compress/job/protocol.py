@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import is_chosen
@@ -46,7 +47,7 @@ class Protocol:
 
     def check(self, runs: Sequence[RunSpec]) -> None:
         """UserError where a run does not keep to the protocol."""
-        if problem := next((problem for spec in runs for problem in self._against(spec)), ""):
+        for problem in chain.from_iterable(map(self._against, runs)):
             raise UserError(f"protocol: {problem}")
 
     def _against(self, spec: RunSpec) -> Iterator[str]:

@@ -83,7 +83,9 @@ class BoundsTable:
         gain = least(t["improvement"][:-1]) if len(t.get("improvement", ())) > 1 else math.nan
         if not gain > 0:
             return None
-        T, d = _smallest_budget(run), a["dim"]
+        T, d = run.trace["elements_up"][-1] / max(1, run.trace["round"][-1]) / a["n_workers"], a["dim"]
+        if "budget" in run.workers:  # the smallest
+            T = float(run.workers["budget"][1:].min())
         worst = min(1 / T, T / d) if a["curve"] == "beta" else T / d
         start = run.trace["loss"][0] - (a["f_star"] if math.isfinite(a["f_star"]) else 0.0)
         R = float(np.max(run.trace["distance"])) if "distance" in run.trace else math.nan
@@ -125,12 +127,6 @@ class BoundsTable:
             for eps in _levels(reached, first):
                 if math.isfinite((enough := self.bound(kind, eps))[0]):
                     yield TableRow(kind, eps, int(entry_at(trace["round"], reached, eps)), enough)
-
-
-def _smallest_budget(run: Result) -> float:
-    if "budget" in run.workers:
-        return float(run.workers["budget"][1:].min())
-    return run.trace["elements_up"][-1] / max(1, run.trace["round"][-1]) / run.attrs["n_workers"]
 
 
 def _levels(reached: NDArray, first: float) -> list[float]:

@@ -32,7 +32,7 @@ def summary(runs: Sequence[Run]) -> Iterator[str]:
     if not factors.any():
         yield "not judged: V is 0 in every record, up to rounding"
         return
-    usual = float(np.exp(np.log(factors[factors > 0]).mean()))
+    usual = np.exp(np.log(factors[factors > 0]).mean())
     worst, error = factors.mean(axis=0), factors.std(axis=0) / np.sqrt(seeds)
     k, over = int(np.argmax(worst)), worst - 4.0 * error > ρ * (1 + 1e-9)
     interval = f" ± {1.96 * error[k]:.2g} (mean of {seeds} seeds)" if seeds > 1 else ""

@@ -67,7 +67,7 @@ def test_what_cannot_fit_is_refused_unless_forced(job, tmp_path, capfd, monkeypa
 
 
 def test_rows_larger_than_the_memory_are_read_in_each_pass_unless_they_cannot_be_mapped(job, tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr("mpi_compress.preparing.shapes.MAPPED_FROM", 0)
+    monkeypatch.setattr("mpi_compress.preparing.memory.MAPPED_FROM", 0)
     spec = load_job(job).runs[0]
     monkeypatch.setattr(memory, "available", lambda: memory.needed(spec, shape_of(spec)) + 1e6)
     assert main(["run", str(job), "--out", str(tmp_path)]) == main(["plan", str(job)]) == 0
