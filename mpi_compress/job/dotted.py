@@ -15,6 +15,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.removed import refuse_key
 from mpi_compress.job.tables import OF_A_RUN, Tables
+from mpi_compress.results.files import names_folder
 
 _MOST_POINTS = 100_000  # of a grid
 _DEEPEST = 50
@@ -120,6 +121,11 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
 
 
+def text_of(value: Any) -> str:
+    """Distinguishes values of a job."""
+    return json.dumps(value, sort_keys=True, default=str)
+
+
 def labelled(label: str, point: Tables) -> str:
     """The label of a run at a point of its grid."""
     return ", ".join([label, *(f"{key.split('.')[-1]} = {plain(value)}" for key, value in point.items() if key != "seed")])
@@ -193,7 +199,6 @@ def named_tables(given: Tables, name: str | None) -> tuple[dict[str, Any], str]:
     if chosen is None:
         title = tables.get("title") if isinstance(tables.get("title"), str) else ""
         return tables, re.sub(r"\W+", "-", title.lower()).strip("-")[:60] or "job"
-    path = PurePath(chosen if isinstance(chosen, str) and chosen.isprintable() else "")
-    if not path.parts or path.is_absolute() or ".." in path.parts:
+    if not (isinstance(chosen, str) and chosen.isprintable() and names_folder(chosen)):
         raise UserError(f'name: {chosen!r} was given; it should name a folder below the results, such as "sweep" or "sweep/steps"')
-    return tables, path.as_posix()
+    return tables, PurePath(chosen).as_posix()

@@ -1,7 +1,6 @@
 """A job: one TOML file, or dict = one figure = some runs, checked whole before anything runs."""
 
 import copy
-import json
 import re
 import shutil
 import textwrap
@@ -99,7 +98,7 @@ def load_job(
         job = parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
         once = dict[tuple[str, str], RunSpec]()  # an override may make runs equal, such as those of a grid of seeds
         for run in job.runs:
-            if once.setdefault((run.label, _text(run.written)), run) is not run and not overrides:
+            if once.setdefault((run.label, dotted.text_of(run.written)), run) is not run and not overrides:
                 what = f'run "{run.label}", seed {run.seed}, is there twice, label and all settings equal'
                 raise UserError(f"{what}; give it another label, or leave it out")
         return replace(job, runs=[*once.values()])
@@ -113,11 +112,6 @@ def load_job(
     with placed(f"{path}: "):
         found = parsed(tables, job_name(path) if name is None else dotted.named_tables({}, name)[1], path.parent)
     return replace(found, runs=[replace(r, where=f"{path}: {r.where}") for r in found.runs])  # for errors that only the data show
-
-
-def _text(value: Any) -> str:
-    """Distinguishes values of a job."""
-    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _toml(path: Path) -> Tables:
@@ -236,7 +230,7 @@ def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
     """UserError if two runs of one label differ in more than their seed: figures and tables could not tell them apart."""
     first: dict[str, dict[str, str]] = {}
     for run in runs:
-        own = {key: _text(value) for key, value in dotted.leaves(run.written) if key != "seed"}
+        own = {key: dotted.text_of(value) for key, value in dotted.leaves(run.written) if key != "seed"}
         other = first.setdefault(run.label, own)
         if differing := [key for key in {**other, **own} if other.get(key) != own.get(key)]:
             what = f'run "{run.label}": two runs have this label, and differ in {differing[0]}'

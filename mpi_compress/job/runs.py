@@ -1,6 +1,5 @@
 """One run of a job: from its tables to its parts, each checked."""
 
-import copy
 import hashlib
 import json
 from collections.abc import Mapping
@@ -80,13 +79,10 @@ class RunSpec:
     def run_id(self) -> str:
         """A hash of what decides the numbers: the user's tables without layout and checkpoints, and the content of all files, the
         source of users' parts included; but not that of metrics, which decide a column of their own alone."""
-        deciding = dict(copy.deepcopy(self.written))
-        for key in ("checkpoint", "plugins", "slurm"):
-            deciding.pop(key, None)
-        for key in ("exchange", "master", "patience"):
-            deciding.get("workers", {}).pop(key, None)
-        for key in ("name", "path", "test"):
-            deciding["data"].pop(key, None)
+        deciding = _without(self.written, "checkpoint", "plugins", "slurm")
+        deciding["data"] = _without(deciding["data"], "name", "path", "test")
+        if "workers" in deciding:
+            deciding["workers"] = _without(deciding["workers"], "exchange", "master", "patience")
         others = [digest(Path(file)) for file in files_of(self.cost)] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
@@ -177,7 +173,7 @@ class RunSpec:
 
     def changed(self, values: Tables, label: str, without: str = "") -> "RunSpec":
         """This run under another label, with other values by dotted key."""
-        written = with_values({k: v for k, v in self.written.items() if k != without}, values)
+        written = with_values(_without(self.written, without), values)
         found = run_spec(label, self.index, written, self.folder, False)
         kept = ("where", "overridden", "rounds_of_job", "asked", "papers_data")
         return replace(found, **{key: getattr(self, key) for key in kept})
@@ -185,6 +181,10 @@ class RunSpec:
     def toml(self) -> str:
         """A job of this run alone."""
         return tomli_w.dumps({**self.written, "run": [{"label": self.label}]})
+
+
+def _without(table: Tables, *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
 
 
 def _table(written: Tables, key: str) -> dict[str, Any]:

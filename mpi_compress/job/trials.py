@@ -5,8 +5,6 @@ long as the one before, and the better half goes on; the last stage runs the bes
 the best value run whole, beyond the ends of the grid too, until it has been compared with both.
 """
 
-import copy
-import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +15,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.expressions import seconds
-from mpi_compress.job.dotted import plain, put
+from mpi_compress.job.dotted import plain, text_of, with_values
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Tables
 from mpi_compress.job.tuning import TuneTable
@@ -138,7 +136,7 @@ def trials_of(spec: RunSpec, value: Any, share: float) -> list[RunSpec]:
     tune = tune_of(spec)
     if tune.on is None:
         return _trials_of(spec, value, share)
-    key = _as_trials_have_it(spec), json.dumps(value, sort_keys=True, default=str), share
+    key = _as_trials_have_it(spec), text_of(value), share
     if key not in _SHARED:
         _SHARED[key] = _trials_of(spec, value, share)
     return _SHARED[key]
@@ -159,11 +157,10 @@ def forget_shared() -> None:
 
 def _as_trials_have_it(spec: RunSpec) -> str:
     """What a run has that its trials have too, as one text."""
-    tune, written = tune_of(spec), copy.deepcopy(dict(spec.written))
-    seed = {"seed"} if tune.seeds is not None else set()
-    for key in seed.union(set.intersection(*(set(setting) for setting in tune.settings))):
-        put(written, key, None)
-    return json.dumps([written, str(spec.folder)], sort_keys=True, default=str)
+    tune = tune_of(spec)
+    set_by_trials = set.intersection(*map(set, tune.settings)) | ({"seed"} if tune.seeds is not None else set())
+    written = with_values(spec.written, dict.fromkeys(set_by_trials))
+    return text_of([written, str(spec.folder)])
 
 
 def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None) -> list[RunSpec]:

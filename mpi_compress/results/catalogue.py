@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -15,7 +15,7 @@ import h5py
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.results import hdf5
-from mpi_compress.results.files import ASIDE, TRIALS, checkpoint_of, job_name, part_of, result_of, results_below
+from mpi_compress.results.files import ASIDE, TRIALS, checkpoint_of, job_name, names_folder, part_of, result_of, results_below
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import crashes
 from mpi_compress.results.reader import LABEL, read
@@ -150,13 +150,12 @@ def _entry(result: Path, out: Path) -> Entry:
 def move(job: str, to: str, out: Path) -> int:
     """Move the results of a job to another name, as its file was moved; the number of results. UserError: there are none, the name
     is no folder's, one is there already, or one is being written."""
-    target = PurePath(to)
-    if not target.parts or target.is_absolute() or ".." in target.parts:
+    if not names_folder(to):
         raise UserError(f"{to}: should name a job, such as sweep or sweep/steps")
     own = [entry for entry in entries(out, [job]) if entry.job == job or entry.job.startswith(f"{job}/")]
     if not own:
         raise UserError(f"{job}: no job of this name has results in {out}")
-    places = [out / target / Path(entry.job).relative_to(job) for entry in own]
+    places = [out / to / Path(entry.job).relative_to(job) for entry in own]
     for entry, place in zip(own, places, strict=True):
         if entry.is_being_written:
             raise UserError(f"{entry.result}: is being written; wait for it, or end it")

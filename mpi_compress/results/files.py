@@ -18,6 +18,12 @@ def job_name(file: str | Path) -> str:
     return "/".join([*below(path, JOBS), path.name])
 
 
+def names_folder(name: str) -> bool:
+    """True if a name is that of a folder below another, such as "sweep" or "sweep/steps"."""
+    path = PurePath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
 def below(file: Path, name: str) -> Sequence[str]:
     """The folders of a file below the innermost one of this name; none where there is no such folder."""
     folders = file.parent.parts

@@ -29,7 +29,7 @@ stops: Registry[StopRule] = Registry("stop", StopRule)
 def why_it_ends(rules: tuple[StopRule, ...], row: Mapping[str, Any], memories: dict[str, dict[str, float]]) -> str:
     """The reason of the first rule that ends a run with this row; "" if none does. All of them see it. UserError if one answers, or
     remembers, something else than it may."""
-    reasons = []
+    why = ""
     for rule in rules:
         memory = memories.setdefault(rule.name, {})
         answer = rule.ends(dict(row), memory)
@@ -39,5 +39,6 @@ def why_it_ends(rules: tuple[StopRule, ...], row: Mapping[str, Any], memories: d
             if not isinstance(key, str) or isinstance(value, bool) or not isinstance(value, int | float):
                 raise UserError(f"stop.{rule.name}: memory[{key!r:.40}] = {value!r:.60}; it should be a number by a name")
             memory[key] = float(value)
-        reasons += [f"{rule.name}: {answer}" if isinstance(answer, str) else rule.name] if answer else []
-    return next(iter(reasons), "")
+        if answer and not why:
+            why = f"{rule.name}: {answer}" if isinstance(answer, str) else rule.name
+    return why
