@@ -95,11 +95,6 @@ class Problem:
         return is_soon_solved(self.data.nonzeros, self.data.dim, self.dim)
 
     @property
-    def is_convex(self) -> bool:
-        """True if every f_i is convex, whatever the rows: by what the loss and the penalty state of themselves, and µ."""
-        return self.loss.convex and (self.penalty is None or self.penalty.λ * self.penalty.lowest + self.mu >= 0)
-
-    @property
     def L(self) -> float:
         """The smoothness of f; NaN where it is not known."""
         return self.smoothness.L

@@ -145,8 +145,9 @@ def _remarks(spec: RunSpec, problem: Problem) -> Iterator[str]:
 
 def condition_not_met(spec: RunSpec, problem: Problem) -> str:
     """What the theorem of the run's step takes for granted and the problem does not state; "" if there is no such thing."""
-    method = spec.algorithm
-    if problem.is_convex or not (method.theorem.convex and takes_theorem_step(method)):
+    method, penalty = spec.algorithm, problem.penalty
+    is_convex = problem.loss.convex and (penalty is None or penalty.λ * penalty.lowest + problem.mu >= 0)
+    if is_convex or not (method.theorem.convex and takes_theorem_step(method)):
         return ""
     return f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"
 

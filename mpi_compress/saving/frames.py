@@ -94,10 +94,6 @@ class _Writer:
         if (place := self._seen.get(id(value))) is not None:
             return ["same", place]
         self._seen[id(value)] = len(self._seen)
-        return self._shareable(kind, value)
-
-    def _shareable(self, kind: Any, value: Any) -> list[Any]:
-        """The tree of a value that others can hold too."""
         if kind is np.ndarray:
             order = "F" if value.flags.fnc else "C"
             return ["array", self._append(value.T if order == "F" else value), [*value.shape], order]
