@@ -169,7 +169,7 @@ def _task(job: str | None, number: int, queue: Queue, folder: Path) -> Task:
 def most_tasks() -> int:
     """The site's MaxArraySize: numbers of tasks are below it."""
     most = _configured("MaxArraySize")
-    return int(most) if most.isdecimal() and int(most) else _MOST
+    return (int(most) if most.isdecimal() else 0) or _MOST
 
 
 def counts_memory() -> bool:

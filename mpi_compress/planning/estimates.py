@@ -60,8 +60,8 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
         yield each.line
     known = [e.seconds for e in found if e.runs and e.seconds == e.seconds]
     unknown = sum(e.runs > 0 for e in found) - len(known)
-    time = [f"about {time_text(fsum(known))} in one process"] if known else []
-    time += [f"{unknown} job{'s' * (unknown > 1)} whose rounds were not measured"] if unknown else []
+    time = [f"about {time_text(fsum(known))} in one process"] * bool(known)
+    time += [f"{unknown} job{'s' * (unknown > 1)} whose rounds were not measured"] * bool(unknown)
     memory, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
     room = f"{gib(memory)} of memory at most, {gib(disk)} of disk"
     yield f"together {', '.join([*time, room])}" if time else "all is done"

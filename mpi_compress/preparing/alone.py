@@ -120,24 +120,23 @@ def with_suboptimality(
         of_jobs: the runs of the jobs that the results belong to; of others, files that they name are looked for here.
         with_plugins: import the plugins that those others name.
     """
-    specs, problems = list(of_jobs), dict[str, Problem]()
-    return Runs(_with_f_star(run, specs, problems, quiet, with_plugins) for run in runs)
-
-
-def _with_f_star(run: Run, specs: Sequence[RunSpec], problems: dict[str, Problem], quiet: bool, with_plugins: bool) -> Run:
-    if run.attrs.get("f_star_source") != LEFT_OUT:
-        return run
-    try:
-        of_job = next((spec for spec in specs if spec.run_id == run.attrs["run_id"]), None)
-        spec = of_job or load_job(_written(run, with_plugins)).runs[0]
-        spec = replace(spec.as_played(run.tuned), asked=frozenset(["suboptimality"]))
-        if (key := key_of(spec)) not in problems:
-            problems[key] = problem_of(spec, open_data(*spec.source), quiet)
-    except UserError as error:
-        print_line(f"{run.label}: f* cannot be computed: {error}")
-        return run
-    p = problems[key]
-    found = {key: getattr(p, key) for key in ("f_star", "f_star_accuracy", "f_star_source")}
-    is_whole = "loss" in run.trace and "evaluate" not in run.attrs  # a sample of the rows says nothing about the gap
-    gap = {"suboptimality": run.trace["loss"] - p.f_star} if is_whole else {}
-    return replace(run, attrs={**run.attrs, **found}, trace={**run.trace, **gap})
+    specs, problems, found = list(of_jobs), dict[str, Problem](), Runs()
+    for run in runs:
+        found.append(run)
+        if run.attrs.get("f_star_source") != LEFT_OUT:
+            continue
+        try:
+            of_job = next((spec for spec in specs if spec.run_id == run.attrs["run_id"]), None)
+            spec = of_job or load_job(_written(run, with_plugins)).runs[0]
+            spec = replace(spec.as_played(run.tuned), asked=frozenset(["suboptimality"]))
+            if (key := key_of(spec)) not in problems:
+                problems[key] = problem_of(spec, open_data(*spec.source), quiet)
+        except UserError as error:
+            print_line(f"{run.label}: f* cannot be computed: {error}")
+            continue
+        p = problems[key]
+        known = {"f_star": p.f_star, "f_star_accuracy": p.f_star_accuracy, "f_star_source": p.f_star_source}
+        is_whole = "loss" in run.trace and "evaluate" not in run.attrs  # a sample of the rows says nothing about the gap
+        gap = {"suboptimality": run.trace["loss"] - p.f_star} if is_whole else {}
+        found[-1] = replace(run, attrs={**run.attrs, **known}, trace={**run.trace, **gap})
+    return found
