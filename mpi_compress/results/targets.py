@@ -96,13 +96,13 @@ def goal(to: Mapping[str, float], rising: Collection[str] = ()) -> Target:
     return Target.of(column, level, rising)
 
 
-def typed(text: str, where: str = "--to ") -> tuple[str, float]:
+def typed(text: str) -> tuple[str, float]:
     """The column and the value of a target as it is typed, "loss=0.4"; UserError if it is none."""
     if found := re.fullmatch(r"\s*([\w-]+)\s*([<>]?)=\s*(\S+)\s*", text):
         column, sign, level = found.groups()
         if sign:
-            raise UserError(f"{where}{text}: write {column}={level}; whether a column falls or rises, it says itself")
+            raise UserError(f"--to {text}: write {column}={level}; whether a column falls or rises, it says itself")
         with suppress(ValueError):
             if math.isfinite(float(level)):
                 return column, float(level)
-    raise UserError(f"{where}{text}: COLUMN=LEVEL is required, such as loss=0.4 or test_accuracy=0.9")
+    raise UserError(f"--to {text}: COLUMN=LEVEL is required, such as loss=0.4 or test_accuracy=0.9")
