@@ -276,20 +276,19 @@ def read_here(path: Path) -> Run:
 
 def _up_to_a_flush(run: Run, sums: list[str]) -> Run:
     """An unfinished result up to the last flush whose checksums hold; some columns are longer where a flush is caught halfway."""
-    lengths = {f"{group}/{name}": len(column) for group in TABLES for name, column in getattr(run, group).items()}
-    each: list[tuple[dict[str, int], str]] = []
+    if not sums:  # of an earlier version
+        lengths = {f"{group}/{name}": len(column) for group in TABLES for name, column in getattr(run, group).items()}
+        return _whole(_cut(run, dict.fromkeys(lengths, min(lengths.values(), default=0))))
+    rows, complaints = dict[str, dict[str, int]](), list[UserError]()
     for text in sums:
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            each.append((checksums.rows_in(text), text))
-    complaints = [] if each or not sums else [UserError(f"{run.file}: is damaged: its checksums cannot be read")]
-    for rows, text in sorted(each, key=lambda pair: pair[0].get("trace/round", 0), reverse=True):
+            rows[text] = checksums.rows_in(text)
+    for text in sorted(rows, key=lambda text: rows[text].get("trace/round", 0), reverse=True):
         try:
-            return _as_written(_whole(_cut(run, rows)), text)
+            return _as_written(_whole(_cut(run, rows[text])), text)
         except UserError as error:
             complaints.append(error)
-    if complaints:
-        raise complaints[0]
-    return _whole(_cut(run, dict.fromkeys(lengths, min(lengths.values(), default=0))))  # of an earlier version
+    raise complaints[0] if complaints else UserError(f"{run.file}: is damaged: its checksums cannot be read")
 
 
 def _cut(run: Run, rows: Mapping[str, int]) -> Run:
