@@ -89,8 +89,7 @@ class ObjectiveTable:
 
     def __post_init__(self) -> None:
         f_star = self.f_star
-        both = self.loss is not None and self.model is not None
-        _require(not both, "loss and model were given; a model brings its own loss, so give one of them")
+        _require(self.loss is None or self.model is None, "loss and model were given; a model brings its own loss, so give one of them")
         _require(not isinstance(f_star, float | int) or math.isfinite(f_star), f"f_star = {f_star} is no finite number")
         _require(self.mu is None or self.lambda2 is None, "mu and lambda2 = mu/2 are two names of one thing; give one")
 
@@ -166,7 +165,7 @@ class Every:
     every: int | str = "5 min"  # rounds, or time
 
     def __post_init__(self) -> None:
-        right = self.every >= 1 if isinstance(self.every, int) else seconds(self.every) > 0
+        right = (self.every if isinstance(self.every, int) else seconds(self.every)) > 0
         _require(right, f'every = {self.every} must be at least one round, or a time such as "5 min"')
 
     def is_over(self, rounds: int, elapsed: float) -> bool:
