@@ -89,7 +89,8 @@ class ObjectiveTable:
 
     def __post_init__(self) -> None:
         f_star = self.f_star
-        _require(self.loss is None or self.model is None, "loss and model were given; a model brings its own loss, so give one of them")
+        one = self.loss is None or self.model is None
+        _require(one, "loss and model were given; a model brings its own loss, so give one of them")
         _require(not isinstance(f_star, float | int) or math.isfinite(f_star), f"f_star = {f_star} is no finite number")
         _require(self.mu is None or self.lambda2 is None, "mu and lambda2 = mu/2 are two names of one thing; give one")
 
