@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy  # which loads sparse where it is first used
 
 from mpi_compress.guard.findings import SEED, Finding
 from mpi_compress.messages.kinds import Vector
@@ -193,10 +192,7 @@ def smoothness(model: Model, rows: Rows) -> Iterator[Finding]:
     """A model's L and its convexity, where it states them."""
     L = math.nan
     if math.isfinite(model.curvature):
-        *sparse, dense = rows.matrix
-        if sparse:
-            dense = scipy.sparse.csr_matrix(rows.matrix[::-1], shape=(len(rows), rows.dim)).toarray()
-        L = model.smoothness(rows, float(np.linalg.norm(dense, 2) ** 2))
+        L = model.smoothness(rows, float(np.linalg.norm(rows.dense(), 2) ** 2))
     if not math.isnan(L) or model.convex:
         yield from _bounds(lambda x: _loss(model, rows, x)[1], _points_of(model), L, 0.0 if model.convex else -math.inf)
 

@@ -5,8 +5,6 @@ Where x has few nonzeros, too, to lay out a gradient takes the time of both, and
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,26 +22,14 @@ class FewValues:
     """∇data of one function of sparse rows at a point: `values` on the increasing coordinates `held`, beyond which it is 0."""
 
     def __init__(self, term: DataTerm):
-        self.mu, self._term = term.mu, term
+        self.held, rows = term.rows.on_own_columns()
+        self.mu, self.values, self._term = term.mu, np.empty(self.held.size), data_term(rows, term.loss, term.weight, 0.0)
         self.point: Any = None  # where it was evaluated
-
-    @cached_property
-    def _own(self) -> tuple[Indices, DataTerm, Vector]:
-        held, rows = self._term.rows.on_own_columns()
-        return held, data_term(rows, self._term.loss, self._term.weight, 0.0), np.empty(held.size)
-
-    @property
-    def held(self) -> Indices:
-        return self._own[0]
-
-    @property
-    def values(self) -> Vector:
-        return self._own[2]
 
     def evaluate(self, point: Point) -> float:
         """The value of the function at a point."""
-        self.point, (held, own, values) = point, self._own
-        value = own.evaluate(taken(point.x, held), values, None)
+        self.point = point
+        value = self._term.evaluate(taken(point.x, self.held), self.values, None)
         return value + 0.5 * self.mu * point.squared_norm if self.mu else value
 
     @property
@@ -57,33 +43,22 @@ class FewValues:
         return self.held if not self.mu else None if self.nonzeros is None else united(self.held, self.nonzeros)
 
 
-@dataclass
 class LaidOut:
-    """A vector (d,) of zeros, in which gradients are laid out one after another."""
-
-    v: Vector
-    before: tuple[Indices, Indices] | None = _NONE, _NONE  # coordinates beyond which it is 0; None: it has any numbers
-
-    def become(self, of: FewValues) -> None:
-        """The gradient of a function, to the bits of dense additions."""
-        nonzeros, before = of.nonzeros, self.before
-        self.before = None  # should the next lines be interrupted
-        added, cleared = _NONE if nonzeros is None else nonzeros, before or (_NONE, _NONE)
-        shards.lay_out(of.held, of.values, of.mu, of.point.x, nonzeros is not None, added, before is None, *cleared, self.v)
-        self.before = None if nonzeros is None else (of.held, nonzeros)
-
-
-class LaidOutRows:
-    """As many vectors (d,) as gradients were asked for at once."""
+    """As many vectors (d,) as gradients were asked for at once, in which these are laid out one after another."""
 
     def __init__(self, dim: int):
-        self._vectors, self._laid = np.empty((0, dim)), list[LaidOut]()
+        self._vectors = np.empty((0, dim))
+        self._held: list[tuple[Indices, Indices] | None] = []  # coordinates beyond which each is 0; None: it has any numbers
 
     def gradients(self, each: Sequence[FewValues]) -> Vector:
-        """The gradients (m, d) of some functions, until others are asked for."""
-        if len(each) > len(self._laid):
-            self._vectors = np.zeros((len(each), self._vectors.shape[1]))
-            self._laid = [LaidOut(v) for v in self._vectors]
-        for laid, of in zip(self._laid, each, strict=False):
-            laid.become(of)
+        """The gradients (m, d) of some functions, to the bits of dense additions, until others are asked for."""
+        if len(each) > len(self._held):
+            self._vectors, self._held = np.zeros((len(each), self._vectors.shape[1])), [(_NONE, _NONE)] * len(each)
+        for i, of in enumerate(each):
+            nonzeros, before = of.nonzeros, self._held[i]
+            self._held[i] = None  # should the next line be interrupted
+            added, cleared = _NONE if nonzeros is None else nonzeros, before or (_NONE, _NONE)
+            v = self._vectors[i]
+            shards.lay_out(of.held, of.values, of.mu, of.point.x, nonzeros is not None, added, before is None, *cleared, v)
+            self._held[i] = None if nonzeros is None else (of.held, nonzeros)
         return self._vectors[: len(each)]

@@ -9,19 +9,17 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
-from mpi_compress.problem.data_terms import DataTerm, Minibatches, Neighbours, data_term
-from mpi_compress.problem.few_coordinates import FewValues, LaidOutRows
-from mpi_compress.problem.mean_loss import MeanLoss
+from mpi_compress.problem.data_terms import DataTerm, Minibatches, data_term, joined
+from mpi_compress.problem.few_coordinates import FewValues, LaidOut
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.points import Iterate, Point
-from mpi_compress.problem.rows import Rows
-from mpi_compress.problem.scaled_vector import ScaledVector
+from mpi_compress.problem.rows import RowIndices, Rows
+from mpi_compress.problem.scaled_vector import AnyVector, ScaledVector, dense
 
 _CACHED = 2**20  # bytes
 _SHORT = 4096  # coordinates of a vector that costs less to read again than a call
@@ -65,9 +63,9 @@ class Shards:
         self._unused = np.zeros(m, dtype=bool)  # the algorithm has not asked for it
         few = penalty is None and not pays(m, self.dim) and sum(term.holds_few for term in terms) > m / 2
         self._few = [FewValues(term) for term in terms] if few else []
-        self._laid_out = LaidOutRows(self.dim)  # in which gradients of few values are laid out
+        self._laid_out = LaidOut(self.dim)  # in which gradients of few values are laid out
         self._dense = np.zeros((0 if few else m, self.dim))  # those of all others
-        self._neighbours = Neighbours.of(terms) if m > 1 and not few else None
+        self._joined = joined(terms) if m > 1 and not few else None
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -84,11 +82,14 @@ class Shards:
         """Zeros (m, d)."""
         return np.zeros((len(self), self.dim))
 
-    def sparse_gradients(self, x: Vector | ScaledVector, rows: Minibatches) -> Sparse:
+    def sparse_gradients(self, x: AnyVector, rows: Minibatches) -> Sparse:
         """`gradients` where `gradients_are_sparse`."""
-        found = [f.sparse_gradient(x, some) for f, some in zip(self, rows, strict=True)]
-        indices, values = (np.concatenate([getattr(c, name) for c in found]) for name in ("indices", "values"))
-        return Sparse(self.dim, indices, values, np.cumsum([c.indices.size for c in found]))
+        indices, values = list[Indices](), list[Vector]()
+        for f, some in zip(self, rows, strict=True):
+            gradient = np.zeros(self.dim)
+            indices.append(f.add_sparse_gradient(gradient, x, some)[0])
+            values.append(gradient[indices[-1]])
+        return Sparse(self.dim, np.concatenate(indices), np.concatenate(values), np.cumsum([held.size for held in indices]))
 
     def items(self) -> Iterable[tuple[int, "Objective"]]:
         """The number and the function of each worker."""
@@ -97,14 +98,14 @@ class Shards:
     def __getitem__(self, which: int | slice) -> Any:
         if not isinstance(which, slice):
             term = self.terms[which]
-            return Objective(term.rows, term.loss, term.weight, term.mu, self.penalty, self.careful, self[which : which + 1])
+            return Objective(term.rows, term.loss, term.weight, term.mu, self.penalty, self[which : which + 1])
         which = slice(*which.indices(len(self))[:2])
         if which == slice(0, len(self)):
             return self
         some = copy.copy(self)
         for name in _OF_EACH:
             setattr(some, name, getattr(self, name)[which])
-        some._neighbours = self._neighbours and self._neighbours.some(which)
+        some._joined = self._joined and self._joined.some(self._joined.cuts[which.start : which.stop + 1])
         return some
 
     def blocks(self) -> Iterator[tuple[slice, "Shards"]]:
@@ -119,12 +120,12 @@ class Shards:
             self._points.fill(point)
         return self._values, self._gradients
 
-    def gradients(self, x: Vector | ScaledVector, rows: Minibatches | None = None) -> Vector:
+    def gradients(self, x: AnyVector, rows: Minibatches | None = None) -> Vector:
         """∇f_i(x) (m, d), or the means over minibatches in place of those over shards; x is (d,), or (m, d) for a point each."""
         if self.careful and not isinstance(x, ScaledVector):
             x = _checked(x, (len(self), self.dim)[np.ndim(x) != 2 :])
         if rows is None:
-            self._ask(x.dense() if isinstance(x, ScaledVector) else x)
+            self._ask(dense(x))
             found = self._gradients
         else:
             self._points.fill(None)
@@ -133,7 +134,7 @@ class Shards:
             self.add_gradients(found, x, rows)
         return found.copy() if self.careful else found
 
-    def add_gradients(self, out: Vector, x: Vector | ScaledVector, rows: Minibatches | None = None) -> None:
+    def add_gradients(self, out: Vector, x: AnyVector, rows: Minibatches | None = None) -> None:
         """out (m, d) += `gradients(x, rows)`; out must not be the array that `gradients` returns."""
         if rows is None:
             out += self.gradients(x)
@@ -141,13 +142,13 @@ class Shards:
         _refuse_other_lengths(self.dim, out, x)
         rows = [_minibatch(some, n) for some, n in zip(rows, self.sizes, strict=True)] if self.careful else rows
         start = now()
-        if self._neighbours is not None:
-            self._neighbours.add_gradients(out, x, rows)
+        if self._joined is not None:
+            self._joined.add_gradients(out, x, rows)
         else:
             for term, *arguments in zip(self.terms, out, _each(x), rows, self._draws(), strict=False):
                 term.add_gradient(*arguments)
         if self.penalty is not None:
-            out += _of_each(self.penalty.gradient, x.dense() if isinstance(x, ScaledVector) else x)
+            out += _of_each(self.penalty.gradient, dense(x))
         self.charge((now() - start) / len(self), [some.size for some in rows])
 
     def charge(self, seconds: Any, samples: Any) -> None:
@@ -197,8 +198,8 @@ class Shards:
         if self._few:
             points = repeat(point) if x.ndim == 1 else map(Point, x)
             self._values[:] = [each.evaluate(p) for each, p in zip(self._few, points, strict=False)]
-        elif self._neighbours is not None:
-            self._neighbours.evaluate(np.atleast_2d(x), self._values, gradients)
+        elif self._joined is not None:
+            self._joined.evaluate_each(np.atleast_2d(x), self._values, gradients)
         else:
             each = zip(self.terms, _each(x), gradients, draws, strict=False)
             self._values[:] = [term.evaluate(*arguments) for term, *arguments in each]
@@ -220,14 +221,11 @@ class Objective:
     """
 
     def __init__(
-        self, rows: Rows, loss: MeanLoss, weight: float, mu: float, penalty: Penalty | None = None, careful: bool = False,
-        shard: Shards | None = None,
-    ):  # fmt: skip
-        self.rows, self.weight, self.mu, self.penalty, self.careful = rows, float(weight), float(mu), penalty, careful
-        self.loss: Any = loss
-        self.shard = Shards([data_term(rows, loss, self.weight, self.mu)], penalty, careful) if shard is None else shard
-        self.term, self.dim = self.shard.terms[0], self.shard.dim
-        self._work = np.empty(0)  # (d,) zeros, once it is needed
+        self, rows: Rows, loss: Any, weight: float, mu: float, penalty: Penalty | None = None, shard: Shards | None = None
+    ):
+        self.rows, self.loss, self.weight, self.mu, self.penalty = rows, loss, float(weight), float(mu), penalty
+        self.shard = Shards([data_term(rows, loss, self.weight, self.mu)], penalty) if shard is None else shard
+        self.term, self.dim, self.careful = self.shard.terms[0], self.shard.dim, self.shard.careful
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
@@ -242,11 +240,11 @@ class Objective:
             value, gradient = value + self.penalty.value(x), gradient + self.penalty.gradient(x)
         return value, gradient
 
-    def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
+    def gradient(self, x: AnyVector, rows: RowIndices | None = None) -> Vector:
         """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard."""
         return self.shard.gradients(x, None if rows is None else [rows])[0]
 
-    def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
+    def add_gradient(self, out: Vector, x: AnyVector, rows: RowIndices | None) -> None:
         """out += `gradient(x, rows)`; out (d,) must not be the array that `gradient` returns."""
         self.shard.add_gradients(out[None], x, None if rows is None else [rows])
 
@@ -255,7 +253,7 @@ class Objective:
         """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
         return self.shard.gradients_are_sparse
 
-    def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
+    def add_sparse_gradient(self, out: Vector, x: AnyVector, rows: RowIndices) -> tuple[Indices, float]:
         """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
         _refuse_other_lengths(self.dim, out, x)
         rows = _minibatch(rows, len(self.rows)) if self.careful else rows
@@ -264,17 +262,8 @@ class Objective:
         self.shard.charge(now() - start, rows.size)
         return held, growth
 
-    def sparse_gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> Sparse:
-        """`gradient` where `gradients_are_sparse`."""
-        if self._work.size == 0:
-            self._work = np.zeros(self.dim)
-        held, _ = self.add_sparse_gradient(self._work, x, rows)
-        values = self._work[held]
-        self._work[held] = 0.0
-        return Sparse(self.dim, held, values)
 
-
-def _each(x: Vector | ScaledVector) -> Iterable[Any]:
+def _each(x: AnyVector) -> Iterable[Any]:
     """The point of each worker."""
     return repeat(x) if isinstance(x, ScaledVector) or x.ndim == 1 else x
 
@@ -284,7 +273,7 @@ def _of_each(function: Callable[[Vector], Any], x: Vector) -> Vector:
     return np.apply_along_axis(function, -1, x)
 
 
-def _refuse_other_lengths(dim: int, *vectors: Vector | ScaledVector) -> None:
+def _refuse_other_lengths(dim: int, *vectors: AnyVector) -> None:
     """UserError unless all have `dim` coordinates: kernels do not look."""
     for v in vectors:
         if v.shape[-1] != dim:
@@ -296,7 +285,7 @@ def _checked(x: Any, shape: tuple[int, ...]) -> Vector:
     return checked_at("gradient", lambda: arrays.floats(x, shape, "coordinates of x"))
 
 
-def _minibatch(rows: Any, n: int) -> NDArray[np.uint64]:
+def _minibatch(rows: Any, n: int) -> RowIndices:
     """The rows, of n, that a user's method asks for, likewise."""
     if not np.size(rows):
         raise ZeroDivisionError("gradient: the mean over no rows")

@@ -1,12 +1,17 @@
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import rows as kernels
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.kinds import Indices, Vector
+
+RowIndices = NDArray[np.uint64]  # of samples of a shard
 
 
 def distinct(values: NDArray) -> NDArray:
@@ -47,7 +52,7 @@ class Rows:
             matrix = (indptr[start : stop + 1] - indptr[start], indices[span], values[span])
         return Rows(matrix, self.labels[start:stop], self.dim, self, start)
 
-    def take(self, rows: NDArray[np.uint64]) -> "Rows":
+    def take(self, rows: RowIndices) -> "Rows":
         """Some rows, in the given order, in memory of their own."""
         chosen = rows.astype(np.int64)
         if len(self.matrix) == 1:
@@ -59,6 +64,7 @@ class Rows:
         places = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)
         return Rows((ends.astype(np.uint64), indices[places], values[places]), self.labels[chosen], self.dim)
 
+    @cached_property
     def compact(self) -> tuple[NDArray, ...]:
         """The matrix as `kernels.shards` reads it fastest: one value a row (N,), if a row's are all equal and that makes fewer."""
         if len(self.matrix) == 1 or len(self) >= self.matrix[2].size:
@@ -72,16 +78,19 @@ class Rows:
                 return self.matrix
         return indptr, indices, firsts
 
-    def dense(self) -> NDArray[np.float64]:
+    def dense(self) -> Vector:
         """The samples as an array (N, d), for few or short rows."""
+        samples = self.in_scipy()
+        return samples.toarray().astype(np.float64, copy=False) if len(self.matrix) == 3 else samples
+
+    def in_scipy(self) -> Any:
+        """The samples (N, d): a SciPy matrix where they are sparse, else an array of float64."""
         if len(self.matrix) == 1:
             return self.matrix[0].astype(np.float64, copy=False)
         indptr, indices, values = self.matrix
-        out = np.zeros((len(self), self.dim))
-        out[np.repeat(np.arange(len(self)), (indptr[1:] - indptr[:-1]).astype(np.int64)), indices] = values
-        return out
+        return scipy.sparse.csr_matrix((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=(len(self), self.dim))
 
-    def on_own_columns(self) -> "tuple[NDArray[np.uint32], Rows]":
+    def on_own_columns(self) -> "tuple[Indices, Rows]":
         """The increasing columns of which sparse rows hold an entry, and the rows with these columns alone; all of dense rows."""
         if len(self.matrix) == 1:
             return np.arange(self.dim, dtype=np.uint32), self

@@ -1,9 +1,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mpi_compress.messages.kinds import Compressed
+from mpi_compress.messages.kinds import Compressed, Vector
 
 _LEAST = 1e-3  # a smaller scale is multiplied into v
 
@@ -12,7 +11,7 @@ _LEAST = 1e-3  # a smaller scale is multiplied into v
 class ScaledVector:
     """x = scale · v. A step of the regulariser is one multiplication, and a sparse update costs what it holds, whatever d."""
 
-    v: NDArray[np.float64]  # (d,)
+    v: Vector  # (d,)
     scale: float = 1.0
 
     @property
@@ -29,13 +28,26 @@ class ScaledVector:
         if factor != 1.0:
             self.v *= factor
 
-    def add(self, c: "Compressed | NDArray[np.float64]", factor: float) -> None:
+    def add(self, c: Compressed | Vector, factor: float) -> None:
         """x ← x + factor · c."""
         if isinstance(c, np.ndarray):
             self.v += (factor / self.scale) * c
         else:
             c.add_to(self.v, factor / self.scale)
 
-    def dense(self) -> NDArray[np.float64]:
+    def dense(self) -> Vector:
         """x (d,); v itself where the scale is 1."""
         return self.v if self.scale == 1.0 else self.scale * self.v
+
+
+AnyVector = Vector | ScaledVector
+
+
+def dense(x: AnyVector) -> Vector:
+    """x (d,), or (m, d), as an array."""
+    return x.dense() if isinstance(x, ScaledVector) else x
+
+
+def parts(x: AnyVector) -> tuple[Vector, float]:
+    """z (d,) and a scale with x = scale · z."""
+    return (x.v, x.scale) if isinstance(x, ScaledVector) else (x, 1.0)

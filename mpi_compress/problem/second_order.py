@@ -1,7 +1,6 @@
 """Second derivatives of f_i, matrices above them, and the noise of its sampled gradients."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
@@ -27,8 +26,8 @@ def sampling_noise(f: Objective, x: Vector) -> float:
         return total
     slopes = f.term.loss.value_and_slope(f.rows.labels, f.rows.margins(x))[1]
     second_moment = 0.0
-    for part, a in _blocks(f.rows):
-        second_moment += float(np.square(f.weight * n * slopes[part]) @ _squared_norms(a)) / n
+    for part, rows in _blocks(f.rows):
+        second_moment += float(np.square(f.weight * n * slopes[part]) @ _squared_norms(rows)) / n
     mean = f.value_and_gradient(x)[1] - f.mu * x
     if f.penalty is not None:
         mean -= f.penalty.gradient(x)
@@ -60,9 +59,8 @@ def hessian_product(f: Objective, curvature: Vector, v: Vector) -> Vector:
 def dense_hessian(f: Objective, curvature: Vector) -> Vector:
     """∇²f_i (d, d) = Aᵀ diag(curvature) A + µI, for small d."""
     total = np.zeros((f.dim, f.dim))
-    for start in range(0, len(f.rows), _ROWS_AT_ONCE):
-        stop = min(start + _ROWS_AT_ONCE, len(f.rows))
-        total += _gram(f.rows.cut(start, stop), curvature[start:stop])
+    for part, rows in _blocks(f.rows):
+        total += _gram(rows, curvature[part])
     total[np.diag_indices(f.dim)] += f.mu
     return total
 
@@ -71,18 +69,19 @@ def smoothness_diagonal(f: Objective) -> Vector:
     """A diagonal (d,) above L_i = weight · s AᵀA + µI, s the curvature that the loss states: D_j = weight · s Σ |a_j| ‖a‖₁ + µ. For
     any p_j > 0 with Σ p_j = 1, aaᵀ ⪯ diag(a_j²/p_j) by Cauchy and Schwarz; p_j = |a_j|/‖a‖₁ has the least trace."""
     total = np.zeros(f.dim)
-    for _, a in _blocks(f.rows):
-        sizes = abs(a)
+    for _, rows in _blocks(f.rows):
+        sizes = abs(rows.in_scipy())
         total += sizes.T @ np.ravel(sizes.sum(axis=1))
     return np.asarray(f.weight * f.loss.curvature * total + f.mu, np.float64)
 
 
 def hessian_lipschitz(f: Objective) -> float:
     """weight · s Σ‖a‖³, s the bound of |∂³ℓ/∂m³| that the loss states: ‖∇²f_i(x) − ∇²f_i(y)‖_F is at most so many ‖x − y‖."""
-    return float(f.weight * f.loss.third * sum(float(np.sum(_squared_norms(a) ** 1.5)) for _, a in _blocks(f.rows)))
+    return float(f.weight * f.loss.third * sum(float(np.sum(_squared_norms(rows) ** 1.5)) for _, rows in _blocks(f.rows)))
 
 
-def _squared_norms(a: Any) -> Vector:
+def _squared_norms(rows: Rows) -> Vector:
+    a = rows.in_scipy()
     return np.ravel(a.multiply(a).sum(axis=1) if scipy.sparse.issparse(a) else np.einsum("ij,ij->i", a, a))
 
 
@@ -96,15 +95,8 @@ def _gram(rows: Rows, weights: Vector) -> Vector:
     return out
 
 
-def _blocks(rows: Rows) -> Iterator[tuple[slice, Any]]:
-    """Blocks of rows, each a SciPy matrix or a dense array."""
+def _blocks(rows: Rows) -> Iterator[tuple[slice, Rows]]:
+    """Blocks of rows, and where they are."""
     for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        if len(rows.matrix) == 1:
-            yield part, rows.matrix[0][part].astype(np.float64, copy=False)
-            continue
-        indptr, indices, values = rows.matrix
-        ends = indptr[start : part.stop + 1].astype(np.int64)
-        span = slice(ends[0], ends[-1])
-        arrays = (values[span], indices[span].astype(np.int64), ends - ends[0])
-        yield part, scipy.sparse.csr_matrix(arrays, shape=(ends.size - 1, rows.dim))
+        stop = min(start + _ROWS_AT_ONCE, len(rows))
+        yield slice(start, stop), rows.cut(start, stop)

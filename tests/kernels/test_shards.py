@@ -59,7 +59,7 @@ def test_gradient_of_a_shard_has_the_bits_of_the_stated_order_of_additions(n, di
     matrix, labels = shard(rng, n, dim, dtype, equal)
     x = rng.standard_normal(dim)
     value, gradient = plain(matrix, labels, 1 / labels.size, 0.25, x)
-    compact = Rows(matrix, labels, dim).compact()
+    compact = Rows(matrix, labels, dim).compact
     assert compact[2].size == (labels.size if equal and labels.size < matrix[2].size else matrix[2].size)
     for stored in (matrix, compact):
         values, gradients = computed(stored, labels, 0.25, x)
@@ -72,12 +72,12 @@ def test_shards_together_have_the_bits_of_each_alone(equal):
     rng = np.random.default_rng(5)
     matrix, labels = shard(rng, 600, 20, equal=equal)
     whole, x, cuts = Rows(matrix, labels, 20), rng.standard_normal(20), [0, 3, 3, 520, 602]
-    values, gradients = computed(whole.compact(), labels, 0.0, x, cuts)
+    values, gradients = computed(whole.compact, labels, 0.0, x, cuts)
     for i, (start, stop) in enumerate(itertools.pairwise(cuts)):
         alone = whole.cut(start, stop)
         value, gradient = np.zeros(1), np.zeros((1, 20))
         ends = np.array([0, len(alone)], dtype=np.uint64)
-        losses_and_gradients(alone.compact(), alone.labels, ends, LOGISTIC, 1 / labels.size, 0.0, x[None], value, gradient)
+        losses_and_gradients(alone.compact, alone.labels, ends, LOGISTIC, 1 / labels.size, 0.0, x[None], value, gradient)
         assert value[0] == values[i]
         assert gradient.tobytes() == gradients[i].tobytes()
 
@@ -86,7 +86,7 @@ def test_shards_together_have_the_bits_of_each_alone(equal):
 def test_rows_with_one_other_value_are_stored_as_they_are(j):
     matrix, labels = shard(np.random.default_rng(6), 50, 9, equal=True)
     matrix[2][j] += 1.0
-    assert Rows(matrix, labels, 9).compact()[2] is matrix[2]
+    assert Rows(matrix, labels, 9).compact[2] is matrix[2]
 
 
 def exactly(f, *numbers) -> Decimal:

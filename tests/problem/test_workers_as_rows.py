@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.objectives import problem
 
-from mpi_compress.problem.data_terms import Neighbours, data_term
+from mpi_compress.problem.data_terms import data_term, joined
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.penalties import penalties
@@ -42,7 +42,7 @@ def alone(rows: list[Rows], name="logistic", penalty=None) -> list[Objective]:
 def test_gradients_and_values_are_those_of_each_worker_to_the_last_bit(careful, name, sparse, dtype):
     rows = pieces(name, sparse, dtype)
     fs, each = shards(rows, name, careful=careful), alone(rows, name)
-    assert (Neighbours.of(fs.terms) is None) == (losses[name].kernel is None)
+    assert (joined(fs.terms) is None) == (losses[name].kernel is None)
     for x in np.random.default_rng(2).standard_normal((3, 7)):
         assert fs.gradients(x).tobytes() == np.array([f.gradient(x) for f in each]).tobytes()
         assert fs.at(Point.at(x))[0].tolist() == [f.value_and_gradient(x)[0] for f in each]
@@ -131,13 +131,13 @@ def test_one_call_is_for_shards_that_lie_one_after_another():
     other = problem("logistic", True)[0].rows.cut(10, 20)
 
     def together(*rows: Rows) -> bool:
-        return Neighbours.of(shards([*rows]).terms) is not None
+        return joined(shards([*rows]).terms) is not None
 
     assert together(first, second, third)
     assert together(second, third)
     assert not any(together(*rows) for rows in ([first, third], [second, first], [first, other], [whole, whole]))
     unequal = [data_term(rows, losses["logistic"](), weight, 0.0) for rows, weight in ((first, 0.1), (second, 0.2))]
-    assert Neighbours.of(unequal) is None
+    assert joined(unequal) is None
 
 
 def test_gradients_hold_a_smooth_penalty():
