@@ -119,7 +119,7 @@ def _of_method(p: Prepared) -> Subject:
     links = (part for link in (algorithm.up, algorithm.down) for part in (link.compressor, link.codec))
     parts = [*with_inner((algorithm, *links, p.problem.loss, p.problem.penalty, *p.spec.stop.own))]
     sizes = max(1, min(n, _COORDINATES // p.problem.dim)), max(2, min(_ROWS_OF_A_WORKER, data.n_samples // n))
-    s = Subject(algorithm, parts, rounds=partial(run_two_rounds, p, algorithm, data.read(0, 1), *sizes))
+    s = Subject(algorithm, parts, play=partial(run_two_rounds, p, algorithm, data.read(0, 1), *sizes))
     if isinstance(p.algorithm, Algorithm) and n * p.problem.dim <= _COORDINATES:
         s.problems = [(p.algorithm, objectives_of(p, dict(enumerate(data.shards(range(n), n)))), p.x0)]
     return s

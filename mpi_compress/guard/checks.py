@@ -1,36 +1,26 @@
 """The list of what is checked of users' parts by `check-part`."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from inspect import get_annotations
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Algorithm
-from mpi_compress.algorithms.contract import Method
-from mpi_compress.algorithms.parts import Downlink, Server
 from mpi_compress.guard import hidden_state, of_algorithms, of_data, of_functions, of_messages
-from mpi_compress.guard.findings import SEED, Finding, tried
+from mpi_compress.guard.findings import Finding, Findings, either, seeded, tried
 from mpi_compress.guard.of_messages import link_at, round_of, stated, states_something
-from mpi_compress.job.stops import StopRule
-from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.compressors.base import has_state
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link, batch_of
-from mpi_compress.problem.datasets.formats import Format
-from mpi_compress.problem.datasets.generators import Generator
-from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.metrics import Metric, ProblemView
-from mpi_compress.problem.models import Model
-from mpi_compress.problem.partitions import Partition
-from mpi_compress.problem.penalties import Penalty
+from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.problem.rows import Rows
 
 _DIMS, _LARGE = (2, 12, 60), 4000  # of vectors, beside those of the links up to the largest
@@ -67,33 +57,15 @@ class Subject:
     view: ProblemView | None = None  # of a metric: the problem
     file: tuple[Path, int | None] | None = None  # of a format, with d if it is known
     problems: Sequence[of_algorithms.Problem] | None = None  # of a method
-    rounds: Callable[[], None] | None = None  # runs two rounds
+    play: Callable[[], None] | None = None  # runs two rounds
     held: hidden_state.Contents = field(init=False)  # what the parts held before
-    drawn: Any = field(init=False)  # where global generators stood before
+    before: Any = field(init=False)  # where global generators stood
 
     def __post_init__(self) -> None:
-        self.held, self.drawn = hidden_state.contents(self.parts or [self.part]), hidden_state.generators()
+        self.held, self.before = hidden_state.contents(self.parts or [self.part]), hidden_state.generators()
 
 
-class Check(NamedTuple):
-    """One thing that can be said of a part."""
-
-    of: Any  # the kinds of part that it is about
-    ask: Callable[..., Iterator[Finding]]  # of the part, and what it needs
-    needs: str = ""  # a field of `Subject`
-
-    @property
-    def name(self) -> str:
-        return self.ask.__name__.strip("_").replace("_", " ")
-
-    def about(self, s: Subject) -> Iterator[Finding]:
-        """What it finds; nothing if it is about other kinds, or needs what is not there."""
-        given = [getattr(s, self.needs)] if self.needs else []
-        if isinstance(s.part, self.of) and None not in given:
-            yield from (replace(found, by=self.name) for found in self.ask(s.part, *given))
-
-
-def after_rounds(c: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
+def after_rounds(c: Compressor, links: Sequence[Link]) -> Findings:
     """δ, ω and variance of a compressor with a state: after rounds of vectors that are hard for a memory, by its link, its state is
     asked for further vectors, a random compressor's by draws that are independent of one another."""
     c, dims = links[0].compressor, dict.fromkeys([*_DIMS, *(min(link.dim, _LARGE) for link in links)])
@@ -105,8 +77,8 @@ def after_rounds(c: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
             return
 
 
-def _after(link: Link, name: str) -> Iterator[Finding]:
-    u, state = np.random.default_rng(SEED).standard_normal(link.dim), link.start()
+def _after(link: Link, name: str) -> Findings:
+    u, state = seeded().standard_normal(link.dim), link.start()
     v = sent = np.zeros(link.dim)
     for k in range(_LAST + 1):
         vector = _SEQUENCES[name](k, u, v, sent)
@@ -119,7 +91,7 @@ def _after(link: Link, name: str) -> Iterator[Finding]:
             return
 
 
-def _of_state(link: Link, k: int, state: Any, vectors: Mapping[str, Vector], name: str) -> Iterator[Finding]:
+def _of_state(link: Link, k: int, state: Any, vectors: Mapping[str, Vector], name: str) -> Findings:
     """What is found of a state. A random compressor, which a few draws show, takes many, and so has the first vectors alone."""
     few = _draws(link, vectors["normal numbers"], k, state, _FEW)
     random = bool((few != few[0]).any())
@@ -146,56 +118,42 @@ def _shown(v: Vector) -> str:
     return f"({', '.join(numbers if v.size <= 4 else [*numbers[:3], '…', numbers[-1]])})"
 
 
-def cost(model: CostModel) -> Iterator[Finding]:
+def cost(model: CostModel) -> Findings:
     """What messages cost."""
     check_cost(model)
     yield Finding("cost", True, "a number from 0 on, which does not fall as payloads grow, and the same for numbers and arrays")
 
 
-def draws(part: Any, before: Any) -> Iterator[Finding]:
+def draws(part: object, before: Any) -> Findings:
     """Whether global generators stand where they stood."""
-    moved = hidden_state.generators() != before
-    text = "come from the global random or np.random" + ", not from t.rng" * isinstance(part, Compressor)
-    yield Finding("draws", not moved, text if moved else "none are global")
+    wrong = "come from the global random or np.random" + ", not from t.rng" * isinstance(part, Compressor)
+    yield either("draws", hidden_state.generators() == before, "none are global", wrong)
 
 
-CHECKS = (
-    Check(Compressor, of_messages.compress, "dim"),
-    Check(Compressor, of_messages.state, "links"),
-    Check(Compressor, of_messages.theorems, "links"),
-    Check(Compressor, after_rounds, "links"),
-    Check(Compressor, of_messages.not_finite, "links"),
-    Check(Compressor, of_messages.codec, "links"),
-    Check(Codec, of_messages.messages, "dim"),
-    Check(CostModel, cost),
-    Check(Loss, of_functions.slope),
-    Check(Loss, of_functions.curvature),
-    Check(Loss, of_functions.second_derivative),
-    Check(Loss, of_functions.samples),
-    Check(Penalty, of_functions.gradient_of_penalty),
-    Check(Penalty, of_functions.prox),
-    Check(Model, of_functions.gradient_of_model, "rows"),
-    Check(Model, of_functions.mean_of_rows, "rows"),
-    Check(Model, of_functions.smoothness, "rows"),
-    Check(Model, of_functions.hessian_product, "rows"),
-    Check(Method, of_algorithms.two_rounds, "rounds"),
-    Check(Algorithm | Server | Downlink, of_algorithms.rounds, "problems"),
-    Check(Partition, of_data.partition),
-    Check(Generator, of_data.generator),
-    Check(Format, of_data.format_of_files, "file"),
-    Check(Metric, of_data.value, "view"),
-    Check(StopRule, of_data.answers),
-    Check(object, hidden_state.memory, "held"),
-    Check(object, draws, "drawn"),
-)
-"""What is asked last looks at what the others have left."""
+CHECKS: Sequence[Callable[..., Findings]] = (
+    of_messages.compress, of_messages.state, of_messages.theorems, after_rounds, of_messages.not_finite, of_messages.codec,
+    of_messages.messages, cost,
+    of_functions.slope, of_functions.curvature, of_functions.second_derivative, of_functions.samples,
+    of_functions.gradient_of_penalty, of_functions.prox,
+    of_functions.gradient_of_model, of_functions.mean_of_rows, of_functions.smoothness, of_functions.hessian_product,
+    of_algorithms.two_rounds, of_algorithms.rounds,
+    of_data.partition, of_data.generator, of_data.format_of_files, of_data.value, of_data.answers,
+    hidden_state.memory, draws,
+)  # fmt: skip
+"""Each is about parts of the kinds that its first argument has, and needs the fields of `Subject` that its others name. What is
+asked last looks at what the others have left."""
 
 
 def everything(s: Subject) -> list[Finding]:
     """What all checks find, their errors too, each property once: what is wrong first found, or else what was tried last."""
     found: dict[str, Finding] = {}
     for check in CHECKS:
-        for each in tried(check.name, partial(check.about, s)):
+        (_, kinds), *others, _ = get_annotations(check).items()
+        given = [getattr(s, name) for name, _ in others]
+        if not isinstance(s.part, kinds) or None in given:
+            continue
+        by = check.__name__.replace("_", " ")
+        for each in tried(by, partial(check, s.part, *given)):
             if each.what not in found or found[each.what].holds:
-                found[each.what] = each
+                found[each.what] = replace(each, by=by)
     return [*found.values()]

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import UserError
 
@@ -24,6 +26,19 @@ class Finding:
         return f"{verdict}  {self.what}: {self.text}"
 
 
+def either(what: str, holds: object, yes: str, no: str) -> Finding:
+    """A property that has one text where it holds, and another where it does not."""
+    return Finding(what, bool(holds), yes if holds else no)
+
+
+def seeded() -> np.random.Generator:
+    """The random numbers of a check, the same each time."""
+    return np.random.default_rng(SEED)
+
+
+Findings = Iterator[Finding]
+
+
 class NeedsAJob(UserError):
     """Made-up data do not suit a part."""
 
@@ -31,7 +46,7 @@ class NeedsAJob(UserError):
         super().__init__(f"{text}; --job JOB checks it as a job has it")
 
 
-def tried(what: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def tried(what: str, check: Callable[[], Findings]) -> Findings:
     """What a check finds; an error in it is a finding, too."""
     try:
         yield from check()

@@ -16,7 +16,7 @@ import numpy as np
 from mpi_compress.core.blame import function_of, is_users_file, place_of_class
 from mpi_compress.core.own_classes import names_of_code
 from mpi_compress.core.registry import is_ours
-from mpi_compress.guard.findings import Finding
+from mpi_compress.guard.findings import Finding, Findings
 
 Contents = list[tuple[Any, dict[str, bytes]]]
 
@@ -33,11 +33,11 @@ def generators() -> tuple[Any, ...]:
     return random.getstate(), (kind, bytes(key), *rest)  # type: ignore[arg-type]
 
 
-def memory(_: Any, before: Contents) -> Iterator[Finding]:
+def memory(_: object, held: Contents) -> Findings:
     """Whether parts hold what they held before; if not, which one and where it does not."""
-    for part, held in before:
+    for part, before in held:
         for place, content in _content(part).items():
-            if held.get(place) != content:
+            if before.get(place) != content:
                 name = getattr(part, "name", type(part).__name__)
                 at = place_of_class(type(part))
                 why = "from call to call, which makes results depend on the layout"

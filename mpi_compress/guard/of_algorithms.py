@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Method
+from mpi_compress.algorithms import Algorithm, Method
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.memories import one, put
+from mpi_compress.algorithms.parts import Downlink, Server
 from mpi_compress.core.errors import AllSent
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
-from mpi_compress.guard.findings import SEED, Finding, tried
+from mpi_compress.guard.findings import SEED, Finding, Findings, tried
 from mpi_compress.messages.kinds import Dense, Vector, stacked
 from mpi_compress.messages.link import Batch, arrived, together
 from mpi_compress.problem.objective import Shards
@@ -33,14 +34,13 @@ Notes = Mapping[Key, Any]  # messages and states, or their hashes
 Problem = tuple[Method, Shards, Vector]  # a method that is bound to its setting, f_i of all workers, and x0
 
 
-def rounds(_: Any, problems: Sequence[Problem]) -> Iterator[Finding]:
+def rounds(_: Algorithm | Server | Downlink, problems: Sequence[Problem]) -> Findings:
     """A method in rounds, its workers together, against its workers by themselves."""
-    for method, fs, x0 in problems:
-        what = f"n = {method.setting.n}"
-        yield from tried(what, partial(_of_rounds, method, fs, x0, what))
+    for problem in problems:
+        yield from tried(f"n = {problem[0].setting.n}", partial(_of_rounds, problem))
 
 
-def two_rounds(_: Any, play: Callable[[], None]) -> Iterator[Finding]:
+def two_rounds(_: Method, play: Callable[[], None]) -> Findings:
     """Whether two rounds can be run."""
     with np.errstate(all="ignore"):
         play()
@@ -50,13 +50,14 @@ def two_rounds(_: Any, play: Callable[[], None]) -> Iterator[Finding]:
 def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str] | None = None) -> Finding:
     """A run's rounds, `of` such as "8 rounds", as they were noted in one process, against those that were run in other ways. The
     line ends with what `makers` says of a stage: who makes what is noted there."""
+    if FAILED in plain:
+        return Finding("ways", False, f"cannot be run: {plain[FAILED]}")
     unlike = {way: [key for key in {*plain, *notes} if plain.get(key) != notes.get(key)] for way, notes in others.items()}
     differing = {way: min(keys) for way, keys in unlike.items() if keys}
-    if FAILED in plain or not differing:
-        said = f"cannot be run: {plain[FAILED]}" if FAILED in plain else f"{of} are the same {', '.join(others)}"
-        return Finding("ways", FAILED not in plain, said)
+    if not differing:
+        return Finding("ways", True, f"{of} are the same {', '.join(others)}")
     way = min(differing, key=differing.__getitem__)
-    key, notes, also = differing[way], others[way], " and ".join(other for other in differing if other != way)
+    key, notes, also = differing.pop(way), others[way], " and ".join(differing)
     what, when = [*STAGES.values()][key[1]].format(key[2]), "before the first round" if key[0] < 0 else f"in round {key[0]}"
     if FAILED in notes and key not in notes:
         what, when = "it", f"{when}, where it ends: {notes[FAILED]}"
@@ -64,16 +65,15 @@ def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Ca
     return Finding("ways", False, text + (makers([*STAGES][key[1]]) if makers else ""))
 
 
-def _of_rounds(method: Method, fs: Shards, x0: Vector, what: str) -> Iterator[Finding]:
+def _of_rounds(problem: Problem) -> Findings:
     with np.errstate(all="ignore"):
-        together, apart = _played(method, fs, x0, False), _played(method, fs, x0, True)
+        together, apart = _played(problem, False), _played(problem, True)
     way = "where each worker is by itself, and saved and read after each"
-    yield replace(in_other_ways(f"{_ROUNDS} rounds", together, {way: apart}), what=what)
+    yield replace(in_other_ways(f"{_ROUNDS} rounds", together, {way: apart}), what=f"n = {problem[0].setting.n}")
 
 
-def _played(method: Method, fs: Shards, x0: Vector, apart: bool) -> Notes:
-    stages = [*STAGES]
-    play, notes = CheckedRounds(method, fs, x0, apart), dict[Key, Any]()
+def _played(problem: Problem, apart: bool) -> Notes:
+    stages, play, notes = [*STAGES], CheckedRounds(*problem, apart), dict[Key, Any]()
     for k in range(_ROUNDS):
         try:
             found = play.round(k)
@@ -90,8 +90,7 @@ class CheckedRounds:
 
     def __init__(self, method: Any, fs: Shards, x0: Vector, apart: bool, seed: int = SEED):
         self.method, self.fs, self.streams = method, fs, Streams(seed)
-        n = len(fs)
-        homes = [slice(0, 0), *(slice(i, i + 1) for i in reversed(range(n)))] if apart else [slice(0, n)]
+        homes = [slice(0), *(slice(i, i + 1) for i in reversed(range(len(fs))))] if apart else [slice(len(fs))]
         self.nodes = [method.start(x0.copy()) for _ in homes]
         self.hosted = [self._hosted(node, fs[home]) for node, home in zip(self.nodes, homes, strict=True)]
         self.master, self.down = method.start_master(self.nodes[0]), method.down.start()
@@ -106,45 +105,43 @@ class CheckedRounds:
     @property
     def workers(self) -> Iterator[Any]:
         """Their memories, in worker order."""
-        of = {who: (hosted, row) for hosted in self.hosted for row, who in enumerate(hosted.fs.who.tolist())}
-        return (one(hosted.workers, row) for hosted, row in map(of.get, self.fs.who.tolist()))  # type: ignore[misc]
+        return (one(hosted.workers, row) for hosted, row, _ in sorted(self._each(), key=lambda each: each[2]))
+
+    def _each(self) -> Iterator[tuple[HostedWorkers, int, int]]:
+        """Where each worker is hosted, and its number."""
+        return ((hosted, row, who) for hosted in self.hosted for row, who in enumerate(hosted.fs.who.tolist()))
 
     def play(self, k: int) -> tuple[Batch, Batch]:
         """Run a round: the messages of workers, and the master's."""
-        method, first = self.method, self.nodes[0]
+        method, first, to_each = self.method, self.nodes[0], hasattr(self.method, "answers")
         sent = [hosted.messages(node, k) for node, hosted in zip(self.nodes, self.hosted, strict=True)]
         ups = _all_sent(sent if len(sent) == 1 else sent[:0:-1])
         self.ups = arrived(method.uplink(first, k), ups)
         asked = first, self.master, self.ups, Round(k, self.streams, Role.MASTER, state=self.down)
-        answers = _all_sent([*method.answers(*asked)] if hasattr(method, "answers") else [method.master_answers(*asked)])
+        answers = _all_sent([*method.answers(*asked)] if to_each else [method.master_answers(*asked)])
         heard = arrived(method.downlink(first, k), answers)
         for node, hosted in zip(self.nodes, self.hosted, strict=True):
             t = Rounds(k, self.streams, Role.MASTER, who := hosted.fs.who)
             if who.size:
-                each = stacked([heard[i] for i in who]) if hasattr(method, "answers") else heard[0]
-                method.workers_hear(node, hosted.workers, each, t)
-            down = Dense(method.point(self.master)) if hasattr(method, "answers") else heard[0]
+                method.workers_hear(node, hosted.workers, stacked([heard[i] for i in who]) if to_each else heard[0], t)
+            down = Dense(method.point(self.master)) if to_each else heard[0]
             method.all_hear(node, down, Round(k, self.streams, Role.MASTER))
         return ups, answers
 
     def round(self, k: int) -> dict[tuple[str, int], Any]:
         """Run a round: its messages, and the states after it."""
         sent, answers = self.play(k)
-        return {
-            **{("message", i): sent.part(i, i + 1).raw for i in range(len(sent))},
-            **{("answer", i): answers.part(i, i + 1).raw for i in range(len(answers))},
-            **{("worker", i): dump(worker).data for i, worker in enumerate(self.workers)},
-            ("master", 0): dump(self.master).data,
-            ("node", 0): b"".join({bytes(dump(node).data) for node in self.nodes}),
-        }
+        batches, nodes = {"message": sent, "answer": answers}, b"".join({bytes(dump(node).data) for node in self.nodes})
+        found = {(stage, i): of.part(i, i + 1).raw for stage, of in batches.items() for i in range(len(of))}
+        found |= {("worker", i): dump(worker).data for i, worker in enumerate(self.workers)}
+        return {**found, ("master", 0): dump(self.master).data, ("node", 0): nodes}
 
     def save_and_read(self) -> None:
         """Let all states be what a checkpoint makes of them."""
         node, workers, master = self.firsts
         self.nodes = [load(dump(each), node, self.expected) for each in self.nodes]
-        for hosted in self.hosted:
-            for row, who in enumerate(hosted.fs.who.tolist()):
-                put(hosted.workers, row, load(dump(one(hosted.workers, row)), workers[who], self.expected))
+        for hosted, row, who in self._each():
+            put(hosted.workers, row, load(dump(one(hosted.workers, row)), workers[who], self.expected))
         self.master = load(dump(self.master), master, self.expected)
 
 

@@ -12,7 +12,7 @@ import scipy  # which loads sparse where it is first used
 
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
-from mpi_compress.guard.findings import SEED, Finding, NeedsAJob
+from mpi_compress.guard.findings import Finding, Findings, NeedsAJob, either, seeded
 from mpi_compress.job.stops.base import StopRule, why_it_ends
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.formats import Format
@@ -30,9 +30,9 @@ _ENTRIES = 4_000_000  # of a generator, from which on no further chunk is looked
 _PARTS = 3  # of a file that is read in shares
 
 
-def partition(part: Partition) -> Iterator[Finding]:
+def partition(part: Partition) -> Findings:
     """Every row goes to one worker, and the seed decides which, or nothing does where it says so."""
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     kinds = (rng.choice([-1.0, 1.0], _ROWS), rng.integers(0, 4, _ROWS) * 1.0, rng.random(_ROWS))
     tried, refused = [], ""
     for kind, y in zip(("two classes", "four classes", "real labels"), kinds, strict=True):
@@ -40,7 +40,7 @@ def partition(part: Partition) -> Iterator[Finding]:
         for n in _WORKERS:
             try:
                 sizes = sizes_of(part, n)
-                once, again, other = (_assigned(Split(part, n, seed), y) for seed in (1, 1, 2))
+                once, again, other = (repr([np.asarray(of).tolist() for of in Split(part, n, seed).deal(y)]) for seed in (1, 1, 2))
             except (ValueError, UserError) as error:
                 if isinstance(error, UserError) and not isinstance(error.__cause__, ValueError):
                     yield Finding("rows", False, str(error))
@@ -55,23 +55,18 @@ def partition(part: Partition) -> Iterator[Finding]:
     yield Finding("rows", bool(tried), text)
 
 
-def _assigned(split: Split, labels: Vector) -> tuple[list[int], Any]:
-    rows, cuts = split.deal(labels)
-    return rows.tolist(), None if cuts is None else cuts.tolist()
-
-
 def made_up_view() -> ProblemView:
     """A logistic regression on made-up samples, whose metrics can be asked."""
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     data = DataSet(Path("made-up"), "made-up samples", _ROWS, _DIM, _ROWS * _DIM)
     view = ProblemView(data, losses["logistic"](), 0.1, None, rng.standard_normal(_DIM), 0.5)
     vars(view)["rows"] = Rows((rng.standard_normal((_ROWS, _DIM)),), rng.choice([-1.0, 1.0], _ROWS), _DIM)
     return view
 
 
-def value(metric: Metric, view: ProblemView) -> Iterator[Finding]:
+def value(metric: Metric, view: ProblemView) -> Findings:
     """A finite number of the point and the problem alone, which changes neither."""
-    rng, dim = np.random.default_rng(SEED), view.rows.dim
+    rng, dim = seeded(), view.rows.dim
     before = _content(view.rows)
     points = [np.zeros(dim), *(rng.standard_normal(dim) * scale for scale in (1e-3, 1.0, 30.0))]
     try:
@@ -80,15 +75,14 @@ def value(metric: Metric, view: ProblemView) -> Iterator[Finding]:
         raise NeedsAJob(f"{metric.name}: {error}") from None
     finite = bool(np.isfinite(values).all())
     yield Finding("value", finite, f"at {len(points)} points: {', '.join(f'{value:.6g}' for value in values[0])}")
-    same = values[0] == values[1]
-    yield Finding("calls", same, "give the same when asked again" if same else f"give {values[1]} when asked again at these points")
-    kept = _content(view.rows) == before
-    yield Finding("arguments", kept, "are left as they are" if kept else "the problem's samples are changed")
+    other = f"give {values[1]} when asked again at these points"
+    yield either("calls", values[0] == values[1], "give the same when asked again", other)
+    yield either("arguments", _content(view.rows) == before, "are left as they are", "the problem's samples are changed")
 
 
-def generator(made: Generator) -> Iterator[Finding]:
+def generator(made: Generator) -> Findings:
     """The same rows each time, finite, and as many as it says."""
-    once, again = (_rows_of(_first_chunks(made)) for _ in range(2))
+    once, again = _rows_of(_first_chunks(made)), _rows_of(_first_chunks(made))
     yield _same("calls", once, again, "give the same samples when asked again", "give other samples when asked again")
     yield _finite(once)
     if once[0].nnz < _ENTRIES and (size := made.size()) is not None:
@@ -105,7 +99,7 @@ def _first_chunks(generator: Generator) -> Iterator[tuple[int, Any, Vector]]:
             return
 
 
-def format_of_files(how: Format, file: tuple[Path, int | None]) -> Iterator[Finding]:
+def format_of_files(how: Format, file: tuple[Path, int | None]) -> Findings:
     """The rows of a file of d columns, if they are known: the same each time, and in shares those of the whole."""
     path, dim = file
     whole, again = (_rows_of(how.read(path, dim, 0, 1).blocks) for _ in range(2))
@@ -120,16 +114,16 @@ def format_of_files(how: Format, file: tuple[Path, int | None]) -> Iterator[Find
 def _rows_of(blocks: Any) -> tuple[Any, Vector]:
     """All samples (N, d), sparse, and labels (N,) of numbered blocks."""
     in_order = sorted(blocks, key=lambda block: block[0])
-    found = [(scipy.sparse.csr_matrix(samples), np.asarray(labels)) for _, samples, labels in in_order]
-    width = max((samples.shape[1] for samples, _ in found), default=0)
-    for samples, _ in found:
-        samples.resize(samples.shape[0], width)
-    return scipy.sparse.vstack([samples for samples, _ in found]).tocsr(), np.concatenate([labels for _, labels in found])
+    samples = [scipy.sparse.csr_matrix(some) for _, some, _ in in_order]
+    width = max(some.shape[1] for some in samples)
+    for some in samples:
+        some.resize(some.shape[0], width)
+    return scipy.sparse.vstack(samples, "csr"), np.concatenate([labels for *_, labels in in_order])
 
 
 def _same(what: str, one: Any, other: Any, yes: str, no: str) -> Finding:
     same = one[0].shape == other[0].shape and (one[0] != other[0]).nnz == 0 and np.array_equal(one[1], other[1])
-    return Finding(what, same, yes if same else no)
+    return either(what, same, yes, no)
 
 
 def _finite(rows: tuple[Any, Vector]) -> Finding:
@@ -149,7 +143,7 @@ Row = Mapping[str, float]
 Memories = dict[str, dict[str, float]]
 
 
-def answers(rule: StopRule) -> Iterator[Finding]:
+def answers(rule: StopRule) -> Findings:
     """The same answers when asked again, and where a run goes on from a checkpoint."""
     ended, again, resumed = [], True, True
     for shape, rows in _made_up_runs():
@@ -158,15 +152,15 @@ def answers(rule: StopRule) -> Iterator[Finding]:
         resumed &= all(_asked(rule, rows, at) == whole for at in (1, _LOGGED // 3, _LOGGED - 1))
         ended.append(f"one that {shape} {f'ends with record {whole[0]}' if whole[0] is not None else 'goes on'}")
     yield Finding("answers", True, f"of {_LOGGED} records of three runs: {', '.join(ended)}")
-    yield Finding("calls", again, "give the same when asked again" if again else "give something else when asked again")
+    yield either("calls", again, "give the same when asked again", "give something else when asked again")
     why = "what a stop knows of earlier records has to be in memory"
     same = "a run that goes on from a checkpoint ends with the same record"
-    yield Finding("checkpoints", resumed, same if resumed else f"a run that goes on ends elsewhere, or notes something else: {why}")
+    yield either("checkpoints", resumed, same, f"a run that goes on ends elsewhere, or notes something else: {why}")
 
 
 def _made_up_runs() -> Iterator[tuple[str, Sequence[Row]]]:
     """Rows with all columns that a trace can have: counts rise, all others move as the loss does, and f* is not known."""
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     for shape, pace in _SHAPES.items():
         loss = np.exp(np.cumsum(pace * (1 + rng.random(_LOGGED))) + 0.01 * rng.standard_normal(_LOGGED))
         yield shape, [_row(k, float(loss[k])) for k in range(_LOGGED)]

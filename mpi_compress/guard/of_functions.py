@@ -1,14 +1,14 @@
 """Losses, penalties and models against what they state: slopes, curvature, convexity, prox."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.guard.findings import SEED, Finding
+from mpi_compress.guard.findings import SEED, Finding, Findings, either, seeded
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model, Outline
@@ -23,7 +23,7 @@ _SAMPLES, _FEATURES, _CLASSES = 40, 6, 3  # of made-up rows
 
 def _margins(loss: Loss) -> tuple[Vector, Vector]:
     """Labels and margins (N,) that a loss is asked for."""
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     m = np.concatenate([3 * rng.standard_normal(300), np.linspace(-4, 4, 801)])
     return rng.standard_normal(m.size) if loss.real_labels else rng.choice([-1.0, 1.0], m.size), m
 
@@ -37,13 +37,13 @@ def _quotients(f: Callable[[Vector], Vector], at: Vector) -> tuple[Vector, Vecto
     return np.minimum(left, right) - slack, np.maximum(left, right) + slack
 
 
-def slope(loss: Loss) -> Iterator[Finding]:
+def slope(loss: Loss) -> Findings:
     """A loss's slopes against difference quotients of its values."""
     f, (y, m) = loss.value_and_slope, _margins(loss)
     yield _between("slope", lambda at: f(y, at)[0], f(y, m)[1], y, m, "values")
 
 
-def second_derivative(loss: Loss) -> Iterator[Finding]:
+def second_derivative(loss: Loss) -> Findings:
     """A loss's second derivatives against difference quotients of its slopes."""
     y, m = _margins(loss)
     given = loss.second_derivative(y, m)
@@ -56,10 +56,10 @@ def _between(what: str, f: Callable[[Vector], Vector], given: Vector, y: Vector,
     wrong = (given < low - slack) | (given > high + slack)
     i = int(np.argmax(wrong))
     found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {given[i]:.6g}; its {of} rise by {(low[i] + high[i]) / 2:.6g}"
-    return Finding(what, not wrong.any(), found if wrong.any() else f"is the difference quotient of the {of} at {m.size} margins")
+    return either(what, not wrong.any(), f"is the difference quotient of the {of} at {m.size} margins", found)
 
 
-def curvature(loss: Loss) -> Iterator[Finding]:
+def curvature(loss: Loss) -> Findings:
     """How fast slopes change, and whether they fall."""
     for label in (0.3, -1.2) if loss.real_labels else (1.0, -1.0):
         grid = np.linspace(-8, 8, 1601)
@@ -76,27 +76,25 @@ def curvature(loss: Loss) -> Iterator[Finding]:
             yield Finding("convex", not falls, "is stated" + f", and the slope falls by {least:.4g}" * falls)
 
 
-def samples(loss: Loss) -> Iterator[Finding]:
+def samples(loss: Loss) -> Findings:
     """Whether a loss is a function of each sample."""
     f, (y, m) = loss.value_and_slope, _margins(loss)
-    order = np.random.default_rng(SEED).permutation(m.size)
-    kept = y.copy(), m.copy()
-    whole, again, mixed = f(y, m), f(y, m), f(y[order], m[order])
-    same = all(np.array_equal(a, b) and np.array_equal(a[order], c) for a, b, c in zip(whole, again, mixed, strict=True))
-    text = "the same whatever the others are, and when asked again" if same else "depend on the others, or on the call"
-    yield Finding("samples", same, text)
-    unchanged = np.array_equal(kept[0], y) and np.array_equal(kept[1], m)
-    yield Finding("arguments", unchanged, "are left as they are" if unchanged else "labels or margins are written to")
+    order = seeded().permutation(m.size)
+    kept = np.array([y, m])
+    whole, again, mixed = (np.array(f(*at)) for at in ((y, m), (y, m), kept[:, order]))
+    same = np.array_equal(whole, again) and np.array_equal(whole[:, order], mixed)
+    yield either("samples", same, "the same whatever the others are, and when asked again", "depend on the others, or on the call")
+    yield either("arguments", np.array_equal(kept, (y, m)), "are left as they are", "labels or margins are written to")
 
 
 def _weighted(penalty: Penalty) -> tuple[Penalty, list[Vector]]:
     """A penalty with a weight λ that is not 1, and points to ask it at."""
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     points = [scale * rng.standard_normal(_DIM) for scale in (0.1, 1.0, 5.0) for _ in range(4)]
     return replace(penalty, weight=_WEIGHT), points
 
 
-def gradient_of_penalty(penalty: Penalty) -> Iterator[Finding]:
+def gradient_of_penalty(penalty: Penalty) -> Findings:
     """A smooth penalty's gradient, and its curvature, the largest and the least."""
     r, points = _weighted(penalty)
     if r.smooth:
@@ -104,9 +102,9 @@ def gradient_of_penalty(penalty: Penalty) -> Iterator[Finding]:
         yield from _bounds(r.gradient, points, r.smoothness, r.λ * r.lowest)
 
 
-def _gradients(f: Any, points: list[Vector]) -> Iterator[Finding]:
+def _gradients(f: Any, points: list[Vector]) -> Findings:
     """∇f against difference quotients of f along directions."""
-    rng, worst, said = np.random.default_rng(SEED), 0.0, ""
+    rng, worst, said = seeded(), 0.0, ""
     for x in points:
         g = f(x)[1]
         for _ in range(6):
@@ -125,7 +123,7 @@ def _gradients(f: Any, points: list[Vector]) -> Iterator[Finding]:
     yield Finding("gradient", not said, said or f"is the difference quotient of the values at {len(points)} points")
 
 
-def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Iterator[Finding]:
+def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Findings:
     """Changes of a gradient, over those of its point, from `lowest` to L."""
     pairs = [(x, z) for i, x in enumerate(points) for z in (*points[:i], x + 1e-3 * points[i - 1])]
     most, least = 0.0, math.inf
@@ -141,7 +139,7 @@ def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Ite
         yield Finding("convex" if lowest == 0 else "lowest", least >= lowest - 1e-5 * (1 + abs(most)), text)
 
 
-def prox(penalty: Penalty) -> Iterator[Finding]:
+def prox(penalty: Penalty) -> Findings:
     """prox(x, γ) minimises r(z) + ‖z − x‖²/(2γ): no point beside it, and none on the way to x or to 0, has a smaller value."""
     (r, points), rng = _weighted(penalty), np.random.default_rng(SEED + 1)
     if r.smooth:
@@ -166,7 +164,7 @@ def prox(penalty: Penalty) -> Iterator[Finding]:
 
 def made_up_rows(model: Model) -> tuple[Model, Rows]:
     """A model within made-up rows; ValueError if it needs others."""
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     a = rng.standard_normal((_SAMPLES, _FEATURES))
     classes = _CLASSES if model.labels == "class" else 0
     y = np.array(np.arange(_SAMPLES) % _CLASSES if classes else rng.standard_normal(_SAMPLES), dtype=np.float64)
@@ -174,7 +172,7 @@ def made_up_rows(model: Model) -> tuple[Model, Rows]:
 
 
 def _points_of(model: Model) -> list[Vector]:
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     return [model.start(np.random.default_rng(k)) + 0.3 * rng.standard_normal(model.dim) for k in range(4)]
 
 
@@ -183,12 +181,12 @@ def _loss(model: Model, rows: Rows, x: Vector) -> tuple[float, Vector]:
     return value, np.array(gradient)
 
 
-def gradient_of_model(model: Model, rows: Rows) -> Iterator[Finding]:
+def gradient_of_model(model: Model, rows: Rows) -> Findings:
     """A model's gradient."""
     yield from _gradients(partial(_loss, model, rows), _points_of(model))
 
 
-def smoothness(model: Model, rows: Rows) -> Iterator[Finding]:
+def smoothness(model: Model, rows: Rows) -> Findings:
     """A model's L and its convexity, where it states them."""
     L = math.nan
     if math.isfinite(model.curvature):
@@ -197,19 +195,19 @@ def smoothness(model: Model, rows: Rows) -> Iterator[Finding]:
         yield from _bounds(lambda x: _loss(model, rows, x)[1], _points_of(model), L, 0.0 if model.convex else -math.inf)
 
 
-def mean_of_rows(model: Model, rows: Rows) -> Iterator[Finding]:
+def mean_of_rows(model: Model, rows: Rows) -> Findings:
     """Whether a model's loss is the mean over rows, and the same when asked again."""
     x = _points_of(model)[0]
     once, again = _loss(model, rows, x), _loss(model, rows, x)
     twice = _loss(model, rows.take(np.tile(np.arange(len(rows), dtype=np.uint64), 2)), x)
     same = once[0] == again[0] and np.array_equal(once[1], again[1])
-    yield Finding("calls", same, "give the same when asked again" if same else "give something else when asked again")
+    yield either("calls", same, "give the same when asked again", "give something else when asked again")
     close = abs(twice[0] - once[0]) <= 1e-4 * (1e-6 + abs(once[0]))
     text = f"the loss of {len(rows)} rows is {once[0]:.6g}, and of the same samples twice {twice[0]:.6g}"
     yield Finding("mean", close, text + "; it should be the mean of the samples" * (not close))
 
 
-def hessian_product(model: Model, rows: Rows) -> Iterator[Finding]:
+def hessian_product(model: Model, rows: Rows) -> Findings:
     """A model's products with the Hessian, where it has them, against difference quotients of gradients."""
     if type(model).hessian_product is Model.hessian_product:
         return

@@ -2,9 +2,10 @@
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.registry import with_inner
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.guard.findings import SEED, Finding, tried
+from mpi_compress.guard.findings import SEED, Finding, Findings, either, seeded, tried
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import AmongWorkers
@@ -26,7 +27,8 @@ _FAR, _MOST = 4, 140_000  # times its largest size is d at least; d at most, whe
 _DRAWS, _NUMBERS = (100, 1000), 4_000_000  # of a random compressor, of each vector; the more, the fewer numbers they have
 _streams = cache(Streams)
 _SIGMAS = 6.0  # standard errors that a mean may be off
-_OF_FLOATS: Mapping[Any, float] = {64: 1e-15, 32: 1e-7, 16: 1e-3, "bf16": 1e-2}
+_OF_FLOATS: Mapping[Any, Any] = {64: (1e-15, 0.0), 32: (1e-7, 1e-40), 16: (1e-3, 1e-7), "bf16": (1e-2, 1e-40)}
+"""What floats may be off, relative, and the least of a number below which they have fewer digits."""
 _USUAL: Mapping[str, Any] = {
     "k": 3, "levels": 4, "threshold": 0.5, "epsilon": 0.5, "kappa": 0.3, "sigma": 0.1, "q": 3.0, "step": 0.01, "block": 5,
     "columns": 4, "n": 3, "k_min": 2, "k_max": 4, "slices": 3, "of": "identity",
@@ -47,7 +49,7 @@ def links_in_runs(c: Compressor, dim: int = 0) -> list[Link]:
     dims = dict.fromkeys([*_DIMS[:-1], min(_FAR * max([250, *sizes]), _DIMS[-1])])
     links = [link for d in dims if (link := link_at(c, d))]
     some = [link for link in links if link.compressor.delta(link.dim) != 1 and link.compressor.omega(link.dim) != 0] or links
-    found = {link.dim: link for link in (*some[:1], *some[-1:], link_at(c, min(dim, _MOST)) if dim else None) if link}
+    found = {link.dim: link for link in (*some[:1], *some[-1:], dim and link_at(c, min(dim, _MOST))) if link}
     return [*found.values()] or [link_in_run(c, _DIMS[-1])]
 
 
@@ -70,22 +72,19 @@ def link_in_run(compressor: Compressor, dim: int) -> Link:
 def usual(cls: type[Compressor]) -> Compressor:
     """A compressor with parameters that tests use, where it needs some; ValueError if these are not enough."""
     named = [name for name in _USUAL if name in cls.__dataclass_fields__]
-    ways = [(), *((name,) for name in named), *((a, b) for a in named for b in named if a < b)]
-    for way in ways:
-        try:
+    for way in (way for size in range(3) for way in combinations(named, size)):
+        with suppress(Exception):  # the next parameters may do
             made = cls(**{name: _USUAL[name] for name in way})
             links_in_runs(made)
             return made
-        except Exception:  # the next parameters may do
-            continue
-    if all(field.default is not MISSING or field.default_factory is not MISSING for field in fields(cls) if field.init):
+    with suppress(TypeError):
         return cls()  # a check of it says what is wrong
     raise ValueError(f"{cls.__name__} needs parameters: give some, such as k=3")
 
 
 def vectors(dim: int) -> dict[str, Vector]:
     """Vectors that compressors find hard, by what they are."""
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     normal, one = rng.standard_normal(dim), np.zeros(dim)
     one[dim // 2] = -3.0
     return {
@@ -99,7 +98,7 @@ def vectors(dim: int) -> dict[str, Vector]:
     }
 
 
-def compress(given: Compressor, dim: int) -> Iterator[Finding]:
+def compress(given: Compressor, dim: int) -> Findings:
     """Whether a compressor gives a message at all, and for which d the other checks say more; `dim` is the job's."""
     try:
         used = [link.dim for link in links_in_runs(given, dim)]
@@ -114,34 +113,34 @@ def applied(c: Compressor, v: Vector, k: int, worker: int = 0) -> Compressed:
     return checked(c.applied(arrays.read_only(v), round_of(k, worker, state)), v.size)
 
 
-def state(given: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
+def state(given: Compressor, links: Sequence[Link]) -> Findings:
     """Whether a checkpoint can hold a compressor's state, and the same rounds give the same."""
     c, dim, state = links[0].compressor, links[0].dim, links[0].start()
     v = vectors(dim)["of normal numbers"]
     twice = []
     for _ in range(2):
         own = copy.deepcopy(state)
-        twice.append([checked(c.applied(v, round_of(k, 1, own)), dim).dense() for k in range(3)])
+        twice.append(np.array([checked(c.applied(v, round_of(k, 1, own)), dim).dense() for k in range(3)]))
         c.applied(2.0 * v[::-1].copy(), round_of(7, 2, copy.deepcopy(state)))
-    same = all(np.array_equal(a, b) for a, b in zip(*twice, strict=True))
     other = "the same rounds give something else the second time; random numbers come from t.rng"
-    yield Finding("repetition", same, "the same rounds give the same" if same else other)
+    yield either("repetition", np.array_equal(*twice), "the same rounds give the same", other)
 
 
-def theorems(_: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
+def theorems(_: Compressor, links: Sequence[Link]) -> Findings:
     """A compressor's δ, ω and variance by sampling, with a new state each time."""
-    for link, (name, v) in ((at, each) for at in links for each in vectors(at.dim).items()):
-        yield from tried(f"a vector {name}", partial(_theorems, link.compressor, v, name))
+    for link in links:
+        for name, v in vectors(link.dim).items():
+            yield from tried(f"a vector {name}", partial(_theorems, link.compressor, v, name))
 
 
-def _theorems(c: Compressor, v: Vector, name: str) -> Iterator[Finding]:
+def _theorems(c: Compressor, v: Vector, name: str) -> Findings:
     us = (vectors(v.size)["of normal numbers"], v)  # of v alone, chance may draw nothing
     random = any((applied(c, u, 0).dense() != applied(c, u, k, k % 3).dense()).any() for u in us for k in range(1, 40))
     count = int(np.clip(_NUMBERS // v.size, *_DRAWS)) if random else 1
     yield from stated(c, v, np.array([applied(c, v, k, k % 3).dense() for k in range(count)]), name)
 
 
-def stated(c: Compressor, v: Vector, found: Any, name: str) -> Iterator[Finding]:
+def stated(c: Compressor, v: Vector, found: Any, name: str) -> Findings:
     """What a compressor states, against draws of C(v), found (draws, d)."""
     dim, square, errors = v.size, float(v @ v), np.sum((found - v) ** 2, axis=1)
     mean, off = float(errors.mean()), _SIGMAS * float(errors.std()) / math.sqrt(len(errors))
@@ -169,7 +168,7 @@ def _unbiased(found: Any, v: Vector, ω: float, name: str) -> Finding:
     """Whether the mean of C(v) is v, along v and along signs, by as much as ω lets it be off; without draws it is v itself."""
     chance = _SIGMAS * math.sqrt(ω * float(v @ v) / len(found)) if len(found) > 1 else 0.0
     off, off_at = chance + 1e-9 * float(np.linalg.norm(v)), 0.0
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     for u in (v, np.sign(v), np.ones(v.size), *rng.choice([-1.0, 1.0], (6, v.size))):
         along = u / np.linalg.norm(u)
         off_at = max(off_at, abs(float((found.mean(axis=0) - v) @ along)))
@@ -177,7 +176,7 @@ def _unbiased(found: Any, v: Vector, ω: float, name: str) -> Finding:
     return Finding("unbiased", off_at <= off, text)
 
 
-def not_finite(_: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
+def not_finite(_: Compressor, links: Sequence[Link]) -> Findings:
     """Whether NaN and infinity are passed on."""
     c, dim = links[0].compressor, links[0].dim
     for bad in (math.nan, math.inf):
@@ -187,16 +186,16 @@ def not_finite(_: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
         except (OverflowError, FloatingPointError):
             lost = False
         why = "is lost, and a run that diverges goes on unseen: send it, or raise OverflowError"
-        yield Finding(f"a vector of {bad}", not lost, why if lost else "is passed on, or refused")
+        yield either(f"a vector of {bad}", not lost, "is passed on, or refused", why)
 
 
-def codec(_: Compressor, links: Sequence[Link]) -> Iterator[Finding]:
+def codec(_: Compressor, links: Sequence[Link]) -> Findings:
     """Whether a compressor's messages are decoded to what was encoded, by the codec that it counts."""
     for link in links:
         yield from tried(f"codec, d = {link.dim}", partial(_through, link.codec, link.compressor, link.dim))
 
 
-def _through(by: Codec, c: Compressor, dim: int, cut: bool = False) -> Iterator[Finding]:
+def _through(by: Codec, c: Compressor, dim: int, cut: bool = False) -> Findings:
     """Messages of vectors that are hard, whole, and `cut` short."""
     for name, v in vectors(dim).items():
         content = applied(c, v, 0)
@@ -209,27 +208,24 @@ def _through(by: Codec, c: Compressor, dim: int, cut: bool = False) -> Iterator[
             continue
         yield _round_trip(by, content, data, c, f"a vector {name}")
         if cut and data.size > 1:
-            yield _cut(by, content, c, data[: data.size - 1].copy())
+            yield _cut(by, content, c, data[:-1].copy())
 
 
 def _round_trip(codec: Codec, content: Compressed, data: Any, c: Compressor, name: str) -> Finding:
     """The content of a message between other bytes, decoded, against what was encoded."""
-    around = np.concatenate([np.full(3, 7, np.uint8), data, np.full(5, 9, np.uint8)])
+    around = np.pad(data, (3, 5), constant_values=(7, 9))
     read, end = codec.decode(around, 3, content.dim, c.makes, c.known(content.dim))
-    apart = np.abs(read.checked(content.dim).dense() - content.dense())
-    tolerance = _OF_FLOATS[codec.float]
-    least = 0.0 if codec.float == 64 else 1e-7 if codec.float == 16 else 1e-40  # below it floats have fewer digits
-    right = bool(np.all(apart <= tolerance * np.abs(content.dense()) + least))
+    sent, found = content.dense(), read.checked(content.dim).dense()
+    (relative, least), apart = _OF_FLOATS[codec.float], np.abs(found - sent)
+    i = int(np.argmax(apart))
     text = f"{name}, d = {content.dim}, as {type(content).__name__}, by {codec.name} with float = {codec.float}"
-    if not right:
-        i = int(np.argmax(apart))
-        text += f": {content.dense()[i]:.9g} comes back as {read.dense()[i]:.9g}"
     if end != 3 + data.size:
         return Finding("round trip", False, f"{text}: its {data.size} bytes end at {end - 3}")
-    return Finding("round trip", right, text + ", comes back" * right)
+    right = np.all(apart <= relative * np.abs(sent) + least)
+    return either("round trip", right, f"{text}, comes back", f"{text}: {sent[i]:.9g} comes back as {found[i]:.9g}")
 
 
-def messages(codec: Codec, dim: int) -> Iterator[Finding]:
+def messages(codec: Codec, dim: int) -> Findings:
     """A codec's messages of every kind that it writes, of every compressor that makes such, whole and cut short; of one of this
     package's of each kind for the largest d, too."""
     kinds = set[Any]()
@@ -249,11 +245,12 @@ def messages(codec: Codec, dim: int) -> Iterator[Finding]:
 
 def _cut(codec: Codec, content: Compressed, c: Compressor, data: Any) -> Finding:
     """What is made of a message without its last byte: it may not be read beyond its end."""
+    message = f"a message of kind {type(content).__name__} is"
     try:
         _, end = codec.decode(data, 0, content.dim, c.makes, c.known(content.dim))
-        return Finding("cut short", end <= data.size, f"a message of kind {type(content).__name__} is read beyond its end")
+        return Finding("cut short", end <= data.size, f"{message} read beyond its end")
     except (CorruptMessage, OverflowError):
-        return Finding("cut short", True, f"a message of kind {type(content).__name__} is refused")
+        return Finding("cut short", True, f"{message} refused")
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        return Finding("cut short", False, f"{what}; bytes that it cannot have written raise mc.CorruptMessage")
+        wrong = f"{type(error).__name__}: {error}; bytes that it cannot have written raise mc.CorruptMessage"
+        return Finding("cut short", False, wrong)

@@ -14,7 +14,7 @@ from mpi_compress.algorithms import Method, Setting
 from mpi_compress.algorithms.steps import TIGHT
 from mpi_compress.algorithms.theorem import Shard, factor, names_of_theorem, unproved, value_of
 from mpi_compress.core.streams import Role, Round
-from mpi_compress.guard.findings import SEED, NeedsAJob
+from mpi_compress.guard.findings import SEED, NeedsAJob, seeded
 from mpi_compress.guard.of_algorithms import CheckedRounds, Problem
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.messages.codecs import codecs
@@ -55,13 +55,11 @@ class RandomProblem:
         method, play, ρ = self.method, CheckedRounds(self.method, self.fs, self.x0, False, seed), list[float]()
         shards = {i: Shard(f, method.setting.x_star) for i, f in self.fs.items()}
         V = [self.at(play, shards)]
-        while len(ρ) < rounds and V[-1] > _LEAST * V[0]:
-            try:
+        with suppress(OverflowError):  # its precision is exhausted
+            while len(ρ) < rounds and V[-1] > _LEAST * V[0]:
                 play.play(len(ρ))
-            except OverflowError:  # its precision is exhausted
-                break
-            ρ.append(factor(method, Round(len(ρ), play.streams, Role.MASTER)))
-            V.append(self.at(play, shards))
+                ρ.append(factor(method, Round(len(ρ), play.streams, Role.MASTER)))
+                V.append(self.at(play, shards))
         return np.array(V), np.array(ρ)
 
     def at(self, play: CheckedRounds, shards: Mapping[int, Shard]) -> float:
@@ -90,7 +88,7 @@ class Regression:
     def objectives(self, apart: float = 0.0, careful: bool = False) -> Shards:
         """f_i, without a part of µ that is `apart`."""
         d, n = self.x0.size, self.n
-        shards = [Rows((self.a[i::n],), self.labels[i::n], d) for i in range(n)]
+        shards = (Rows((self.a[i::n],), self.labels[i::n], d) for i in range(n))
         return Shards([data_term(rows, self.loss, n / len(self.a), self.mu - apart) for rows in shards], careful=careful)
 
     def setting(self, up: Link, down: Link, apart: float = 0.0) -> Setting:
@@ -103,10 +101,10 @@ class Regression:
 
     @cached_property
     def best(self) -> Optimum:
-        return minimize(self._whole)
+        return minimize(self.whole)
 
-    @property
-    def _whole(self) -> Objective:
+    @cached_property
+    def whole(self) -> Objective:
         return Objective(Rows((self.a,), self.labels, self.x0.size), self.loss, 1.0 / len(self.a), self.mu)
 
     @cached_property
@@ -117,13 +115,13 @@ class Regression:
         L, L_rms = _largest(self.a, self.loss) / N + µ, math.sqrt(sum(L_i**2 for L_i in each) / n)
         found = {"L": L, "L_rms": L_rms, "L_pm": L_rms, "L_mean": sum(each) / n, "L_max": max(each), "kappa": L / µ}
         L_row = float(self.loss.curvature * np.max(np.sum(self.a * self.a, axis=1))) + µ
-        g0 = float(np.linalg.norm(self._whole.elsewhere(self.x0)[1]))
+        g0 = float(np.linalg.norm(self.whole.elsewhere(self.x0)[1]))
         return found | {"L_row": L_row, "g0": g0, "mu": µ, "n": float(n), "d": float(self.x0.size), "N": float(N), "rounds": 9.0}
 
 
 def made_up_problem(given: Method, n: int) -> Problem:
     """A method within a made-up problem of n workers; NeedsAJob if none of the usual links goes with it."""
-    rng = np.random.default_rng(SEED)
+    rng = seeded()
     a, y = rng.standard_normal((n * _ROWS, _DIM)) / np.sqrt(_DIM), rng.choice([-1.0, 1.0], n * _ROWS)
     made, why = Regression(a, y, n, losses["logistic"](), _MU, np.linspace(-1.0, 1.0, _DIM)), ""
     apart = _MU if given.regularizer == "master" else 0.0
@@ -137,28 +135,19 @@ def made_up_problem(given: Method, n: int) -> Problem:
     raise NeedsAJob(f"{given.name}: {why}")
 
 
-@dataclass(frozen=True)
-class Family:
-    """What random problems are drawn from."""
-
-    losses: Sequence[str] = ("logistic", "least-squares")
-    workers: Sequence[int] = (1, 2, 3, 5)
-    condition: tuple[float, float] = (3.0, 1000.0)  # κ
+LOSSES, WORKERS, CONDITION = ("logistic", "least-squares"), (1, 2, 3, 5), (3.0, 1000.0)  # of random problems; the last are of κ
 
 
-FAMILY = Family()
-
-
-def random_problem(given: Any, seed: int, own: Sequence[Compressor] = (), family: Family = FAMILY) -> RandomProblem | str:
+def random_problem(given: Any, seed: int, own: Sequence[Compressor]) -> RandomProblem | str:
     """A random problem that goes with V of a method; or why the last one that was tried does not. Every second pair of seeds has
     several workers whose messages hold at most half of the coordinates, where the method goes with these."""
     rng, why, much = np.random.default_rng([SEED, seed]), "", seed // 2 % 2 == 0
-    loss = losses[family.losses[seed % len(family.losses)]]()
+    loss = losses[LOSSES[seed % len(LOSSES)]]()
     other = {"step": TIGHT} if given.theorem.tight else given.theorem.also
     methods = [given, replace(given, **other)] if other else [given]
-    counts = rng.permutation(family.workers).tolist()
+    counts = rng.permutation(WORKERS).tolist()
     for n in (*sorted(counts, key=lambda n: much and n == 1), *{1}.intersection(counts)):
-        d, m, κ = int(rng.integers(3, 12)), int(rng.integers(2, 9)), 10 ** rng.uniform(*np.log10(family.condition))
+        d, m, κ = int(rng.integers(3, 12)), int(rng.integers(2, 9)), 10 ** rng.uniform(*np.log10(CONDITION))
         a, labels = _rows(rng, n, m, d)
         made = Regression(a, labels, n, loss, _largest(a, loss) / (n * m) / (κ - 1), rng.standard_normal(d))
         links = _links(rng, given, d, own, d // 2 if much else d)
@@ -196,18 +185,17 @@ def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor], most: int) -
     with suppress(ValueError):  # there is none; or it keeps 100 of 10
         for C in run:
             C.check(d)
-        own_up, own_down = (_link(C, d) for C in run)
-        yield own_up, own_down
+        up, down = (_link(C, d) for C in run)
+        yield up, down
         return
-    k, exact, named = int(rng.integers(1, most + 1)), {"name": "identity"}, names_of_theorem(given)
-    tables = [{"name": name, "k": k} for name in rng.permutation(["top-k", "random-k"])]
-    tables += [{"name": name} for name in rng.permutation(["natural", "block-sign"])]
-    own = [table for table in tables if table["name"] == given.compressor and rng.random() < 0.5]
-    ups = [*own, *tables] if {"delta", "omega"} & named or given.compressor != "identity" else [exact]
-    ups = [{"name": given.compressor}] if given.sets_compressor else ups
-    downs = ups if "down" in given.links else tables if {"delta_down", "omega_down"} & named else [exact]
-    build = partial(compressors.build, where="compressor")
-    yield from ((_link(build(up), d), _link(build(down), d)) for down in downs for up in ups)
+    k, exact, named = int(rng.integers(1, most + 1)), [compressors["identity"]()], names_of_theorem(given)
+    usual: list[Any] = [compressors[name](k=k) for name in rng.permutation(["top-k", "random-k"])]
+    usual += [compressors[name]() for name in rng.permutation(["natural", "block-sign"])]
+    own = [C for C in usual if C.name == given.compressor and rng.random() < 0.5]
+    ups = [*own, *usual] if {"delta", "omega"} & named or given.compressor != "identity" else exact
+    ups = [compressors[given.compressor]()] if given.sets_compressor else ups
+    downs = ups if "down" in given.links else usual if {"delta_down", "omega_down"} & named else exact
+    yield from ((_link(up, d), _link(down, d)) for down, up in product(downs, ups))
 
 
 def links_of(method: Any) -> list[Link]:
@@ -227,4 +215,5 @@ def _link(compressor: Compressor, d: int) -> Link:
 
 
 def _said(link: Link) -> str:
-    return " ".join([link.compressor.name, *(str(k) for k in [getattr(link.compressor, "k", None)] if k is not None)])
+    k = getattr(link.compressor, "k", None)
+    return link.compressor.name + (f" {k}" if k is not None else "")

@@ -6,9 +6,10 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm, algorithms
 from mpi_compress.algorithms.parts import Downlink, Server
 from mpi_compress.algorithms.product import heard_by
-from mpi_compress.guard.checks import CHECKS, Subject, everything
+from mpi_compress.guard.checks import Subject, everything
 from mpi_compress.guard.findings import Finding, NeedsAJob
 from mpi_compress.guard.hidden_state import contents
+from mpi_compress.guard.of_algorithms import Problem
 from mpi_compress.guard.of_data import made_up_view
 from mpi_compress.guard.of_functions import made_up_rows
 from mpi_compress.guard.of_messages import links_in_runs, usual
@@ -41,7 +42,10 @@ def findings(part: Any, rows: Rows | None = None, dim: int = 0) -> list[Finding]
     """What checks of a part find by data that are made up for it, at a job's d `dim`; NeedsAJob if these do not suit it."""
     if isinstance(part, type):
         part = usual(part) if issubclass(part, Compressor) else part()
-    return everything(_subject(part, rows, dim))
+    found = everything(_subject(part, rows, dim))
+    if all(each.by in ("memory", "draws") for each in found):
+        raise NeedsAJob(f"{getattr(part, 'name', part)}: nothing of it can be checked by itself")
+    return found
 
 
 def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
@@ -57,13 +61,15 @@ def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
                 s.links = links_in_runs(part, dim)
                 s.held = [*s.held, *contents(link.compressor for link in s.links)]
         case Algorithm():
-            s.problems = [made_up_problem(part, n) for n in (1, 3)]
+            s.problems = _problems(part)
         case Server():
-            s.problems = [made_up_problem(gd(server=part, step="0.1/L"), n) for n in (1, 3)]
+            s.problems = _problems(gd(server=part, step="0.1/L"))
         case Downlink():
-            s.problems = [made_up_problem(heard_by(gd(step="0.1/L"), part), n) for n in (1, 3)]
+            s.problems = _problems(heard_by(gd(step="0.1/L"), part))
         case Metric():
             s.view = made_up_view()
-        case _ if not any(isinstance(part, check.of) and check.needs in ("", "dim") for check in CHECKS) and rows is None:
-            raise NeedsAJob(f"{getattr(part, 'name', part)}: nothing of it can be checked by itself")
     return s
+
+
+def _problems(method: Algorithm) -> list[Problem]:
+    return [made_up_problem(method, n) for n in (1, 3)]

@@ -1,25 +1,37 @@
-"""V of a method on small random problems, round by round, beside the factor that its theorem states."""
+"""V of a method on small random problems, round by round, beside the factor that its theorem states; and what it assumes: δ and ω,
+workers that draw independently, a coin's chance."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from mpi_compress.algorithms import Method, algorithms
-from mpi_compress.algorithms.theorem import stated
+from mpi_compress.algorithms.steps import named_by
+from mpi_compress.algorithms.theorem import in_mean, names_of_theorem, stated
 from mpi_compress.core.errors import UserError
-from mpi_compress.guard.assumptions import assumptions
-from mpi_compress.guard.findings import SEED, Finding
-from mpi_compress.guard.random_problems import FAMILY, Family, RandomProblem, random_problem
+from mpi_compress.guard import of_messages
+from mpi_compress.guard.findings import SEED, Finding, Findings
+from mpi_compress.guard.of_algorithms import CheckedRounds
+from mpi_compress.guard.of_messages import applied, states_something, vectors
+from mpi_compress.guard.random_problems import RandomProblem, links_of, loses_much, random_problem
 from mpi_compress.messages.compressors import Compressor
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.compressors.base import has_state
+from mpi_compress.messages.kinds import Vector, triangle
+from mpi_compress.messages.link import Link
+from mpi_compress.problem.objective import Shards
 from mpi_compress.results.theorem import factor_text
 
 PROBLEMS, ROUNDS = 100, 50
 TOO_LOOSE = 10.0  # times that V falls more than it has to, on every problem
 _SEEDS, _MORE = 8, 64  # of a theorem about the mean, and further ones where these leave doubt
 _DOUBTFUL, _SURE = 0.0, 5.0  # standard errors above ρ: where more seeds are asked, and where chance is no excuse
+_DRAWS, _MOST_DRAWS = 400, 20_000  # of C(v): of each vector, and of the one whose mean is looked at closely
+_CLOSELY = 3600  # draws of that one for ω = 1: they show a mean that is off by a tenth of v
+_LOOSE = 1.6  # times what was measured, from which a bound says too little
+_PLAYED, _PLAYS, _TOSSES = 7, 4, 1000  # rounds and seeds in which the messages of workers alike are compared; tosses of a coin
 
 
 @dataclass(frozen=True)
@@ -37,14 +49,14 @@ class Fall:
 
 
 def theorem(
-    method: Method, problems: int = PROBLEMS, rounds: int = ROUNDS, own: Sequence[Compressor] = (), family: Family = FAMILY
-) -> Iterator[Finding]:
+    method: Method, problems: int = PROBLEMS, rounds: int = ROUNDS, own: Sequence[Compressor] = ()
+) -> Findings:
     """What a declared method's theorem assumes, and V on random problems, up to the first one where it rises above ρV; by `own`
     compressors up and down."""
     if not stated(method):
         those = ", ".join(name for name, cls in algorithms.items() if stated(object.__new__(cls)))
         raise UserError(f"--theorem: {method.name} states no V, as its theorem may (docs/theorem.md); these do: {those}")
-    tried = [random_problem(method, seed, own, family) for seed in range(problems)]
+    tried = [random_problem(method, seed, own) for seed in range(problems)]
     made = [p for p in tried if not isinstance(p, str)]
     if not made:
         yield Finding("theorem", False, f"no problem of {problems} goes with it: {tried[-1]}")
@@ -82,12 +94,11 @@ def measured(p: RandomProblem, rounds: int) -> Fall:
 
 
 def _exact(V: Vector, ρ: Vector) -> Fall:
+    if not ρ.size:
+        return Fall(0.0, 1.0)
     factors, within = V[1:] / V[:-1], V[1:] <= ρ * V[:-1] + 1e-9 * V[:-1] + 1e-12 * V[0]
-    if within.all():
-        k = int(np.argmax(factors - ρ)) if ρ.size else 0
-        return Fall(float(factors[k]), float(ρ[k])) if ρ.size else Fall(0.0, 1.0)
-    k = int(np.argmin(within))  # NaN, too
-    said = f"V goes to {factors[k]:.6g} V in round {k}; the theorem says {ρ[k]:.6g} V"
+    k = int(np.argmax(factors - ρ) if within.all() else np.argmin(within))  # NaN, too
+    said = f"V goes to {factors[k]:.6g} V in round {k}; the theorem says {ρ[k]:.6g} V" * (not within[k])
     return Fall(float(factors[k]), float(ρ[k]), said)
 
 
@@ -102,3 +113,81 @@ def _in_mean(runs: Sequence[tuple[Vector, Vector]], sure: float) -> Fall:
             said = f"V goes to {mean:.6g} ± {error:.2g} V in the mean of rounds 0 to {k - 1}; the theorem says {limit:.6g} V"
             return Fall(mean, limit, said)
     return Fall(float(factors.mean()), float(ρ.mean()))
+
+
+def assumptions(given: object, problems: Sequence[RandomProblem]) -> Findings:
+    """What is found of a declared method's assumptions on its problems."""
+    links = [link for p in problems for link in links_of(p.method) if not p.method.sets_compressor]
+    known = [link for link in links if states_something(link.compressor, link.dim) and not has_state(link.compressor)]
+    known.sort(key=lambda link: (loses_much(link), -(link.compressor.omega(link.dim) or 0.0)))
+    for link in {link.compressor.name: link for link in known}.values():  # of each the one with the least ω of those that lose much
+        yield from _constants(link)
+    yield from _independence(given, problems)
+    yield from _coin(problems)
+
+
+def _hard(dim: int) -> dict[str, Vector]:
+    """Vectors (dim,) on which δ and ω of compressors are met: beside the usual ones those of equal numbers between two powers of 2,
+    of one large number, and an identity matrix's triangle."""
+    found = vectors(dim) | {"of four thirds": np.full(dim, 4 / 3)}
+    found |= {f"of 1 and {small:g}": np.r_[1.0, np.full(dim - 1, small)] for small in (0.3, 1 / 8, 1 / 32)}
+    side = (math.isqrt(8 * dim + 1) - 1) // 2
+    return found | ({"of an identity matrix": triangle(np.eye(side))} if side * (side + 1) // 2 == dim else {})
+
+
+def _constants(link: Link) -> Findings:
+    """E C(v) = v, E‖C(v) − v‖² ≤ ω‖v‖² and ‖v − C(v)‖² ≤ (1 − δ)‖v‖² of hard vectors; and that some vector comes near to that."""
+    c, dim = link.compressor, link.dim
+    δ, ω, lost = c.delta(dim), c.omega(dim), 0.0
+    for name, v in _hard(dim).items():
+        closely = round(_CLOSELY * (ω or 0.0)) if name == "of normal numbers" else 0
+        draws = np.array([applied(c, v, k, k % 3).dense() for k in range(min(max(_DRAWS, closely), _MOST_DRAWS))])
+        for found in of_messages.stated(c, v, draws, name):
+            if not found.holds:
+                yield Finding(f"{found.what} of {c.name}", False, found.text)
+                return
+        if (square := float(v @ v)) > 1e-300:
+            lost = max(lost, float(np.mean(np.sum((draws - v) ** 2, axis=1))) / square)
+    what, said, seen = ("ω", ω, lost) if ω is not None else ("δ", δ or 0.0, 1 - lost)
+    loose = said > _LOOSE * seen if what == "ω" else said * _LOOSE < seen
+    text = f"{said:.6g} is stated for d = {dim}, and {seen:.6g} is the worst that was found" + ": more holds than is stated" * loose
+    yield Finding(f"{what} of {c.name}", not loose, text)
+
+
+def _independence(given: object, problems: Sequence[RandomProblem]) -> Findings:
+    """Whether workers with the same samples draw alike, where a theorem divides ω, or the variance of minibatches, by n."""
+    named = names_of_theorem(given) | named_by(given)
+    lossy = [p for p in problems if p.is_compressed and in_mean(p.method)]
+    found = lossy or [p for p in problems if len(p.fs) > 1 and p.method.batch is not None]
+    if not found or "n" not in named or not {"omega", "batch"} & named:
+        return
+    p = found[0]
+    fs = Shards([p.fs.terms[0]] * len(p.fs))
+    plays = [CheckedRounds(p.method, fs, p.x0, False, SEED + seed) for seed in range(_PLAYS)]
+    sent = [play.play(k)[0] for play in plays for k in range(_PLAYED)]
+    first = [each.part(0, 1).raw.tobytes() for each in sent]
+    alike = [i for i in range(1, len(fs)) if first == [each.part(i, i + 1).raw.tobytes() for each in sent]]
+    text = f"worker {alike[0]} draws as worker 0 does" if alike else "workers with the same samples send unlike messages"
+    yield Finding("independence", not alike, f"{text} ({p.text})")
+
+
+def _coin(problems: Sequence[RandomProblem]) -> Findings:
+    """Heads of the method's coin, counted, where its chance is farthest from ½."""
+    tossing = [p for p in problems if 0 < getattr(p.method, "p", 1.0) < 1]
+    if not tossing:
+        return
+    p = max(tossing, key=lambda p: abs(p.method.p - 0.5))
+    chance, heads, tosses = p.method.p, 0.0, 0.0
+    for seed, k in product(range(_TOSSES), range(_PLAYED)):
+        if k == 0:
+            play = CheckedRounds(p.method, p.fs, p.x0, False, SEED + seed)
+        taken = play.fs.samples[0]
+        play.play(k)
+        new = p.method.theorem.tossed(play.nodes[0], play.ups, (play.fs.samples[0] - taken) / play.fs.sizes[0])
+        heads, tosses = heads + new[0], tosses + new[1]
+        if not tosses or tosses >= _TOSSES:
+            break
+    if tosses:
+        off = _SURE * math.sqrt(chance * (1 - chance) / tosses) + 1 / tosses
+        text = f"{heads:.0f} heads of {tosses:.0f} tosses; the theorem's coin has p = {chance:.6g} ({p.text})"
+        yield Finding("coin", abs(heads / tosses - chance) <= off, text)

@@ -4,10 +4,9 @@ A smoothness is stated by the loss, given by the job, or estimated. λmax(AᵀA)
 beside the data, so no number of ranks changes a bit of it.
 """
 
-import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import scipy  # which loads sparse where it is first used
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.cache import keep, kept_text
+from mpi_compress.problem.datasets.cache import kept
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.objective import Objective
@@ -43,8 +42,8 @@ class Smoothness:
 
     def plus(self, mu: float) -> "Smoothness":
         """The smoothness after a regulariser of smoothness mu is added to f and to every f_i."""
-        each = None if self.each is None else [L + mu for L in self.each]
-        return Smoothness(self.L + mu, each, None if self.row is None else self.row + mu, self.variation, self.source)
+        each = self.each and [L + mu for L in self.each]
+        return replace(self, L=self.L + mu, each=each, row=None if self.row is None else self.row + mu)
 
 
 def stated(data: DataSet, loss: Any, n: int, each: bool, row: bool) -> Smoothness:
@@ -153,12 +152,8 @@ def eigenvalues_file(data: DataSet, n_shards: int = 1) -> Path:
 
 def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     """λmax(A_iᵀA_i) of every shard i of n, from the file beside the data if it is there."""
-    note = eigenvalues_file(data, n_shards)
-    if (kept := kept_text(note)) is not None:
-        return list(json.loads(kept))
-    values = [largest_eigenvalue(rows) for rows in data.shards(range(n_shards), n_shards)]
-    keep(note, lambda part: part.write_text(json.dumps(values)))
-    return values
+    shards = data.shards(range(n_shards), n_shards)
+    return list(kept(eigenvalues_file(data, n_shards), lambda: [*map(largest_eigenvalue, shards)]))
 
 
 def gradient_noise(fs: Iterable[Objective], n: int, batch: int | None, x: Vector) -> tuple[float, float]:

@@ -28,7 +28,7 @@ class DataTerm(ABC):
         self.rows, self.loss, self.weight, self.mu = rows, loss, weight, mu
         self.whole = weight * len(rows)  # the weight of a minibatch's mean
         self.dim = loss.dim if not loss.of_margin else rows.dim
-        self.is_sparse = loss.of_margin and len(rows.matrix) == 3 and mu == 0.0  # a minibatch's gradient is 0 beyond what its rows hold
+        self.is_sparse = loss.of_margin and len(rows.matrix) == 3 and mu == 0.0  # True: beyond its rows a minibatch's gradient is 0
         self.holds_few = False  # True: the rows hold few of d coordinates, so that µx apart the gradient is 0 on nearly all
 
     @abstractmethod

@@ -13,6 +13,8 @@ from mpi_compress.core.registry import Part
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.labels import Labels
 
+Shapes = Mapping[str, tuple[int, ...]]  # of the blocks of x by their names, in order
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -49,7 +51,7 @@ class MeanLoss(Part):
         """Raise ValueError where it and the data do not go together."""
 
     @property
-    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+    def blocks(self) -> Shapes:
         """Names and shapes of the parts of x, in order; none for a loss of a margin."""
         return {}
 

@@ -59,8 +59,7 @@ class Shards:
         self.seconds, self.borrowed, self.took, self._values = np.zeros((4, m))
         self.rounds: Any = np.empty(m, dtype=object)  # of each worker, whose draws a random model uses
         self.iterate = Iterate()  # what does not change while workers send
-        self._points: Any = np.empty(m, dtype=object)  # where what is kept was evaluated; None: nothing is
-        self._unused = np.zeros(m, dtype=bool)  # the algorithm has not asked for it
+        self._points: Any = np.empty(m, dtype=object)  # where what is kept was evaluated; None: nothing is kept for the algorithm
         few = penalty is None and not pays(m, self.dim) and sum(term.holds_few for term in terms) > m / 2
         self._few = [FewValues(term) for term in terms] if few else []
         self._laid_out = LaidOut(self.dim)  # in which gradients of few values are laid out
@@ -116,7 +115,7 @@ class Shards:
     def at(self, point: Point) -> tuple[Vector, Vector]:
         """f_i (m,) and ∇f_i (m, d) at a point, off the algorithm's count."""
         if not self._keeps(point):
-            self.took[:], self._unused[:] = self._compute(point, repeat(None)), True
+            self.took[:] = self._compute(point, repeat(None))
             self._points.fill(point)
         return self._values, self._gradients
 
@@ -174,9 +173,9 @@ class Shards:
     def _ask(self, x: Vector) -> None:
         """Let the algorithm have the gradients at x (d,), or at (m, d)."""
         point = Point(x) if self.careful else self.iterate.point(x)
-        if x.ndim == 1 and not self.terms[0].loss.random and self._unused.all() and self._keeps(point):
+        if x.ndim == 1 and not self.are_random and self._keeps(point):
             self.borrowed += self.took
-            self._unused[:] = False
+            self._points.fill(None)
             self.charge(self.took, self.sizes)
         else:
             self.charge(self._compute(point, self._draws()), self.sizes)
@@ -210,7 +209,7 @@ class Shards:
 
 
 _COUNTS = ("samples", "seconds", "borrowed", "took")
-_OF_EACH = ("terms", "who", "sizes", "rounds", *_COUNTS, "_points", "_unused", "_values", "_few", "_dense")
+_OF_EACH = ("terms", "who", "sizes", "rounds", *_COUNTS, "_points", "_values", "_few", "_dense")
 
 
 class Objective:

@@ -15,10 +15,10 @@ from mpi_compress.algorithms.theorem import TIGHT, stated, tight_factor
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.core.streams import Rounds
 from mpi_compress.engine.checking import findings_by_name, findings_in_job
-from mpi_compress.guard.assumptions import _constants
+from mpi_compress.guard import random_problems
 from mpi_compress.guard.of_messages import link_at
-from mpi_compress.guard.random_problems import Family, random_problem
-from mpi_compress.guard.theorem import theorem
+from mpi_compress.guard.random_problems import random_problem
+from mpi_compress.guard.theorem import _constants, theorem
 from mpi_compress.job.loading import load_job
 from mpi_compress.messages.compressors import at_random, compressors, largest
 from mpi_compress.messages.kinds import Pair
@@ -283,9 +283,10 @@ IN_PART = {"cat", "ef", "fednl"}  # V of these is that of one worker, or near x*
 @pytest.mark.parametrize("loss", ["logistic", "least-squares", "smooth-hinge"])
 @pytest.mark.parametrize("condition", [10.0, 1e7])
 @pytest.mark.parametrize("n", [1, 5])
-def test_no_right_method_is_called_wrong(name, loss, condition, n):
-    family = Family((loss,), (n,), (condition, condition))
-    found = [*theorem(algorithms[name](), problems=3, rounds=30, family=family)]
+def test_no_right_method_is_called_wrong(monkeypatch, name, loss, condition, n):
+    for name_of, these in (("LOSSES", (loss,)), ("WORKERS", (n,)), ("CONDITION", (condition, condition))):
+        monkeypatch.setattr(random_problems, name_of, these)
+    found = [*theorem(algorithms[name](), problems=3, rounds=30)]
     wrong = [each.text for each in found if not each.holds]
     assert not wrong or (name in IN_PART and wrong[0].startswith("no problem of 3 goes with it")), found
 

@@ -12,7 +12,7 @@ from helpers import refusals
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.problem.datasets import download, libsvm
+from mpi_compress.problem.datasets import fetch, libsvm
 from mpi_compress.problem.datasets.known import KNOWN, LibsvmSet
 
 TEXT = "".join(f"{1 - 2 * (i % 2)} {i % 7 + 1}:{i}.25 {i % 7 + 9}:1\n" for i in range(5000)).encode()  # N = 5000, d = 15
@@ -74,7 +74,7 @@ def site(monkeypatch, tmp_path):
     monkeypatch.setenv("MPI_COMPRESS_DATA_URL", server.site.url)
     monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MPI_COMPRESS_DATA", raising=False)
-    monkeypatch.setattr(download, "_WAIT", 0.0)
+    monkeypatch.setattr(fetch, "_WAIT", 0.0)
     monkeypatch.setitem(KNOWN, "tiny", LibsvmSet(15, 5000, ("tiny",), nonzeros=10000))
     monkeypatch.setitem(KNOWN, "packed", LibsvmSet(15, 5000, ("pack.bz2",), nonzeros=10000))
     monkeypatch.setitem(KNOWN, "joined", LibsvmSet(15, 10000, ("one.bz2", "two.bz2"), nonzeros=20000))
@@ -121,9 +121,9 @@ def test_a_broken_download_goes_on_from_where_it_broke(site, sets, capfd):
 
 def test_it_goes_on_in_a_later_command_too(site, sets, capfd, monkeypatch):
     site.breaks_after = 40_000
-    monkeypatch.setattr(download, "ATTEMPTS", 0)
+    monkeypatch.setattr(fetch, "ATTEMPTS", 0)
     assert "40000 bytes are there" in refused(["tiny"], capfd)
-    monkeypatch.setattr(download, "ATTEMPTS", 4)
+    monkeypatch.setattr(fetch, "ATTEMPTS", 4)
     site.breaks_after = None
     assert main(["data", "get", "tiny", "--quiet"]) == 0
     assert [r for _, r in site.asked] == [None, "bytes=40000-"]
@@ -179,7 +179,7 @@ def test_wrong_content_is_refused_and_not_kept(site, sets, capfd, content, says)
 def test_what_the_server_says_is_refused(site, sets, capfd, status, says):
     site.status = status
     assert says in refused(["tiny"], capfd)
-    assert len(site.asked) == (1 if status == 404 else download.ATTEMPTS)  # a 404 will not pass by waiting
+    assert len(site.asked) == (1 if status == 404 else fetch.ATTEMPTS)  # a 404 will not pass by waiting
 
 
 def test_a_server_that_cannot_be_reached_is_named(site, capfd):

@@ -2,11 +2,13 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -83,6 +85,15 @@ def keep_text(file: Path, text: str) -> None:
     """`keep` a text that is soon found again, so it is no error if it cannot be kept."""
     with contextlib.suppress(UserError):
         keep(file, lambda part: part.write_text(text))
+
+
+def kept(file: Path, find: Callable[[], Any]) -> Any:
+    """The numbers that a file keeps as JSON; found and written to it, where it is not there or damaged."""
+    text = kept_text(file)
+    if text is None:
+        text = json.dumps(find())
+        keep_text(file, text)
+    return json.loads(text)
 
 
 def make_folder(folder: Path) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import text as kernels
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.problem.datasets.cache import make_folder, writing
 from mpi_compress.problem.datasets.labels import Classes, Labels, classes_of
 from mpi_compress.problem.datasets.table import Normalize
@@ -34,8 +34,8 @@ class ParsedRows(NamedTuple):
 
     labels: Vector  # (m,)
     indptr: NDArray[np.int64]  # (m+1,)
-    indices: NDArray[np.uint32]
-    values: NDArray[np.float64]
+    indices: Indices
+    values: Vector
     dim: int  # the largest index + 1, which may be that of a 0 that was written out
 
 
@@ -53,7 +53,7 @@ class Spool:
         """Keep a block, a CSR matrix or an array (m, d)."""
         if samples.shape[0] == 0:
             return
-        matrix = scipy.sparse.csr_matrix(samples)
+        matrix = scipy.sparse.csr_matrix(samples, dtype=np.float64)
         dim = int(matrix.indices.max(initial=-1)) + 1
         if not matrix.data.all():
             matrix = matrix.copy()
@@ -61,24 +61,18 @@ class Spool:
         matrix.sort_indices()
         rows = ParsedRows(
             labels.astype(np.float64, copy=False), matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32),
-            matrix.data.astype(np.float64, copy=False), dim,
+            matrix.data, dim,
         )  # fmt: skip
         with writing(self.folder.parent):
             np.savez(self.folder / f"{number:08d}.npz", **rows._asdict())
 
-    def blocks(self) -> Iterator[ParsedRows]:
+    def blocks(self) -> Iterator[tuple[int, ParsedRows]]:
+        """The number of rows before each block, and its rows."""
+        seen = 0
         for file in sorted(self.folder.glob("*.npz")):
             with np.load(file) as block:
-                yield ParsedRows(**block)
-
-    def outline(self) -> tuple[Vector, NDArray[np.int64], int]:
-        """Labels (N,) and lengths (N,) of all rows, and the largest index + 1."""
-        labels, lengths, dim = [np.empty(0)], [np.empty(0, dtype=np.int64)], 0
-        for rows in self.blocks():
-            labels.append(rows.labels)
-            lengths.append(np.diff(rows.indptr))
-            dim = max(dim, int(rows.dim))
-        return np.concatenate(labels), np.concatenate(lengths), dim
+                yield seen, (rows := ParsedRows(**block))
+            seen += rows.labels.size
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -129,21 +123,23 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     with h5py.File(file, "r+") as h5:
         h5.attrs.update(
             n_samples=n, dim=dim, nonzeros=nonzeros, entries=entries, normalize=recipe.normalize, plus=np.array(classes.plus),
-            minus=np.array(classes.minus), classes=np.array(classes.each),
-            sizes=json.dumps(dict(recipe.sizes)),
+            minus=np.array(classes.minus), classes=np.array(classes.each), sizes=json.dumps({**recipe.sizes}),
         )  # fmt: skip
 
 
 def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], int]:
-    labels, lengths, found = spool.outline()
-    if labels.size == 0:
+    """Labels (N,) and lengths (N,) of the rows that are taken, and d."""
+    each = [(rows.labels, np.diff(rows.indptr), int(rows.dim)) for _, rows in spool.blocks()]
+    if not each:
         raise UserError(f"data: {recipe.title} holds no samples")
+    labels, lengths = (np.concatenate([of[i] for of in each])[: recipe.rows] for i in (0, 1))
+    found = max(dim for *_, dim in each)
     dim = recipe.dim or found
     if dim == 0:
         raise UserError(f"data: {recipe.title} has no features")
     if found > dim:
         raise UserError(f"data.dim: {dim} was given, and {recipe.title} has {found} features; leave it out, or give at least that")
-    return labels[: recipe.rows], lengths[: recipe.rows], dim
+    return labels, lengths, dim
 
 
 def _split_by(spool: Spool, recipe: Recipe, labels: Vector, dim: int) -> Vector:
@@ -153,37 +149,33 @@ def _split_by(spool: Spool, recipe: Recipe, labels: Vector, dim: int) -> Vector:
         return labels
     if feature > dim:
         raise UserError(f"workers.partition: feature {feature} was asked for, and {recipe.title} has {dim}")
-    values, seen = np.zeros(labels.size), 0
-    for rows in spool.blocks():
-        of_row = np.repeat(np.arange(seen, seen + rows.labels.size), np.diff(rows.indptr))
+    values = np.zeros(labels.size)
+    for seen, rows in spool.blocks():
+        of_row = seen + np.repeat(np.arange(rows.labels.size), np.diff(rows.indptr))
         here = (rows.indices == feature - 1) & (of_row < labels.size)
         values[of_row[here]] = rows.values[here]
-        seen += rows.labels.size
     return values
 
 
-@np.errstate(invalid="ignore")
-def scaled(rows: ParsedRows, how: Normalize, column_norms: Vector | None) -> NDArray[np.float64]:
+@np.errstate(over="ignore", invalid="ignore")
+def _scaled(rows: ParsedRows, recipe: Recipe, column_norms: Any) -> NDArray[Any]:
     """The values of rows, with rows or columns divided by their Euclidean norms; zeros stay zero."""
     values = rows.values.copy()
-    if how == "rows":
+    if recipe.normalize == "rows":
         kernels.unit_rows(rows.indptr, values)
-    elif how == "columns":
-        assert column_norms is not None
+    elif recipe.normalize == "columns":
         values /= np.where(column_norms > 0, column_norms, 1.0)[rows.indices]
-    return values
+    return values.astype(recipe.dtype)
 
 
 @np.errstate(invalid="ignore")  # an infinite value is refused later
 def _column_norms(spool: Spool, n: int, dim: int) -> Vector:
     """‖column‖ (d,) over the first n rows, without overflow."""
 
-    def entries() -> Iterator[tuple[NDArray[np.uint32], NDArray[np.float64]]]:
-        seen = 0
-        for rows in spool.blocks():
+    def entries() -> Iterator[tuple[Indices, Vector]]:
+        for seen, rows in spool.blocks():
             end = rows.indptr[max(0, min(rows.labels.size, n - seen))]
             yield rows.indices[:end], rows.values[:end]
-            seen += rows.labels.size
 
     peaks, squares = np.zeros(dim), np.zeros(dim)
     for indices, values in entries():
@@ -233,14 +225,11 @@ def _place_rows(
     places: dict[str, Place],
 ) -> None:  # fmt: skip
     """Write every block's rows where `position` (N,) says; `starts` (N,) are where sparse rows begin."""
-    seen = 0
-    for rows in spool.blocks():
+    for seen, rows in spool.blocks():
         here = np.full(rows.labels.size, -1, dtype=np.int64)  # −1: not taken
         own = position[seen : seen + here.size]
         here[: own.size] = own
-        seen += here.size
-        with np.errstate(over="ignore"):
-            values = scaled(rows, recipe.normalize, norms).astype(recipe.dtype)
+        values = _scaled(rows, recipe, norms)
         if not np.isfinite(values).all():
             largest = f"{np.abs(rows.values).max():g}"
             raise UserError(f"data: {recipe.title} has a value of magnitude {largest}, too large for {recipe.dtype}")

@@ -13,6 +13,7 @@ import math
 import os
 import re
 import shutil
+import sys
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -109,16 +110,20 @@ def write(out: BinaryIO, samples: Any, labels: Vector) -> None:
 
 def _blocks(path: Path, part: int, parts: int) -> Iterator[Block]:
     """The blocks of a share: those of a plain file by their place, those of a compressed one as it is decompressed."""
+    first, last = 0, sys.maxsize * (part == 0)
     if path.suffix not in _OPENERS:
         count = -(-path.stat().st_size // BLOCK_BYTES)
-        yield from (_cut(path, b) for b in range(part * count // parts, (part + 1) * count // parts))
-    elif part == 0:
-        with open_text(path) as file:
-            for number in itertools.count():
-                if not (text := file.read(BLOCK_BYTES)):
-                    return
-                text += file.readline()
-                yield Block(number, text if number else _begun(path, text))
+        first, last = part * count // parts, (part + 1) * count // parts
+    with open_text(path) as file:
+        if first:
+            file.seek(first * BLOCK_BYTES - 1)
+            file.readline()  # the rest of a line that begins before
+        for number in range(first, last):
+            text = file.read(max(0, (number + 1) * BLOCK_BYTES - file.tell()))
+            text += file.readline() if text and not text.endswith(b"\n") else b""
+            if not text and file.tell() < (number + 1) * BLOCK_BYTES:
+                return
+            yield Block(number, text if number else _begun(path, text))
 
 
 def _begun(path: Path, text: bytes) -> bytes:
@@ -127,18 +132,6 @@ def _begun(path: Path, text: bytes) -> bytes:
         if text.startswith(start):
             raise UserError(f"{path}: {what}")
     return text.removeprefix(codecs.BOM_UTF8)
-
-
-def _cut(path: Path, number: int) -> Block:
-    start = number * BLOCK_BYTES
-    with path.open("rb") as file:
-        if start > 0:
-            file.seek(start - 1)
-            file.readline()  # the rest of a line that begins before
-            start = file.tell()
-        text = file.read(max(0, (number + 1) * BLOCK_BYTES - start))
-        text += file.readline() if text and not text.endswith(b"\n") else b""
-    return Block(number, text if number else _begun(path, text))
 
 
 def _threads(path: Path, parts: int) -> int:

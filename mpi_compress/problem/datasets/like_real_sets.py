@@ -15,10 +15,9 @@ import numpy as np
 import scipy  # which loads what is used of it when it is used, and that takes a second
 from numpy.typing import NDArray
 
-from mpi_compress.core.fields import AtLeastOne, NotNegative, within
+from mpi_compress.core.fields import AtLeastOne, NotNegative
 from mpi_compress.kernels.text import unit_rows
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, generators
+from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, Vector, generators, within
 from mpi_compress.problem.rows import distinct
 
 
@@ -118,31 +117,27 @@ class _Words(Generator):
         return self.samples, self.dim, self.samples * self.nonzeros
 
     def make(self) -> Iterator[Chunk]:
-        whole = self.stream(0)
+        whole, units = self.stream(0), self._units
         w = whole.standard_normal(self.dim)
         names = self.names(whole)
+        mean_weight = float(units.shares @ w[names]) / self.nonzeros
         for rng, rows in self.blocks(self.samples, self._ROWS):
-            yield self._chunk(rng, rows, w, names)
+            row, rank = np.divmod(units.draw(rng, rows), self.dim)
+            indptr, values = np.searchsorted(row, np.arange(rows + 1)), self.values(rng, rank)
+            if self.unit_rows:
+                unit_rows(indptr, values)
+            a = scipy.sparse.csr_matrix((values, names[rank], indptr), shape=(rows, self.dim))
+            a.sort_indices()
+            margins = a @ w - values.sum() / max(rows, 1) * mean_weight  # less b
+            yield a, np.where(margins + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
 
-    def names(self, rng: np.random.Generator) -> NDArray[np.int64] | None:
-        """The index (d,) of the j-th most frequent feature; None: j."""
-        return None
+    def names(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The index (d,) of the j-th most frequent feature."""
+        return np.arange(self.dim)
 
     @abstractmethod
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
         """A value for every drawn feature, by its rank in frequency."""
-
-    def _chunk(self, rng: np.random.Generator, rows: int, w: Vector, names: NDArray[np.int64] | None) -> Chunk:
-        row, rank = np.divmod(self._units.draw(rng, rows), self.dim)
-        indptr = np.searchsorted(row, np.arange(rows + 1))
-        values = self.values(rng, rank)
-        if self.unit_rows:
-            unit_rows(indptr, values)
-        a = scipy.sparse.csr_matrix((values, rank if names is None else names[rank], indptr), shape=(rows, self.dim))
-        a.sort_indices()
-        mean_weight = float(self._units.shares @ (w if names is None else w[names])) / self.nonzeros
-        margins = a @ w - values.sum() / max(rows, 1) * mean_weight  # less b
-        return a, np.where(margins + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
 
     @cached_property
     def _units(self) -> Units:

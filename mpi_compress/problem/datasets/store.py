@@ -21,7 +21,7 @@ from mpi_compress.core.progress import Amount
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, digest, keep, keep_text, kept_text, safe
+from mpi_compress.problem.datasets.cache import cache_folder, digest, keep, kept, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble
 from mpi_compress.problem.datasets.formats import Reading, format_of
 from mpi_compress.problem.datasets.labels import Classes, Labels
@@ -148,12 +148,7 @@ def counted_in(file: Path) -> tuple[int, int, int] | None:
     """N, the largest index and the nonzeros of LIBSVM text, counted once and kept; None if large, UserError if wrong."""
     if file.stat().st_size > _SOON_COUNTED * (1 if file.suffix in libsvm.SUFFIXES[1:] else 4):
         return None
-    note = cache_folder() / "digests" / f"{digest(file)[:24]}-counts"
-    text = kept_text(note)
-    if text is None:
-        text = json.dumps(libsvm.counts(file))
-        keep_text(note, text)
-    n, largest, nonzeros = json.loads(text)
+    n, largest, nonzeros = kept(cache_folder() / "digests" / f"{digest(file)[:24]}-counts", lambda: libsvm.counts(file))
     return n, largest, nonzeros
 
 

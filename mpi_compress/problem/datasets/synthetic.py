@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from mpi_compress.core.fields import AtLeastOne, NotNegative, within
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, generators
+from mpi_compress.core.fields import AtLeastOne, NotNegative
+from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, Vector, generators, within
 
 _ROWS = 4096  # of a chunk
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from mpi_compress.core.fields import Positive
 from mpi_compress.kernels.losses import HINGE, LEAST_SQUARES, LOGISTIC, LOGISTIC_BASE2, SMOOTH_HINGE, SQUARED_HINGE, SQUARED_SIGMOID
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.losses.base import Loss, losses
+from mpi_compress.problem.losses.base import Loss, Vector, losses
 
 
 @losses.register("hinge")

@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from mpi_compress.core.fields import AtLeastOne
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.metrics.base import HeldOut, Metric, ProblemView, metrics
+from mpi_compress.problem.metrics.base import HeldOut, Metric, ProblemView, Vector, metrics
 
 
 @metrics.register("nonzeros")

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from mpi_compress.core.registry import Registry
 from mpi_compress.core.returned import returns
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.labels import Labels
-from mpi_compress.problem.mean_loss import MeanLoss
+from mpi_compress.problem.mean_loss import MeanLoss, Shapes
 from mpi_compress.problem.rows import Rows
 
 
@@ -37,7 +37,7 @@ class Model(MeanLoss, ABC):
 
     @property
     @abstractmethod
-    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+    def blocks(self) -> Shapes:
         """Names and shapes of the parts of x, in order."""
 
     def split(self, x: Vector) -> dict[str, Vector]:

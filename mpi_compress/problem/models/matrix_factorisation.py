@@ -2,14 +2,11 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.kernels import factors as kernels
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models.base import Model, models
-from mpi_compress.problem.rows import Rows
+from mpi_compress.problem.models.base import Generator, Model, Rows, Shapes, Vector, models
 
 
 @models.register("matrix-factorisation")
@@ -26,7 +23,7 @@ class MatrixFactorisation(Model):
     bias: bool = False  # true: with a bias b_i of each user and b_j of each item
 
     @property
-    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+    def blocks(self) -> Shapes:
         features = self.outline.features
         return {"F": (features, self.rank), "b": (features if self.bias else 0,)}
 

@@ -1,16 +1,13 @@
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
 import scipy  # which loads linalg where it is first used
-from numpy.random import Generator
 
 from mpi_compress.core.fields import NotNegative, within
 from mpi_compress.core.registry import fact
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models.base import Model, models
-from mpi_compress.problem.rows import Rows
+from mpi_compress.problem.models.base import Generator, Model, Rows, Shapes, Vector, models
 
 
 @models.register("quadratic")
@@ -41,7 +38,7 @@ class Quadratic(Model):
             raise ValueError('quadratic needs data = { generator = "tridiagonal", … }, whose samples are quadratics')
 
     @property
-    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+    def blocks(self) -> Shapes:
         return {"x": (self.dim,)}
 
     def start(self, rng: Generator) -> Vector:

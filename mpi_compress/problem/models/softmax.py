@@ -1,12 +1,9 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
-from numpy.random import Generator
 
 from mpi_compress.kernels import softmax as kernels
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models.base import Model, models
-from mpi_compress.problem.rows import Rows
+from mpi_compress.problem.models.base import Generator, Model, Rows, Shapes, Vector, models
 
 _KEPT = 2**25  # probabilities of rows, 256 MiB
 
@@ -25,7 +22,7 @@ class Softmax(Model):
             raise ValueError(f"softmax needs at least two classes; the labels have {self.outline.classes}")
 
     @property
-    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+    def blocks(self) -> Shapes:
         features, classes = self.outline.features, self.outline.classes
         return {"X": (features, classes), "b": (classes if self.bias else 0,)}
 

@@ -3,6 +3,7 @@
 They are computed over the whole set in file order by one process, so no number of workers or ranks changes a bit of them.
 """
 
+# ruff: noqa: F401
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +24,6 @@ from mpi_compress.problem.optimum import base, hinge, newton
 from mpi_compress.problem.optimum.base import Optimum, Tell, is_soon_solved, lowest_seen
 from mpi_compress.problem.penalties import Penalty
 
-__all__ = ["SOLVERS", "Optimum", "is_soon_solved", "lowest", "minimize", "optimum", "optimum_file", "solved", "solver_of"]
-
 
 class Solver(NamedTuple):
     """A way to compute x*."""
@@ -42,14 +41,11 @@ SOLVERS = {
 
 def solver_of(loss: MeanLoss) -> Solver:
     """The solver that a loss or a model states; UserError if it states none, or one that does not exist."""
-    what = f"the {loss.what} '{loss.name}'"
-    if loss.solver is None:
-        complaint = f"{what} states no solver; there are: {', '.join(SOLVERS)}"
-    elif loss.solver not in SOLVERS:
-        complaint = f"{what} states a solver that does not exist: {nearest(loss.solver, SOLVERS, 'solver')}"
-    else:
+    if loss.solver in SOLVERS:
         return SOLVERS[loss.solver]
-    raise UserError(f"objective: x* cannot be computed: {complaint}")
+    states = f"a solver that does not exist: {nearest(loss.solver, SOLVERS, 'solver')}" if loss.solver else None
+    states = states or f"no solver; there are: {', '.join(SOLVERS)}"
+    raise UserError(f"objective: x* cannot be computed: the {loss.what} '{loss.name}' states {states}")
 
 
 def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
@@ -93,14 +89,14 @@ def _kept(note: Path, find: Callable[[], Optimum]) -> Optimum:
     """The optimum that a file keeps; found and written to it, where it is not there or damaged."""
     if is_kept(note):
         with h5py.File(note, "r", locking=False) as h5:
-            f, accuracy, reached = (float(h5.attrs[a]) for a in ("f", "accuracy", "reached"))
-            return Optimum(h5["x"][:], f, accuracy, reached, bool(h5.attrs.get("attained", True)))
+            return Optimum(h5["x"][:], **{name: value.item() for name, value in h5.attrs.items()})
     found = find()
 
     def fill(part: Path) -> None:
         with h5py.File(part, "w") as h5:
-            h5["x"] = found.x
-            h5.attrs.update(f=found.f, accuracy=found.accuracy, reached=found.reached, attained=found.attained)
+            numbers = dict(vars(found))
+            h5["x"] = numbers.pop("x")
+            h5.attrs.update(numbers)
 
     keep(note, fill)
     return found

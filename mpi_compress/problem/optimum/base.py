@@ -57,12 +57,16 @@ def lowest_seen(f: Objective, x0: Vector, apart: Penalty | None = None) -> Optim
     L-BFGS from x0 (d,), or of FISTA where a penalty that is not smooth is added to f. The accuracy is NaN: f* may be lower."""
     first = norm(f.value_and_gradient(x0)[1])
     if apart is None:
-        options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "maxcor": _PAIRS, "ftol": 0.0, "gtol": 0.0}
-        x = scipy.optimize.minimize(partial(value_and_gradient, f), x0, jac=True, method="L-BFGS-B", options=options).x
+        x = lbfgs(partial(value_and_gradient, f), x0, maxiter=_STEPS, maxfun=2 * _STEPS, maxcor=_PAIRS, gtol=0.0)
     else:
         x = _by_fista(f, x0, apart)
     value, g = f.value_and_gradient(x)
     return Optimum(x, value + (apart.value(x) if apart else 0.0), math.nan, norm(g) / first if first else 0.0)
+
+
+def lbfgs(function: Callable[[Vector], tuple[float, Vector]], x0: Vector, **options: float) -> Vector:
+    """Where SciPy's L-BFGS ends that minimises a function, given with its gradient, from x0 (d,)."""
+    return scipy.optimize.minimize(function, x0, jac=True, method="L-BFGS-B", options={"ftol": 0.0, **options}).x
 
 
 def _by_fista(f: Objective, x0: Vector, r: Penalty) -> Vector:

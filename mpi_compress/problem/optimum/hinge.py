@@ -7,18 +7,13 @@ D(α) ≤ f* ≤ P(x) for any α and x, so P − D bounds the error of P, whatev
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # which loads linalg where it is first used
 
-from mpi_compress.core.progress import ignore
 from mpi_compress.kernels import rows as kernels
-from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum.base import EPS, Optimum, Tell
+from mpi_compress.problem.optimum.base import EPS, Objective, Optimum, Tell, Vector, ignore, squared_norm
 from mpi_compress.problem.second_order import dense_hessian
 
 GAP = 1e-10  # of P(0) = 1
@@ -50,8 +45,7 @@ def _bracket(f: Objective, alpha: Vector, other: Vector | None = None) -> _Brack
     """The better of x(α) and another x."""
     x = _combined(f, alpha) / f.mu
     dual = float(np.sum(alpha)) - 0.5 * f.mu * squared_norm(x)
-    found = [(f.value_and_gradient(z)[0], z) for z in ([x] if other is None else [x, other])]
-    value, x = min(found, key=lambda pair: pair[0])
+    value, x = min(((f.value_and_gradient(z)[0], z) for z in (x, other) if z is not None), key=lambda found: found[0])
     return _Bracket(x, value, max(0.0, value - dual))
 
 
@@ -74,68 +68,55 @@ def _coordinate_ascent(f: Objective, alpha: Vector, best: _Bracket, tell: Tell) 
     return best
 
 
-@dataclass
-class _Point:
-    """An interior point: µ x = Bᵀα, B x + ξ − 1 = s and α s = τ = β ξ hold in the limit, with b_i = y_i a_i, β = 1/N − α."""
-
-    x: Vector  # (d,)
-    alpha: Vector  # (N,), like those below
-    beta: Vector
-    s: Vector
-    xi: Vector
-
-    def moved(self, t: float, by: "_Point") -> "_Point":
-        return _Point(*(a + t * d for a, d in zip(vars(self).values(), vars(by).values(), strict=True)))
-
-    @property
-    def tau(self) -> float:
-        return float(self.alpha @ self.s + self.beta @ self.xi) / (2 * self.s.size)
-
-    def longest(self, by: "_Point") -> float:
-        """The largest t ≤ 1 that keeps α, β, s, ξ ≥ 0."""
-        t = 1.0
-        for key in ("alpha", "beta", "s", "xi"):
-            now, change = getattr(self, key), getattr(by, key)
-            falling = change < 0
-            if np.any(falling):
-                t = min(t, float(np.min(-now[falling] / change[falling])))
-        return t
-
-
 def _interior_point(f: Objective) -> tuple[Vector, Vector]:
-    """x (d,) and α (N,) by Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992), until rounding stops it. A step solves
-    (µI + BᵀΘB) dx = −µx + Bᵀ(α + Θρ) for Θ = 1/(s/α + ξ/β); the other parts follow from dx."""
-    n, cap = len(f.rows), f.weight
-    p = _Point(np.zeros(f.dim), np.full(n, cap / 2), np.full(n, cap / 2), np.ones(n), np.ones(n))
+    """x (d,) and α (N,) by Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992), until rounding stops it.
+
+    Inside, z (4, N) holds α, β, s, ξ > 0; in the limit µ x = Bᵀα, B x + ξ − 1 = s and α s = τ = β ξ, with b_i = y_i a_i and
+    β = 1/N − α. A step solves (µI + BᵀΘB) dx = −µx + Bᵀ(α + Θρ) for Θ = 1/(s/α + ξ/β); the other parts follow from dx.
+    """
+    cap = f.weight
+    x, z = np.zeros(f.dim), np.repeat([[cap / 2], [cap / 2], [1.0], [1.0]], len(f.rows), axis=1)
     for _ in range(_INTERIOR_STEPS):
-        if p.tau < 1e-3 * GAP * cap:
+        (α, β, s, ξ), τ = z, _tau(z)
+        if τ < 1e-3 * GAP * cap:
             break
-        theta = 1.0 / (p.s / p.alpha + p.xi / p.beta)
+        Θ = 1.0 / (s / α + ξ / β)
         try:
-            factor = scipy.linalg.cho_factor(dense_hessian(f, theta), check_finite=False)
+            factor = scipy.linalg.cho_factor(dense_hessian(f, Θ), check_finite=False)
         except np.linalg.LinAlgError:
             break
-        ahead = _direction(f, p, theta, factor, 0.0, 0.0)
-        aim = p.tau * (p.moved(p.longest(ahead), ahead).tau / p.tau) ** 3
-        step = _direction(f, p, theta, factor, aim - ahead.alpha * ahead.s, aim - ahead.beta * ahead.xi)
-        t = 0.9995 * p.longest(step)
-        after = p.moved(t, step)
-        if t < 1e-6 or not np.isfinite(after.tau):
+        _, ahead = _direction(f, x, z, Θ, factor, 0.0, 0.0)
+        aim = τ * (_tau(z + _longest(z, ahead) * ahead) / τ) ** 3
+        dx, dz = _direction(f, x, z, Θ, factor, aim - ahead[0] * ahead[2], aim - ahead[1] * ahead[3])
+        t = 0.9995 * _longest(z, dz)
+        after = z + t * dz
+        if t < 1e-6 or not np.isfinite(_tau(after)):
             break
-        p = after
-    return p.x, np.clip(p.alpha, 0.0, cap)
+        x, z = x + t * dx, after
+    return x, np.clip(z[0], 0.0, cap)
 
 
-def _direction(f: Objective, p: _Point, theta: Vector, factor: Any, to_s: Any, to_xi: Any) -> _Point:
-    """Newton's direction towards α s = to_s and β ξ = to_xi."""
-    off = f.rows.labels * f.rows.margins(p.x) + p.xi - 1.0 - p.s
-    rho = to_s / p.alpha - p.s - off - to_xi / p.beta + p.xi
-    rhs = _combined(f, p.alpha + theta * rho) - f.mu * p.x
-    x = scipy.linalg.cho_solve(factor, rhs, check_finite=False)
-    along = f.rows.labels * f.rows.margins(x)
-    alpha = theta * (rho - along)
-    xi = (to_xi - p.beta * p.xi + p.xi * alpha) / p.beta
-    return _Point(x, alpha, -alpha, along + xi + off, xi)
+def _tau(z: Vector) -> float:
+    α, β, s, ξ = z
+    return float(α @ s + β @ ξ) / (2 * s.size)
+
+
+def _longest(z: Vector, dz: Vector) -> float:
+    """The largest t ≤ 1 that keeps z + t dz ≥ 0."""
+    falling = dz < 0
+    return float(np.min(-z[falling] / dz[falling], initial=1.0))
+
+
+def _direction(f: Objective, x: Vector, z: Vector, Θ: Vector, factor: Any, to_s: Any, to_ξ: Any) -> tuple[Vector, Vector]:
+    """Newton's direction of x and z towards α s = to_s and β ξ = to_ξ."""
+    α, β, s, ξ = z
+    off = f.rows.labels * f.rows.margins(x) + ξ - 1.0 - s
+    ρ = to_s / α - s - off - to_ξ / β + ξ
+    dx = scipy.linalg.cho_solve(factor, _combined(f, α + Θ * ρ) - f.mu * x, check_finite=False)
+    along = f.rows.labels * f.rows.margins(dx)
+    dα = Θ * (ρ - along)
+    dξ = (to_ξ - β * ξ + ξ * dα) / β
+    return dx, np.array([dα, -dα, along + dξ + off, dξ])
 
 
 def _combined(f: Objective, weights: Vector) -> Vector:

@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 import scipy  # which loads linalg and sparse where they are first used
 
-from mpi_compress.core.progress import ignore
-from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum.base import EPS, Optimum, Tell, is_soon_solved, value_and_gradient
+from mpi_compress.problem.optimum.base import (
+    EPS,
+    Objective,
+    Optimum,
+    Tell,
+    Vector,
+    ignore,
+    is_soon_solved,
+    lbfgs,
+    norm,
+    value_and_gradient,
+)
 from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_at
 
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
@@ -107,8 +114,7 @@ def _near(f: Objective, first: float, end: float, tell: Tell) -> Vector:
         tell(math.log(max(norm(g) / first, GRADIENT_TOLERANCE)) / math.log(GRADIENT_TOLERANCE) if first else 1.0)
         return value, g
 
-    options = {"maxiter": _STEPS_OF_START, "maxcor": _PAIRS, "ftol": 0.0, "gtol": end * first / math.sqrt(f.dim)}
-    return scipy.optimize.minimize(said, np.zeros(f.dim), jac=True, method="L-BFGS-B", options=options).x
+    return lbfgs(said, np.zeros(f.dim), maxiter=_STEPS_OF_START, maxcor=_PAIRS, gtol=end * first / math.sqrt(f.dim))
 
 
 def _search(
@@ -116,15 +122,13 @@ def _search(
 ) -> tuple[Vector, float, Vector] | None:
     """The next x (d,) with f and ∇f there; None if no part of the step is progress. The step is halved until f falls enough or,
     once f has stopped falling because of rounding, until ‖∇f‖ does."""
-    rounding = 8 * EPS * abs(value)
-    t = 1.0
+    rounding, t = EPS * abs(value), 1.0
     while t > _SHORTEST:
         new_x = x + t * step
         new_value, g = value_and_gradient(f, new_x)
-        falls = new_value <= value - 1e-4 * t * decrement and decrement > rounding
-        if falls or (new_value <= value + rounding and norm(g) < _STILL_FALLING * size):
-            return new_x, new_value, g
-        if new_value <= value + len(f.rows) * EPS * abs(value) and norm(g) < _FALLS * size:  # f is a long sum
+        falls = new_value <= value - 1e-4 * t * decrement and decrement > 8 * rounding
+        falls = falls or (new_value <= value + 8 * rounding and norm(g) < _STILL_FALLING * size)
+        if falls or (new_value <= value + len(f.rows) * rounding and norm(g) < _FALLS * size):  # f is a long sum
             return new_x, new_value, g
         t /= 2
     return None

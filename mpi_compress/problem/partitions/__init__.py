@@ -1,8 +1,7 @@
 """Partitions: which rows each worker has."""
 
+# ruff: noqa: F401
 from mpi_compress.problem.partitions.base import Partition, SizedPartition, partitions, sizes_of
 from mpi_compress.problem.partitions.split import Split, refuse_idle_workers
 
 partitions.found_in(__name__)
-
-__all__ = ["Partition", "SizedPartition", "Split", "partitions", "refuse_idle_workers", "sizes_of"]

@@ -9,8 +9,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import parameters
 from mpi_compress.core.sources import source_of
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.partitions.base import Partition, RowNumbers, partitions, sizes_of, slices
+from mpi_compress.problem.partitions.base import Partition, RowNumbers, Vector, partitions, sizes_of, slices
 
 _WHERE = "workers.partition"
 

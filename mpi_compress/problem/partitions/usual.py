@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.random import Generator
 
 from mpi_compress.core.fields import AtLeastOne, Positive, within
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.partitions.base import Partition, RowNumbers, SizedPartition, partitions, slices
+from mpi_compress.problem.partitions.base import Generator, Partition, RowNumbers, SizedPartition, Vector, partitions, slices
 
 _TRIES = 10
 

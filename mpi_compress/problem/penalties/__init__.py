@@ -1,7 +1,6 @@
 """Penalties r(x), which f adds to the mean loss."""
 
+# ruff: noqa: F401
 from mpi_compress.problem.penalties.base import Penalty, penalties
 
 penalties.found_in(__name__)
-
-__all__ = ["Penalty", "penalties"]

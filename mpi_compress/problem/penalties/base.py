@@ -15,6 +15,7 @@ from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.returned import returns
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.mean_loss import Shapes
 
 
 def _number(given: Any, x: Vector) -> float:
@@ -41,7 +42,7 @@ class Penalty(Part, ABC):
             raise ValueError(f"weight = {weight:g} must be 0 or more, and finite")
         return replace(self, weight=weight)
 
-    def within_model(self, blocks: Mapping[str, tuple[int, ...]]) -> Self:
+    def within_model(self, blocks: Shapes) -> Self:
         """This penalty for a model of these blocks, names and shapes; {} for a loss of a margin. ValueError if it does not fit."""
         return self
 

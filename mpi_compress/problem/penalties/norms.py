@@ -1,7 +1,7 @@
 """Penalties that are sums over coordinates, over groups of them, or over blocks of a model."""
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import field
 from math import prod
 from typing import Self
@@ -12,8 +12,7 @@ from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.registry import fact
 from mpi_compress.core.sums import added
 from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.penalties.base import Penalty, penalties
+from mpi_compress.problem.penalties.base import Penalty, Shapes, Vector, penalties
 
 
 @penalties.register("l1")
@@ -96,7 +95,7 @@ class WeightDecay(Penalty):
     but: list[str] = field(default_factory=list)  # those among them that do not
     decays: tuple[slice, ...] = field(default=(slice(None),), init=False, repr=False, compare=False)  # where the blocks lie in x
 
-    def within_model(self, blocks: Mapping[str, tuple[int, ...]]) -> Self:
+    def within_model(self, blocks: Shapes) -> Self:
         if not blocks:
             raise ValueError("weight-decay is for the blocks of a model, and the job has a loss of a margin; write l2")
         for pattern in (*self.blocks, *self.but):
@@ -104,7 +103,7 @@ class WeightDecay(Penalty):
                 raise ValueError(f"no block of the model is called '{pattern}'; its blocks are {', '.join(blocks)}")
         return self.bound_to(decays=tuple(self._places(blocks)))
 
-    def _places(self, blocks: Mapping[str, tuple[int, ...]]) -> Iterable[slice]:
+    def _places(self, blocks: Shapes) -> Iterable[slice]:
         start = 0
         for name, shape in blocks.items():
             size = prod(shape)

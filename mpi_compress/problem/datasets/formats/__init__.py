@@ -1,5 +1,6 @@
 """Formats of files of samples, one file each; a job names one, or the file's name says which."""
 
+# ruff: noqa: F401
 import re
 from pathlib import Path
 
@@ -20,6 +21,3 @@ def _shows(how: type[Format], name: str) -> bool:
     except re.error as error:
         wanted = f"it should be a regular expression, such as {how.names.replace('*.', '')!r} + '$'"
         raise UserError(f"the format '{how.name}': names = {how.names!r} was given; {wanted} ({error})") from None
-
-
-__all__ = ["HELD_OUT", "Format", "Reading", "format_of", "formats"]

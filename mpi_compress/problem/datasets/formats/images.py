@@ -5,10 +5,8 @@ import struct
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
-from mpi_compress.problem.datasets.formats.base import Format, Reading, blocks_of_images, content, formats
+from mpi_compress.problem.datasets.formats.base import Format, NDArray, Reading, UserError, blocks_of_images, content, formats
 
 _RECORD = 1 + 3 * 32 * 32  # bytes of an image of CIFAR-10 and its label
 

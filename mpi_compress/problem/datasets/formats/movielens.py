@@ -4,11 +4,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
-from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import AtLeastOne, within
-from mpi_compress.problem.datasets.formats.base import Blocks, Format, Reading, content, formats
+from mpi_compress.problem.datasets.formats.base import Blocks, Format, NDArray, Reading, UserError, content, formats
 
 _COLUMNS = ("userId", "movieId", "rating", "timestamp")
 _POSITIVES = 50_000  # of a block
@@ -16,20 +14,13 @@ Numbers = NDArray[np.int64]
 
 
 class _Ratings(NamedTuple):
-    """Users and items that were rated, numbered from 0 in the order of their ids: those for training, and each user's latest."""
+    """Users and items that were rated, numbered from 0 in the order of their ids."""
 
     users: Numbers  # (N,) ordered by user, then by time
     items: Numbers  # (N,)
-    latest_users: Numbers  # (tested users,)
-    latest_items: Numbers
+    latest: NDArray[np.bool_]  # (N,) of a user with at least two, which training leaves out
     n_users: int
     n_items: int
-
-    @property
-    def pairs(self) -> Numbers:
-        """All rated pairs as one number each, in order."""
-        users, items = np.append(self.users, self.latest_users), np.append(self.items, self.latest_items)
-        return np.unique(users * self.n_items + items)
 
 
 @formats.register("movielens")
@@ -47,28 +38,28 @@ class MovieLens(Format):
     seed: int = 0  # of the draws of unrated items
 
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
-        found = _ratings(path)
-        return self._reading(path, found, found.users, found.items, self.negatives, 0)
+        return self._reading(path, self.negatives, False)
 
     def read_test(self, path: Path, test: Path | None, dim: int) -> Reading:
         if test is not None:
             raise UserError('data.test: the test set of MovieLens is a part of its ratings; write test = "held-out"')
-        found = _ratings(path)
-        return self._reading(path, found, found.latest_users, found.latest_items, self.test_negatives, 1)
+        return self._reading(path, self.test_negatives, True)
 
-    def _reading(self, path: Path, found: _Ratings, users: Numbers, items: Numbers, negatives: int, which: int) -> Reading:
-        if not users.size:
+    def _reading(self, path: Path, negatives: int, latest: bool) -> Reading:
+        found = _ratings(path)
+        if not (found.latest == latest).any():
             raise UserError(f"{path}: no user has two ratings, one for training and one to test")
-        pairs = found.pairs
+        pairs = np.unique(found.users * found.n_items + found.items)
         full = np.flatnonzero(np.bincount(pairs // found.n_items) == found.n_items)
         if negatives and full.size:
             raise UserError(f"{path}: user number {full[0] + 1} has rated all {found.n_items} items, so there is none of label 0")
         sizes = {"users": found.n_users, "items": found.n_items, "candidates": self.test_negatives + 1}
-        return Reading(self._blocks(found, pairs, users, items, negatives, which), sizes, found.n_users + found.n_items)
+        return Reading(self._blocks(found, pairs, negatives, latest), sizes, found.n_users + found.n_items)
 
-    def _blocks(self, found: _Ratings, pairs: Numbers, users: Numbers, items: Numbers, negatives: int, which: int) -> Blocks:
+    def _blocks(self, found: _Ratings, pairs: Numbers, negatives: int, latest: bool) -> Blocks:
+        users, items = (of[found.latest == latest] for of in (found.users, found.items))
         for number, start in enumerate(range(0, users.size, _POSITIVES)):
-            rng = np.random.default_rng([self.seed, which, number])
+            rng = np.random.default_rng([self.seed, int(latest), number])
             u, i = users[start : start + _POSITIVES], items[start : start + _POSITIVES]
             of = np.repeat(u, negatives).reshape(u.size, negatives)
             rows_u = np.column_stack([u, of]).ravel()
@@ -98,7 +89,7 @@ def _ratings(path: Path) -> _Ratings:
     users, items = users[order], items[order]
     last = np.append(users[1:] != users[:-1], True)
     last &= np.bincount(users)[users] > 1
-    return _Ratings(users[~last], items[~last], users[last], items[last], n_users, n_items)
+    return _Ratings(users, items, last, n_users, n_items)
 
 
 def _numbered(ids: NDArray[np.float64]) -> tuple[int, Numbers]:

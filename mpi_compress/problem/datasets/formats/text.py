@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.formats.base import Blocks, Format, Reading, content, formats
+from mpi_compress.problem.datasets.formats.base import Blocks, Format, NDArray, Reading, UserError, content, formats
 
 _WORD = re.compile(r"<unk>|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 _ROWS = 4096  # of a block

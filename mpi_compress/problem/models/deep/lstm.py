@@ -1,16 +1,13 @@
 import math
-from collections.abc import Mapping
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from mpi_compress.core.fields import AtLeastOne, Decay
-from mpi_compress.core.registry import fact
+from mpi_compress.core.fields import Decay
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models.base import models
-from mpi_compress.problem.models.deep.framework import jax, jnp, lax
-from mpi_compress.problem.models.deep.network import Array, Dropout, Network
+from mpi_compress.problem.models.base import Shapes, models
+from mpi_compress.problem.models.deep.framework import lax
+from mpi_compress.problem.models.deep.network import Array, Arrays, AtLeastOne, Dropout, NDArray, Network, fact, jax, jnp
 from mpi_compress.problem.rows import Rows
 
 
@@ -37,7 +34,7 @@ class LSTM(Network):
             raise ValueError(f'{self.name} needs text: data = {{ path = …, format = "text", vocabulary = … }}')
 
     @property
-    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+    def blocks(self) -> Shapes:
         words, h = self.outline.sizes["vocabulary"], self.hidden
         found: dict[str, tuple[int, ...]] = {"words": (words, h)}
         for layer in range(1, self.layers + 1):
@@ -52,7 +49,7 @@ class LSTM(Network):
     def inputs(self, rows: Rows) -> NDArray[np.int32]:
         return rows.dense().astype(np.int32)
 
-    def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
+    def outputs(self, p: Arrays, a: Array, real: Array, drop: Dropout) -> Array:
         """The scores (chunk, T, V) of the next word."""
         h = drop(p["words"][a[:, :-1]], self.dropout)
         for layer in range(1, self.layers + 1):
@@ -63,6 +60,9 @@ class LSTM(Network):
     def losses(self, outputs: Array, a: Array, y: Array) -> Array:
         chances = jnp.take_along_axis(jax.nn.log_softmax(outputs), a[:, 1:, None], axis=2)
         return -chances[:, :, 0].mean(axis=1)
+
+    def scores(self, x: Vector, rows: Rows) -> None:
+        """None: those of all words would be too many to keep."""
 
 
 def _recurrent(into: Array, w: Array) -> Array:

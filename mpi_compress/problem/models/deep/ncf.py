@@ -1,17 +1,13 @@
 import math
-from collections.abc import Mapping
 from dataclasses import field
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from mpi_compress.core.fields import AtLeastOne, Decay
-from mpi_compress.core.registry import fact
+from mpi_compress.core.fields import Decay
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models.base import models
-from mpi_compress.problem.models.deep.framework import jax, jnp
-from mpi_compress.problem.models.deep.network import Array, Dropout, Network
+from mpi_compress.problem.models.base import Shapes, models
+from mpi_compress.problem.models.deep.network import Array, Arrays, AtLeastOne, Dropout, NDArray, Network, fact, jax, jnp
 from mpi_compress.problem.rows import Rows
 
 
@@ -40,7 +36,7 @@ class NCF(Network):
             raise ValueError(f"layers = {self.layers} must be at least 1, and the first layer even")
 
     @property
-    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+    def blocks(self) -> Shapes:
         users, items, half = self.outline.sizes["users"], self.outline.sizes["items"], self.layers[0] // 2
         found: dict[str, tuple[int, ...]] = {
             **{"users": (users, self.factors), "items": (items, self.factors)},
@@ -63,7 +59,7 @@ class NCF(Network):
         users = self.outline.sizes["users"]
         return rows.pairs(self.name)[0] - np.array([0, users])
 
-    def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
+    def outputs(self, p: Arrays, a: Array, real: Array, drop: Dropout) -> Array:
         user, item = a[:, 0], a[:, 1]
         h = jnp.concatenate([p["deep users"][user], p["deep items"][item]], axis=1)
         for i in range(1, len(self.layers)):
@@ -73,6 +69,3 @@ class NCF(Network):
 
     def losses(self, outputs: Array, a: Array, y: Array) -> Array:
         return jax.nn.softplus(outputs) - y * outputs
-
-    def scores(self, x: Vector, rows: Rows) -> Vector:
-        return self.all_outputs(x, rows)

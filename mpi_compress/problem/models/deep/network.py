@@ -8,19 +8,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.registry import fact
 from mpi_compress.core.sums import added
-from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.mean_loss import Outline
-from mpi_compress.problem.models.base import Model
+from mpi_compress.problem.models.base import Generator, Model, Rows, Vector
 from mpi_compress.problem.models.deep.framework import jax, jnp, provenance
-from mpi_compress.problem.rows import Rows
 
 Array = Any  # of JAX
+Arrays = Mapping[str, Array]  # the blocks of x
 
 
 class Dropout:
@@ -50,7 +48,7 @@ class Network(Model):
     chunk: AtLeastOne = 64  # samples that are evaluated at once; best the size of a minibatch
 
     @abstractmethod
-    def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
+    def outputs(self, p: Arrays, a: Array, real: Array, drop: Dropout) -> Array:
         """What the network gives for rows (chunk, …).
 
         Args:
@@ -92,7 +90,7 @@ class Network(Model):
         losses = (float(function(p, *chunk, _words(None), np.float32(0))) for chunk in self._chunks(rows))
         return added(losses) / len(rows)
 
-    def all_outputs(self, x: Vector, rows: Rows) -> Vector:
+    def scores(self, x: Vector, rows: Rows) -> Vector | None:
         """The outputs (N, …) for all rows, without dropout."""
         function, p = compiled(self, self.outline).outputs, _single(x)
         parts = [np.asarray(function(p, a, real))[: int(real.sum())] for a, _, real in self._chunks(rows)]
@@ -124,7 +122,7 @@ class Compiled(NamedTuple):
 @lru_cache(maxsize=64)
 def compiled(network: Network, outline: Outline) -> Compiled:
     """The functions of a network for data of this outline; they compute in the float type of p."""
-    def total(blocks: Mapping[str, Array], a: Array, y: Array, real: Array, words: Array, training: Array) -> Array:
+    def total(blocks: Arrays, a: Array, y: Array, real: Array, words: Array, training: Array) -> Array:
         out = network.outputs(blocks, a, real, Dropout(words, training))
         return jnp.sum(jnp.where(real > 0, network.losses(out, a, y), 0))
 
