@@ -26,23 +26,30 @@ from mpi_compress.problem.rows import Rows
 _DIMS, _LARGE = (2, 12, 60), 4000  # of vectors, beside those of the links up to the largest
 _ROUNDS, _LAST = (5, 20, 60), 60  # after which the state is asked
 _FEW, _MANY = 8, 300  # draws of one vector: those that show whether C is random, and all of them if it is
-_SEQUENCES: Mapping[str, Callable[[int, Vector, Vector, Vector], Vector]] = {
-    "(0, …, 0, 1)": lambda k, u, v, sent: np.eye(u.size)[-1],
-    "one coordinate after another": lambda k, u, v, sent: np.eye(u.size)[k % u.size],
-    "one half and the other in turn": lambda k, u, v, sent: u * ((np.arange(u.size) < u.size // 2) == k % 2),
-    "a vector that doubles": lambda k, u, v, sent: 2.0**k * u,
-    "a vector that halves": lambda k, u, v, sent: 0.5**k * u,
-    "the same vector": lambda k, u, v, sent: u,
-    "1 where it has just sent and 0.4 elsewhere": lambda k, u, v, sent: np.where(sent != 0, 1.0, 0.4),
-    "what it has just lost and a vector": lambda k, u, v, sent: v - sent + u,  # as error feedback does
-}
-"""The vector of round k, of a normal vector u, the vector before it, and what was sent of that."""
-_ASKED: Mapping[str, Callable[[Vector, Vector], Vector]] = {
-    "1 where it has just sent and 0.4 elsewhere": lambda u, sent: np.where(sent != 0, 1.0, 0.4),
-    "the opposite of what it has just sent": lambda u, sent: -sent,
-    "normal numbers": lambda u, sent: u[::-1],
-    "small numbers": lambda u, sent: 1e-3 * u[::-1],
-}
+
+
+def _sequences(k: int, u: Vector, v: Vector, sent: Vector) -> dict[str, Vector]:
+    """The vectors of round k, of a normal vector u, the vector before it, and what was sent of that."""
+    at, d = np.arange(u.size), u.size
+    return {
+        "(0, …, 0, 1)": 1.0 * (at == d - 1),
+        "one coordinate after another": 1.0 * (at == k % d),
+        "one half and the other in turn": u * ((at < d // 2) == k % 2),
+        "a vector that doubles": 2.0**k * u,
+        "a vector that halves": 0.5**k * u,
+        "the same vector": u,
+        "1 where it has just sent and 0.4 elsewhere": np.where(sent != 0, 1.0, 0.4),
+        "what it has just lost and a vector": v - sent + u,  # as error feedback does
+    }
+
+
+def _asked(u: Vector, sent: Vector) -> dict[str, Vector]:
+    return {
+        "1 where it has just sent and 0.4 elsewhere": np.where(sent != 0, 1.0, 0.4),
+        "the opposite of what it has just sent": -sent,
+        "normal numbers": u[::-1],
+        "small numbers": 1e-3 * u[::-1],
+    }
 
 
 @dataclass
@@ -70,7 +77,7 @@ def after_rounds(c: Compressor, links: Sequence[Link]) -> Findings:
     asked for further vectors, a random compressor's by draws that are independent of one another."""
     c, dims = links[0].compressor, dict.fromkeys([*_DIMS, *(min(link.dim, _LARGE) for link in links)])
     at = [link for dim in dims if has_state(c) and (link := link_at(c, dim)) and states_something(c, dim)]
-    for link, name in product(at, _SEQUENCES):
+    for link, name in product(at, _sequences(0, *np.zeros((3, 1)))):
         found = [*tried(f"rounds of {name}", partial(_after, link, name))]
         yield from found
         if not all(each.holds for each in found):
@@ -81,10 +88,9 @@ def _after(link: Link, name: str) -> Findings:
     u, state = seeded().standard_normal(link.dim), link.start()
     v = sent = np.zeros(link.dim)
     for k in range(_LAST + 1):
-        vector = _SEQUENCES[name](k, u, v, sent)
+        vector = _sequences(k, u, v, sent)[name]
         if k in _ROUNDS:
-            asked = {"the next one": vector, **{what: ask(u, sent) for what, ask in _ASKED.items()}}
-            yield from _of_state(link, k, state, asked, name)
+            yield from _of_state(link, k, state, {"the next one": vector, **_asked(u, sent)}, name)
         try:
             v, sent = vector, link.unpack(batch_of(link.pack(vector, round_of(k, state=state)).raw)).dense()
         except OverflowError:  # more than the codec's floats can hold

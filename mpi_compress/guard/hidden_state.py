@@ -100,15 +100,16 @@ def _globals_of(function: FunctionType, seen: set[Any]) -> Iterator[tuple[str, A
 
 def _kept(place: str, value: Any, seen: set[Any]) -> Iterator[tuple[str, Any]]:
     """A value that a function names, by its place."""
-    if isfunction(value):
-        if value not in seen and _is_the_users(value):
+    if isfunction(value) or ismodule(value):
+        if value in seen or not _is_the_users(value):
+            return
+        if isfunction(value):
             yield from _globals_of(value, seen)
-    elif ismodule(value):
-        if value not in seen and _is_the_users(value):
-            seen.add(value)
-            for name, held in vars(value).items():
-                if not (name.startswith("__") or ismodule(held)):
-                    yield from _kept(f"{value.__name__}.{name}", held, seen)
+            return
+        seen.add(value)
+        for name, held in vars(value).items():
+            if not (name.startswith("__") or ismodule(held)):
+                yield from _kept(f"{value.__name__}.{name}", held, seen)
     elif not (value is None or isinstance(value, type) or (callable(value) and not _is_the_users(type(value)))):
         yield place, value
 

@@ -4,11 +4,13 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from mpi_compress.guard.findings import SEED, Finding, Findings, either, seeded
+from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model, Outline
@@ -109,13 +111,12 @@ def _gradients(f: Any, points: list[Vector]) -> Findings:
         g = f(x)[1]
         for _ in range(6):
             d = rng.standard_normal(x.size)
-            d /= np.linalg.norm(d)
+            d /= norm(d)
             slope = float(g @ d)
-            missed = []
+            scale, missed = norm(g) / math.sqrt(x.size) + abs(slope) + 1e-4, []
             for step, slack in _STEPS:
-                h = step * (1 + float(np.linalg.norm(x)))
+                h = step * (1 + norm(x))
                 quotient = (f(x + h * d)[0] - f(x - h * d)[0]) / (2 * h)
-                scale = float(np.linalg.norm(g)) / math.sqrt(x.size) + abs(slope) + 1e-4
                 missed.append((abs(quotient - slope) / (slack * scale), quotient))
             least, quotient = min(missed)
             if least > max(worst, 1.0):
@@ -129,7 +130,7 @@ def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Fin
     most, least = 0.0, math.inf
     for x, z in pairs:
         change, apart = gradient(x) - gradient(z), x - z
-        most = max(most, float(np.linalg.norm(change) / np.linalg.norm(apart)))
+        most = max(most, norm(change) / norm(apart))
         least = min(least, float(change @ apart / (apart @ apart)))
     if math.isfinite(L):
         text = f"{L:.6g} is stated; gradients change by up to {most:.6g} times the distance"
@@ -144,21 +145,20 @@ def prox(penalty: Penalty) -> Findings:
     (r, points), rng = _weighted(penalty), np.random.default_rng(SEED + 1)
     if r.smooth:
         return
-    for γ in (0.3, 2.0):
-        for x in (*points, np.zeros(_DIM)):
-            z = r.prox(x, γ)
-            ways = (*np.eye(x.size), *-np.eye(x.size), *rng.standard_normal((8, x.size)))
-            beside = [z + s * d for s in (1e-1, 1e-2, 1e-3) for d in ways]
-            on_the_way = [z + s * (end - z) for end in (x, np.zeros(x.size)) for s in (0.01, 0.1, 0.5, 1.0)]
+    zero = np.zeros(_DIM)
 
-            def h(at: Vector, x: Vector = x, γ: float = γ) -> float:
-                return r.value(at) + float(np.sum((at - x) ** 2)) / (2 * γ)
+    def h(at: Vector, x: Vector, γ: float) -> float:
+        return r.value(at) + float(np.sum((at - x) ** 2)) / (2 * γ)
 
-            least = min(map(h, [*beside, *on_the_way]))
-            if least < h(z) - 1e-9 * (1 + abs(h(z))):
-                text = f"with λ = {r.λ:g} and γ = {γ:g} it gives a point of the value {h(z):.6g}, and another has {least:.6g}"
-                yield Finding("prox", False, text)
-                return
+    for γ, x in product((0.3, 2.0), (*points, zero)):
+        z, ways = r.prox(x, γ), (*np.eye(_DIM), *-np.eye(_DIM), *rng.standard_normal((8, _DIM)))
+        beside = [z + s * d for s in (1e-1, 1e-2, 1e-3) for d in ways]
+        on_the_way = [z + s * (end - z) for end in (x, zero) for s in (0.01, 0.1, 0.5, 1.0)]
+        found, least = h(z, x, γ), min(h(at, x, γ) for at in (*beside, *on_the_way))
+        if least < found - 1e-9 * (1 + abs(found)):
+            text = f"with λ = {r.λ:g} and γ = {γ:g} it gives a point of the value {found:.6g}, and another has {least:.6g}"
+            yield Finding("prox", False, text)
+            return
     yield Finding("prox", True, f"no other point has a smaller value, with λ = {r.λ:g}")
 
 
@@ -213,7 +213,7 @@ def hessian_product(model: Model, rows: Rows) -> Findings:
         return
     points, f = _points_of(model), partial(_loss, model, rows)
     x, v = points[0], points[1] - points[2]
-    h = 1e-5 / float(np.linalg.norm(v))
+    h = 1e-5 / norm(v)
     quotient = (f(x + h * v)[1] - f(x - h * v)[1]) / (2 * h)
-    apart = float(np.linalg.norm(model.hessian_product(x, rows, v) - quotient) / (1e-9 + np.linalg.norm(quotient)))
+    apart = norm(model.hessian_product(x, rows, v) - quotient) / (1e-9 + norm(quotient))
     yield Finding("hessian_product", apart < 1e-3, f"differs from the difference quotient of gradients by {apart:.2g} of it")

@@ -68,17 +68,17 @@ def _of_model(data: DataSet, model: Any, n: int, each: bool, row: bool) -> Smoot
     if math.isnan(L):
         return Smoothness(L)
     weight = n / data.n_samples
-    shards = list(data.shards(range(n), n)) if each else []
-    of_all = zip(shards, eigenvalues(n) if each else [], strict=True)
-    parts = [weight * len(rows) * model.smoothness(rows, largest) for rows, largest in of_all] if each else None
-    of_one_row = None
+    found = Smoothness(L)
+    if each:
+        shards = [*data.shards(range(n), n)]
+        of_all = zip(shards, eigenvalues(n), strict=True)
+        parts = [weight * len(rows) * model.smoothness(rows, largest) for rows, largest in of_all]
+        found = replace(found, each=parts, variation=model.variation(shards))
     if row:
-        of_one_row = max(
-            weight * len(rows) * model.smoothness(rows.cut(j, j + 1), square)
-            for rows in data.shards(range(n), n)
-            for j, square in enumerate(_squares(rows).tolist())
-        )
-    return Smoothness(L, parts, of_one_row, model.variation(shards) if each else math.nan)
+        squares = ((rows, j, square) for rows in data.shards(range(n), n) for j, square in enumerate(_squares(rows).tolist()))
+        largest = max(weight * len(rows) * model.smoothness(rows.cut(j, j + 1), square) for rows, j, square in squares)
+        found = replace(found, row=largest)
+    return found
 
 
 def _squares(rows: Rows) -> Vector:
@@ -90,12 +90,13 @@ def _squares(rows: Rows) -> Vector:
 
 def estimated(data: DataSet, loss: MeanLoss, n: int, each: bool) -> Smoothness:
     """The largest ‖∇f(x) − ∇f(y)‖ / ‖x − y‖ that trial rounds see, of f and of every f_i: lower bounds, hence estimates."""
-    weight = n / data.n_samples
-    whole = Objective(data.read(0, data.n_samples), loss, 1 / data.n_samples, 0.0)
-    start = loss.start(np.random.default_rng(0))
-    L = steepest_change(whole, start)
-    shards = (Objective(rows, loss, weight, 0.0) for rows in (data.shards(range(n), n) if each else ()))
-    return Smoothness(L, [steepest_change(f, start) for f in shards] if each else None, source="estimate")
+    N, start = data.n_samples, loss.start(np.random.default_rng(0))
+
+    def of(rows: Rows, weight: float) -> float:
+        return steepest_change(Objective(rows, loss, weight, 0.0), start)
+
+    L = of(data.read(0, N), 1 / N)
+    return Smoothness(L, [of(rows, n / N) for rows in data.shards(range(n), n)] if each else None, source="estimate")
 
 
 def steepest_change(f: Objective, x: Vector) -> float:

@@ -37,11 +37,8 @@ class DataTerm(ABC):
 
     @abstractmethod
     def add_gradient(self, out: Vector, x: AnyVector, rows: RowIndices, draw: Generator | None) -> None:
-        """out (d,) += the gradient of a minibatch of `rows`."""
-
-    def add_sparse_gradient(self, out: Vector, x: AnyVector, rows: RowIndices) -> tuple[Indices, float]:
-        """`add_gradient` where `is_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
-        raise NotImplementedError
+        """out (d,) += the gradient of a minibatch of `rows`. Of margins there is `add_sparse_gradient`, where `is_sparse`, which
+        returns the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
 
 
 class FusedMargins(DataTerm):

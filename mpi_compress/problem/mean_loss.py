@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import ClassVar, Self
 
 import numpy as np
@@ -24,6 +25,12 @@ class Outline:
     features: int
     classes: int  # labels are 0 … classes − 1; 0 where they are numbers
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
+
+
+def places(blocks: Shapes) -> dict[str, slice]:
+    """Where each block lies in x."""
+    ends = accumulate(map(math.prod, blocks.values()), initial=0)
+    return {name: slice(*span) for name, span in zip(blocks, pairwise(ends), strict=True)}
 
 
 class MeanLoss(Part):
@@ -57,7 +64,7 @@ class MeanLoss(Part):
 
     @property
     def dim(self) -> int:
-        return sum(math.prod(shape) for shape in self.blocks.values()) if self.blocks else self.outline.features
+        return sum(map(math.prod, self.blocks.values())) if self.blocks else self.outline.features
 
     def start(self, rng: Generator) -> Vector:
         """x0 (d,), where a job names no other: zeros."""

@@ -124,12 +124,19 @@ class Shards:
         if self.careful and not isinstance(x, ScaledVector):
             x = _checked(x, (len(self), self.dim)[np.ndim(x) != 2 :])
         if rows is None:
-            self._ask(dense(x))
+            x = dense(x)
+            point = Point(x) if self.careful else self.iterate.point(x)
+            if x.ndim == 1 and not self.are_random and self._keeps(point):
+                self.borrowed += self.took
+                self._points.fill(None)
+                self.charge(self.took, self.sizes)
+            else:
+                self.charge(self._compute(point, self._draws()), self.sizes)
             found = self._gradients
         else:
             self._points.fill(None)
-            found = np.empty((len(self), self.dim)) if self._few else self._dense
-            found[:] = 0.0
+            found = self.zeros() if self._few else self._dense
+            found.fill(0.0)
             self.add_gradients(found, x, rows)
         return found.copy() if self.careful else found
 
@@ -163,22 +170,11 @@ class Shards:
     @property
     def listed(self) -> Sequence[Indices] | None:
         """The increasing coordinates beyond which each gradient of the last evaluation is 0, where these are few."""
-        found = [each.listed for each in self._few]
-        return [some for some in found if some is not None] or None
+        return [listed for each in self._few if (listed := each.listed) is not None] or None
 
     @property
     def _gradients(self) -> Vector:
         return self._laid_out.gradients(self._few) if self._few else self._dense
-
-    def _ask(self, x: Vector) -> None:
-        """Let the algorithm have the gradients at x (d,), or at (m, d)."""
-        point = Point(x) if self.careful else self.iterate.point(x)
-        if x.ndim == 1 and not self.are_random and self._keeps(point):
-            self.borrowed += self.took
-            self._points.fill(None)
-            self.charge(self.took, self.sizes)
-        else:
-            self.charge(self._compute(point, self._draws()), self.sizes)
 
     def _keeps(self, point: Point) -> bool:
         """True if the last evaluation of all of them was at this point."""
@@ -224,7 +220,8 @@ class Objective:
     ):
         self.rows, self.loss, self.weight, self.mu, self.penalty = rows, loss, float(weight), float(mu), penalty
         self.shard = Shards([data_term(rows, loss, self.weight, self.mu)], penalty) if shard is None else shard
-        self.term, self.dim, self.careful = self.shard.terms[0], self.shard.dim, self.shard.careful
+        self.term: Any = self.shard.terms[0]
+        self.dim, self.careful = self.shard.dim, self.shard.careful
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
@@ -243,17 +240,9 @@ class Objective:
         """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard."""
         return self.shard.gradients(x, None if rows is None else [rows])[0]
 
-    def add_gradient(self, out: Vector, x: AnyVector, rows: RowIndices | None) -> None:
-        """out += `gradient(x, rows)`; out (d,) must not be the array that `gradient` returns."""
-        self.shard.add_gradients(out[None], x, None if rows is None else [rows])
-
-    @property
-    def gradients_are_sparse(self) -> bool:
-        """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
-        return self.shard.gradients_are_sparse
-
     def add_sparse_gradient(self, out: Vector, x: AnyVector, rows: RowIndices) -> tuple[Indices, float]:
-        """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
+        """out += a minibatch's gradient where `Shards.gradients_are_sparse`: the increasing coordinates that these hold, and what
+        ‖out‖² grew by."""
         _refuse_other_lengths(self.dim, out, x)
         rows = _minibatch(rows, len(self.rows)) if self.careful else rows
         start = now()

@@ -72,28 +72,15 @@ def is_kept(file: Path) -> bool:
         return False
 
 
-def kept_text(file: Path) -> str | None:
-    """The text that `keep` has written to a file; None if it is not there like that."""
-    try:
-        found = seals.content(file, file.name)
-    except OSError:
-        return None
-    return None if found is None else found.decode()
-
-
-def keep_text(file: Path, text: str) -> None:
-    """`keep` a text that is soon found again, so it is no error if it cannot be kept."""
-    with contextlib.suppress(UserError):
-        keep(file, lambda part: part.write_text(text))
-
-
 def kept(file: Path, find: Callable[[], Any]) -> Any:
-    """The numbers that a file keeps as JSON; found and written to it, where it is not there or damaged."""
-    text = kept_text(file)
-    if text is None:
-        text = json.dumps(find())
-        keep_text(file, text)
-    return json.loads(text)
+    """What a file keeps as JSON; found and written to it, where it is not there or damaged."""
+    with contextlib.suppress(OSError):
+        if (text := seals.content(file, file.name)) is not None:
+            return json.loads(text)
+    found = find()
+    with contextlib.suppress(UserError):  # it is found again
+        keep(file, lambda part: part.write_text(json.dumps(found)))
+    return found
 
 
 def make_folder(folder: Path) -> None:
@@ -120,14 +107,10 @@ def digest(file: Path) -> str:
     try:
         stat = file.stat()
         stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode(errors="surrogateescape")
-        note = cache_folder() / "digests" / hashlib.sha256(stamp).hexdigest()[:24]
-        if known := kept_text(note):
-            return known
-        found = hash_of(file)
+        note = cache_folder() / "digests" / f"{hashlib.sha256(stamp).hexdigest()[:24]}-digest"
+        return str(kept(note, lambda: hash_of(file)))
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-    keep_text(note, found)
-    return found
 
 
 def safe(name: str) -> str:

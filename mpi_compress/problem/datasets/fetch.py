@@ -18,7 +18,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import Amount
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, hash_of, make_folder, replace
-from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, how_to_get
+from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get
 from mpi_compress.problem.datasets.table import find_in
 
 COLLECTION = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
@@ -94,7 +94,7 @@ def _get_published(name: str, url: str | None, folder: Path, quiet: bool, report
             _remove(file)
         else:
             os.replace(file, folder / one)
-    unpacked = find_published(name, [folder])
+    unpacked = find_in(name, [folder])
     assert unpacked is not None
     return unpacked
 

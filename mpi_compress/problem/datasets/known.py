@@ -1,11 +1,10 @@
 """Sets that jobs name: their published shapes, their files in the LIBSVM collection, and sets for networks."""
 
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from mpi_compress.problem.datasets.libsvm import SUFFIXES, stem
+from mpi_compress.problem.datasets.libsvm import stem
 
 Known = TypeVar("Known", "LibsvmSet", "Published")
 
@@ -74,9 +73,3 @@ def how_to_get(name: str | None) -> str:
     """The command that fetches a set; "" where there is none."""
     gettable = (name in KNOWN and KNOWN[name].files) or (name in PUBLISHED and PUBLISHED[name].source)
     return f"mpi-compress data get {name}" if gettable else ""
-
-
-def find_published(name: str, places: Sequence[Path]) -> Path | None:
-    """The file to read of a set, in a place or in its folder `deep`, plain or compressed; None: nowhere."""
-    files = (place / f"{PUBLISHED[name].files[0]}{suffix}" for at in places for place in (at, at / "deep") for suffix in SUFFIXES)
-    return next(filter(Path.is_file, files), None)

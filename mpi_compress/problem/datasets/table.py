@@ -21,7 +21,7 @@ from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
 from mpi_compress.problem.datasets.formats import HELD_OUT, Format, format_of, formats
 from mpi_compress.problem.datasets.generators import Generator, generators
-from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, how_to_get, names_of, published_of
+from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get, names_of, published_of
 
 Normalize = Literal["rows", "columns", "none"]
 _ALIKE = 0.75  # names of sets that are meant for each other: gisete and gisette, not w1a and a9a
@@ -148,9 +148,12 @@ def find_set(name: str, key: str) -> Path:
 
 
 def find_in(name: str, places: Sequence[Path]) -> Path | None:
-    """The file of a set by its own name, else by LIBSVM's; several that make up a set are joined in the cache. None: nowhere."""
+    """The file of a set by its own name, else by LIBSVM's; several that make up a set are joined in the cache. One for networks may
+    be in a folder `deep`, too. None: nowhere."""
     if name in PUBLISHED:
-        return find_published(name, places)
+        folders = (at for place in places for at in (place, place / "deep"))
+        wanted = (at / f"{PUBLISHED[name].files[0]}{suffix}" for at, suffix in product(folders, libsvm.SUFFIXES))
+        return next(filter(Path.is_file, wanted), None)
     own, *theirs = names_of(name)
     part = None
     for stems in filter(None, ([own], theirs)):
@@ -210,11 +213,9 @@ def contents_of(file: Path, how: Format | None = None, name: str = "") -> Conten
         a = scipy.sparse.csr_matrix(samples)
         labels.update(of_rows.tolist())
         norms.append(np.sqrt(np.asarray(a.multiply(a).sum(axis=1)).ravel()))
-        if a.nnz:
-            features = max(features, int(a.indices.max()) + 1)
-            a.eliminate_zeros()
-        if a.nnz:
-            low, high = min(low, a.data.min()), max(high, a.data.max())
+        features = max(features, int(a.indices.max(initial=-1)) + 1)
+        a.eliminate_zeros()
+        low, high = a.data.min(initial=low), a.data.max(initial=high)
         lengths.append(np.diff(a.indptr))
     if not labels:
         raise UserError(f"{file}: holds no samples")

@@ -14,7 +14,7 @@ from mpi_compress.core.registry import Registry
 from mpi_compress.core.returned import returns
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.labels import Labels
-from mpi_compress.problem.mean_loss import MeanLoss, Shapes
+from mpi_compress.problem.mean_loss import MeanLoss, Shapes, places
 from mpi_compress.problem.rows import Rows
 
 
@@ -42,11 +42,8 @@ class Model(MeanLoss, ABC):
 
     def split(self, x: Vector) -> dict[str, Vector]:
         """The blocks of x (d,), as views of their shapes."""
-        found, start = {}, 0
-        for name, shape in self.blocks.items():
-            found[name] = x[start : start + math.prod(shape)].reshape(shape)
-            start += math.prod(shape)
-        return found
+        blocks = self.blocks
+        return {name: x[place].reshape(blocks[name]) for name, place in places(blocks).items()}
 
     @abstractmethod
     @returns(lambda model, given, x, *_: _loss_and_gradient(given, x))

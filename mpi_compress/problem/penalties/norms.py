@@ -1,9 +1,7 @@
 """Penalties that are sums over coordinates, over groups of them, or over blocks of a model."""
 
 import fnmatch
-from collections.abc import Iterable
 from dataclasses import field
-from math import prod
 from typing import Self
 
 import numpy as np
@@ -12,6 +10,7 @@ from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.registry import fact
 from mpi_compress.core.sums import added
 from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.problem.mean_loss import places
 from mpi_compress.problem.penalties.base import Penalty, Shapes, Vector, penalties
 
 
@@ -101,16 +100,8 @@ class WeightDecay(Penalty):
         for pattern in (*self.blocks, *self.but):
             if not fnmatch.filter(blocks, pattern):
                 raise ValueError(f"no block of the model is called '{pattern}'; its blocks are {', '.join(blocks)}")
-        return self.bound_to(decays=tuple(self._places(blocks)))
-
-    def _places(self, blocks: Shapes) -> Iterable[slice]:
-        start = 0
-        for name, shape in blocks.items():
-            size = prod(shape)
-            named = any(fnmatch.fnmatchcase(name, pattern) for pattern in self.blocks)
-            if named and not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.but):
-                yield slice(start, start + size)
-            start += size
+        named, but = ({name for pattern in of for name in fnmatch.filter(blocks, pattern)} for of in (self.blocks, self.but))
+        return self.bound_to(decays=tuple(place for name, place in places(blocks).items() if name in named - but))
 
     def value(self, x: Vector) -> float:
         return 0.5 * self.λ * added(squared_norm(x[place]) for place in self.decays)
