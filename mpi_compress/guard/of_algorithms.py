@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Algorithm, Method
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.memories import one, put
-from mpi_compress.algorithms.parts import Downlink, Server
-from mpi_compress.core.errors import AllSent
+from mpi_compress.algorithms.vocabulary import Algorithm, AllSent, Dense, Downlink, Method, Server, Shards, Vector, stacked
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
 from mpi_compress.guard.findings import SEED, Finding, Findings, tried
-from mpi_compress.messages.kinds import Dense, Vector, stacked
 from mpi_compress.messages.link import Batch, arrived, together
-from mpi_compress.problem.objective import Shards
 from mpi_compress.saving.frames import dump
 from mpi_compress.saving.saved_states import Expected, load
 
@@ -132,7 +128,7 @@ class CheckedRounds:
         """Run a round: its messages, and the states after it."""
         sent, answers = self.play(k)
         batches, nodes = {"message": sent, "answer": answers}, b"".join({bytes(dump(node).data) for node in self.nodes})
-        found = {(stage, i): of.part(i, i + 1).raw for stage, of in batches.items() for i in range(len(of))}
+        found: dict[Any, Any] = {(stage, i): of.part(i, i + 1).raw for stage, of in batches.items() for i in range(len(of))}
         found |= {("worker", i): dump(worker).data for i, worker in enumerate(self.workers)}
         return {**found, ("master", 0): dump(self.master).data, ("node", 0): nodes}
 

@@ -160,16 +160,12 @@ def answers(rule: StopRule) -> Findings:
 
 def _made_up_runs() -> Iterator[tuple[str, Sequence[Row]]]:
     """Rows with all columns that a trace can have: counts rise, all others move as the loss does, and f* is not known."""
-    rng = seeded()
+    rng, columns = seeded(), [c.name for c in COLUMNS if c.table == "trace"]
+    counts = [c.name for c in COLUMNS if c.since in ("counter", "convention", "model")]
     for shape, pace in _SHAPES.items():
-        loss = np.exp(np.cumsum(pace * (1 + rng.random(_LOGGED))) + 0.01 * rng.standard_normal(_LOGGED))
-        yield shape, [_row(k, float(loss[k])) for k in range(_LOGGED)]
-
-
-def _row(k: int, loss: float) -> Row:
-    counts = {c.name: 1000.0 * k for c in COLUMNS if c.since in ("counter", "convention", "model")}
-    others = {c.name: loss for c in COLUMNS if c.table == "trace" and c.name not in counts}
-    return {**others, **counts, "round": float(k), "loss": loss, "suboptimality": float("nan")}
+        loss = np.exp(np.cumsum(pace * (1 + rng.random(_LOGGED))) + 0.01 * rng.standard_normal(_LOGGED)).tolist()
+        rows = [dict.fromkeys(columns, loss[k]) | dict.fromkeys(counts, 1000.0 * k) for k in range(_LOGGED)]
+        yield shape, [{**row, "round": float(k), "loss": loss[k], "suboptimality": float("nan")} for k, row in enumerate(rows)]
 
 
 def _asked(rule: StopRule, rows: Sequence[Row], saved_at: int = 0) -> tuple[int | None, str, Memories]:

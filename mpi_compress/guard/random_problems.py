@@ -10,24 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Method, Setting
-from mpi_compress.algorithms.steps import TIGHT
 from mpi_compress.algorithms.theorem import Shard, factor, names_of_theorem, unproved, value_of
+from mpi_compress.algorithms.vocabulary import TIGHT, Link, Method, Objective, Setting, Shards, Vector, coordinates_sent
 from mpi_compress.core.streams import Role, Round
 from mpi_compress.guard.findings import SEED, NeedsAJob, seeded
 from mpi_compress.guard.of_algorithms import CheckedRounds, Problem
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.compressors import Compressor, compressors
-from mpi_compress.messages.compressors.base import AmongWorkers, coordinates_sent
+from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors
 from mpi_compress.messages.costs import costs
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Link
 from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective, Shards
-from mpi_compress.problem.optimum.base import Optimum
-from mpi_compress.problem.optimum.newton import minimize
+from mpi_compress.problem.optimum.newton import Optimum, minimize
 from mpi_compress.problem.rows import Rows
 
 _DIM, _ROWS, _MU = 12, 8, 0.1  # of made-up problems, rows of each worker
@@ -189,8 +183,9 @@ def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor], most: int) -
         yield up, down
         return
     k, exact, named = int(rng.integers(1, most + 1)), [compressors["identity"]()], names_of_theorem(given)
-    usual: list[Any] = [compressors[name](k=k) for name in rng.permutation(["top-k", "random-k"])]
-    usual += [compressors[name]() for name in rng.permutation(["natural", "block-sign"])]
+    known: Any = compressors
+    usual = [known[name](k=k) for name in rng.permutation(["top-k", "random-k"])]
+    usual += [known[name]() for name in rng.permutation(["natural", "block-sign"])]
     own = [C for C in usual if C.name == given.compressor and rng.random() < 0.5]
     ups = [*own, *usual] if {"delta", "omega"} & named or given.compressor != "identity" else exact
     ups = [compressors[given.compressor]()] if given.sets_compressor else ups

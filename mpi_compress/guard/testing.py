@@ -3,9 +3,8 @@
 from contextlib import suppress
 from typing import Any
 
-from mpi_compress.algorithms import Algorithm, algorithms
-from mpi_compress.algorithms.parts import Downlink, Server
 from mpi_compress.algorithms.product import heard_by
+from mpi_compress.algorithms.vocabulary import Algorithm, Downlink, Server, algorithms
 from mpi_compress.guard.checks import Subject, everything
 from mpi_compress.guard.findings import Finding, NeedsAJob
 from mpi_compress.guard.hidden_state import contents

@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from mpi_compress.algorithms import Method, algorithms
 from mpi_compress.algorithms.steps import named_by
 from mpi_compress.algorithms.theorem import in_mean, names_of_theorem, stated
+from mpi_compress.algorithms.vocabulary import Link, Method, Shards, Vector, algorithms, has_state, triangle
 from mpi_compress.core.errors import UserError
 from mpi_compress.guard import of_messages
 from mpi_compress.guard.findings import SEED, Finding, Findings
@@ -18,10 +18,6 @@ from mpi_compress.guard.of_algorithms import CheckedRounds
 from mpi_compress.guard.of_messages import applied, states_something, vectors
 from mpi_compress.guard.random_problems import RandomProblem, links_of, loses_much, random_problem
 from mpi_compress.messages.compressors import Compressor
-from mpi_compress.messages.compressors.base import has_state
-from mpi_compress.messages.kinds import Vector, triangle
-from mpi_compress.messages.link import Link
-from mpi_compress.problem.objective import Shards
 from mpi_compress.results.theorem import factor_text
 
 PROBLEMS, ROUNDS = 100, 50

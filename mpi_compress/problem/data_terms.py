@@ -103,7 +103,7 @@ class Margins(DataTerm):
         some, weights = self._minibatch(x, rows)
         indptr, indices, values = some.matrix
         held, places = np.unique(indices, return_inverse=True)
-        added = np.bincount(places, np.repeat(weights, np.diff(indptr.astype(np.int64))) * values, held.size)
+        added = np.bincount(places, np.repeat(weights, (indptr[1:] - indptr[:-1]).astype(np.int64)) * values, held.size)
         before = out[held]
         out[held] += added
         return held, float(np.sum((out[held] - before) * (out[held] + before)))

@@ -11,6 +11,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.messages.kinds import Indices, Vector
 
+Integers = NDArray[np.int64]
 RowIndices = NDArray[np.uint64]  # of samples of a shard
 
 
@@ -98,7 +99,7 @@ class Rows:
         held = distinct(indices)
         return held, Rows((indptr, np.searchsorted(held, indices).astype(np.uint32), values), self.labels, held.size)
 
-    def pairs(self, model: str) -> tuple[NDArray[np.int64], Vector]:
+    def pairs(self, model: str) -> tuple[Integers, Vector]:
         """The two features of each row (N, 2), users first, and the products of their values (N,); UserError if one has others."""
         if len(self.matrix) == 3:
             indptr, indices, values = self.matrix

@@ -27,13 +27,14 @@ from mpi_compress.problem.datasets.cache import make_folder, writing
 from mpi_compress.problem.datasets.labels import Classes, Labels, classes_of
 from mpi_compress.problem.datasets.table import Normalize
 from mpi_compress.problem.partitions import Split
+from mpi_compress.problem.rows import Integers
 
 
 class ParsedRows(NamedTuple):
     """Parsed rows in CSR form."""
 
     labels: Vector  # (m,)
-    indptr: NDArray[np.int64]  # (m+1,)
+    indptr: Integers  # (m+1,)
     indices: Indices
     values: Vector
     dim: int  # the largest index + 1, which may be that of a 0 that was written out
@@ -127,7 +128,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
         )  # fmt: skip
 
 
-def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], int]:
+def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, Integers, int]:
     """Labels (N,) and lengths (N,) of the rows that are taken, and d."""
     each = [(rows.labels, np.diff(rows.indptr), int(rows.dim)) for _, rows in spool.blocks()]
     if not each:
@@ -221,7 +222,7 @@ def mapped(file: Path, place: Place, own: bool = False) -> NDArray[Any]:
 
 
 def _place_rows(
-    spool: Spool, recipe: Recipe, norms: Vector | None, position: NDArray[np.int64], starts: NDArray[np.int64], file: Path,
+    spool: Spool, recipe: Recipe, norms: Vector | None, position: Integers, starts: Integers, file: Path,
     places: dict[str, Place],
 ) -> None:  # fmt: skip
     """Write every block's rows where `position` (N,) says; `starts` (N,) are where sparse rows begin."""

@@ -43,8 +43,10 @@ def save(X: Any, y: Any, path: str | Path, test: float = 0.0, seed: int = 0) -> 
     write(path, [(_of_all_features(samples[~held_out]), labels[~held_out])])
     if not held_out.any():
         return [path]
-    write(_beside(path), [(samples[held_out], labels[held_out])])
-    return [path, _beside(path)]
+    stem, dot, rest = path.name.partition(".")
+    beside = path.with_name(f"{stem}.t{dot}{rest}")
+    write(beside, [(samples[held_out], labels[held_out])])
+    return [path, beside]
 
 
 def _of_all_features(samples: Any) -> Any:
@@ -53,11 +55,6 @@ def _of_all_features(samples: Any) -> Any:
     rows, columns = np.append(all_of_it.row, 0), np.append(all_of_it.col, samples.shape[1] - 1)
     with_last = scipy.sparse.csr_matrix((np.append(all_of_it.data, 0.0), (rows, columns)), shape=samples.shape)
     return samples if samples[:, -1].nnz else with_last
-
-
-def _beside(path: Path) -> Path:
-    stem, dot, rest = path.name.partition(".")
-    return path.with_name(f"{stem}.t{dot}{rest}")
 
 
 def write(path: Path, chunks: Iterable[tuple[Any, Vector]]) -> int:

@@ -14,6 +14,7 @@ from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 
 Samples = Annotated[int, within("[2, inf)")]  # a number of them
+Rng = np.random.Generator
 Chunk = tuple[Any, Vector]  # samples, a SciPy CSR matrix or an array (rows, d), and their labels (rows,)
 
 
@@ -36,12 +37,12 @@ class Generator(Part, ABC):
         for chunk in [made] if isinstance(made, tuple) or not isinstance(made, Iterable) else made:
             if not (isinstance(chunk, tuple) and len(chunk) == 2):
                 raise self._complaint(chunk)
-            samples, labels = chunk[0] if scipy.sparse.issparse(chunk[0]) else np.asarray(chunk[0]), np.asarray(chunk[1])
-            width = samples.shape[-1] if width is None and samples.ndim else width
-            if samples.ndim == 2 and samples.shape[1] != width:
-                raise UserError(f"data.generator: make of {self.name} gives chunks of {width} and of {samples.shape[1]} columns")
-            if samples.ndim != 2 or labels.shape != samples.shape[:1] or any(a.dtype.kind not in "fiub" for a in (samples, labels)):
+            samples, labels = (part if scipy.sparse.issparse(part) else np.asarray(part) for part in chunk)
+            if samples.ndim != 2 or labels.shape != samples.shape[:1] or {samples.dtype.kind, labels.dtype.kind} - {*"fiub"}:
                 raise self._complaint((samples, labels))
+            width = samples.shape[1] if width is None else width
+            if samples.shape[1] != width:
+                raise UserError(f"data.generator: make of {self.name} gives chunks of {width} and of {samples.shape[1]} columns")
             yield samples, labels
 
     def _complaint(self, made: Any) -> UserError:
@@ -55,12 +56,12 @@ class Generator(Part, ABC):
         n, dim = getattr(self, "samples", None), getattr(self, "dim", None)
         return (n, dim, float(n) * dim) if n is not None and dim is not None else None
 
-    def blocks(self, n: int, rows: int) -> Iterator[tuple[np.random.Generator, int]]:
+    def blocks(self, n: int, rows: int) -> Iterator[tuple[Rng, int]]:
         """A random stream and a number of rows for each block of n rows; the last one may be shorter."""
         for c, start in enumerate(range(0, n, rows)):
             yield self.stream(1, c), min(rows, n - start)
 
-    def stream(self, *address: int) -> np.random.Generator:
+    def stream(self, *address: int) -> Rng:
         """A random stream for an address in this set, such as a chunk's number; streams do not depend on each other."""
         return np.random.default_rng([self.seed, *address])
 

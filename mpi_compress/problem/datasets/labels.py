@@ -64,5 +64,5 @@ def _in_two(found: Vector, positive: list[float], title: str) -> Classes:
     return Classes(tuple(sorted(positive)), tuple(rest))
 
 
-def listed(values: Any, most: int = 8) -> str:
-    return ", ".join(f"{v:g}" for v in values[:most]) + (", …" if len(values) > most else "")
+def listed(values: Any) -> str:
+    return ", ".join(f"{v:g}" for v in values[:8]) + ", …" * (len(values) > 8)

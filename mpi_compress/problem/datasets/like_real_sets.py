@@ -13,12 +13,11 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import scipy  # which loads what is used of it when it is used, and that takes a second
-from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne, NotNegative
 from mpi_compress.kernels.text import unit_rows
-from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, Vector, generators, within
-from mpi_compress.problem.rows import distinct
+from mpi_compress.problem.datasets.generators import Chunk, Generator, Rng, Samples, Vector, generators, within
+from mpi_compress.problem.rows import Integers, distinct
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Popularity:
 class Units:
     """Features in units that are drawn together: unit u is features begin[u] … begin[u + 1] − 1."""
 
-    begin: NDArray[np.int64]  # (units,)
+    begin: Integers  # (units,)
     keep: Vector  # (d,) the probability of a feature where its unit is drawn
     rates: Vector  # (units,) how often a unit is drawn by a sample of mean length
     spread: float
@@ -70,7 +69,7 @@ class Units:
     def _sums(self) -> Vector:
         return np.cumsum(self.rates)
 
-    def draw(self, rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
+    def draw(self, rng: Rng, rows: int) -> Integers:
         """The features of so many rows, as row · d + feature, increasing."""
         dim, total = self.keep.size, self._sums[-1]
         draws = rng.poisson(total * rng.gamma(self.spread, 1 / self.spread, rows))
@@ -131,12 +130,12 @@ class _Words(Generator):
             margins = a @ w - values.sum() / max(rows, 1) * mean_weight  # less b
             yield a, np.where(margins + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
 
-    def names(self, rng: np.random.Generator) -> NDArray[np.int64]:
+    def names(self, rng: Rng) -> Integers:
         """The index (d,) of the j-th most frequent feature."""
         return np.arange(self.dim)
 
     @abstractmethod
-    def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+    def values(self, rng: Rng, ranks: Integers) -> Vector:
         """A value for every drawn feature, by its rank in frequency."""
 
     @cached_property
@@ -154,10 +153,10 @@ class RCV1Like(_Words):
     dim: AtLeastOne = 47236  # d, the number of features
     nonzeros: float = 73.0  # nonzeros of a sample, in the mean
 
-    def names(self, rng: np.random.Generator) -> NDArray[np.int64]:
+    def names(self, rng: Rng) -> Integers:
         return rng.permutation(self.dim)
 
-    def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+    def values(self, rng: Rng, ranks: Integers) -> Vector:
         return (1.0 + rng.exponential(0.5, ranks.size)) * (1.0 - np.log(self._units.shares[ranks]))
 
 
@@ -172,7 +171,7 @@ class URLLike(_Words):
     dim: AtLeastOne = 3231961  # d, the number of features
     nonzeros: float = 116.0  # nonzeros of a sample, in the mean
 
-    def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+    def values(self, rng: Rng, ranks: Integers) -> Vector:
         return np.where(ranks % 10 == 9, rng.random(ranks.size), 1.0)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from mpi_compress.core.fields import AtLeastOne, NotNegative
-from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, Vector, generators, within
+from mpi_compress.problem.datasets.generators import Chunk, Generator, Rng, Samples, Vector, generators, within
 
 _ROWS = 4096  # of a chunk
 
@@ -58,7 +58,7 @@ class GSparSVM(Generator):
             yield a, np.where(a @ w + rng.standard_normal(rows) >= 0, 1.0, -1.0)
 
 
-def _scale(rng: np.random.Generator, dim: int, c1: float, c2: float) -> Vector:
+def _scale(rng: Rng, dim: int, c1: float, c2: float) -> Vector:
     scale = rng.random(dim)
     scale[scale <= c2] *= c1
     return scale

@@ -100,15 +100,14 @@ class Network(Model):
     def provenance(self) -> dict[str, str]:
         return provenance()
 
-    def _chunks(self, rows: Rows) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]]:
+    def _chunks(self, rows: Rows) -> Iterator[tuple[NDArray[Any], ...]]:
         """Inputs, labels and which rows are real, `chunk` at a time; the last ones padded with zeros."""
         for start in range(0, len(rows), self.chunk):
             some = rows.cut(start, min(start + self.chunk, len(rows)))
             a, y = self.inputs(some), some.labels.astype(np.int32 if self.labels == "class" else np.float32)
             a = a.astype(np.float32) if a.dtype.kind == "f" else a.astype(np.int32)
-            lacking = self.chunk - len(some)
-            real = np.pad(np.ones(len(some), dtype=np.float32), (0, lacking))
-            yield np.pad(a, [(0, lacking)] + [(0, 0)] * (a.ndim - 1)), np.pad(y, (0, lacking)), real
+            real, lacking = np.ones(len(some), dtype=np.float32), self.chunk - len(some)
+            yield tuple(np.pad(of, [(0, lacking)] + [(0, 0)] * (of.ndim - 1)) for of in (a, y, real))
 
 
 class Compiled(NamedTuple):
