@@ -132,7 +132,7 @@ def made_up_problem(given: Method, n: int) -> Problem:
 LOSSES, WORKERS, CONDITION = ("logistic", "least-squares"), (1, 2, 3, 5), (3.0, 1000.0)  # of random problems; the last are of κ
 
 
-def random_problem(given: Any, seed: int, own: Sequence[Compressor]) -> RandomProblem | str:
+def random_problem(given: Any, seed: int, own: Sequence[Compressor] = ()) -> RandomProblem | str:
     """A random problem that goes with V of a method; or why the last one that was tried does not. Every second pair of seeds has
     several workers whose messages hold at most half of the coordinates, where the method goes with these."""
     rng, why, much = np.random.default_rng([SEED, seed]), "", seed // 2 % 2 == 0

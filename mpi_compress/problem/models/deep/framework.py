@@ -11,7 +11,6 @@ from typing import Any
 from mpi_compress.core.errors import UserError
 
 _FLAG = "--xla_cpu_multi_thread_eigen=false"
-_ENVIRONMENT = {"NPROC": "1", "JAX_PLATFORMS": "cpu"}  # NPROC: threads of XLA's pool
 _EXTENSIONS = re.compile(r"avx\w*|fma|amx\w*|sse4_2|neon|asimd\w*|sve\w*")
 
 
@@ -34,16 +33,16 @@ lax: Any = _Module("jax.lax")
 @cache
 def require() -> None:
     """Import JAX and start it on one thread; UserError, which says how to get it, if it is not installed."""
-    before = {name: os.environ.get(name) for name in (*_ENVIRONMENT, "XLA_FLAGS")}
-    os.environ["XLA_FLAGS"] = f"{before['XLA_FLAGS'] or ''} {_FLAG}".strip()
-    os.environ["NPROC"] = _ENVIRONMENT["NPROC"]
-    os.environ.setdefault("JAX_PLATFORMS", _ENVIRONMENT["JAX_PLATFORMS"])
+    flags, platforms = os.environ.get("XLA_FLAGS", ""), os.environ.get("JAX_PLATFORMS", "cpu")
+    wanted = {"XLA_FLAGS": f"{flags} {_FLAG}".strip(), "NPROC": "1", "JAX_PLATFORMS": platforms}  # NPROC: threads of XLA's pool
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
     try:
         importlib.import_module("jax").devices()
     except ModuleNotFoundError:
         raise UserError("this model needs JAX, which is not installed: pip install 'mpi-compress[deep]'") from None
     except RuntimeError as error:
-        raise UserError(f"JAX cannot start on {os.environ['JAX_PLATFORMS']}: {str(error).splitlines()[0]}") from None
+        raise UserError(f"JAX cannot start on {platforms}: {str(error).splitlines()[0]}") from None
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

@@ -39,8 +39,10 @@ class NCF(Network):
     def blocks(self) -> Shapes:
         users, items, half = self.outline.sizes["users"], self.outline.sizes["items"], self.layers[0] // 2
         found: dict[str, tuple[int, ...]] = {
-            **{"users": (users, self.factors), "items": (items, self.factors)},
-            **{"deep users": (users, half), "deep items": (items, half)},
+            "users": (users, self.factors),
+            "items": (items, self.factors),
+            "deep users": (users, half),
+            "deep items": (items, half),
         }
         for i, (before, after) in enumerate(zip(self.layers, self.layers[1:], strict=False), start=1):
             found |= {f"W{i}": (before, after), f"b{i}": (after,)}
