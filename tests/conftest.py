@@ -77,7 +77,7 @@ def _without_new_parts() -> Iterator[None]:
     before, modules = [dict(registry._parts) for registry in registries], set(sys.modules)
     yield
     for registry, parts in zip(registries, before, strict=True):
-        registry._parts = parts | {name: part for name, part in registry._parts.items() if name in registry._modules}
+        registry._parts = parts | {name: part for name, part in registry._parts.items() if isinstance(parts.get(name), str)}
     for name in {*sys.modules} - modules:  # those of users, as a test wrote them
         if "pytest-of-" in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]

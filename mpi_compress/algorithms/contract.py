@@ -96,8 +96,7 @@ class Method(Part, ABC):
     first: First | None = None  # what round 0 sends: whole gradients, or compressed ones; None: as later rounds
 
     # of a bound method alone, each its own; `up` and `down` are the setting's links, unless the method has others
-    setting: ClassVar[Setting]
-    numbers: ClassVar[Mapping[str, float]]  # what formulas may name
+    setting: ClassVar[Setting]  # its numbers have the values of the method's formulas, too
     up: ClassVar[Any]
     down: ClassVar[Any]
 
@@ -157,7 +156,13 @@ def in_setting(method: Any, setting: Setting) -> Any:
     bound = method.bound_to(setting=setting, up=setting.up, down=setting.down)
     numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
     values = values_of(method, numbers, theorems_of(method))
-    return bound.bound_to(**values, numbers={**{k: v for k, v in values.items() if not isinstance(v, Changing)}, **numbers})
+    constants = {name: value for name, value in values.items() if not isinstance(value, Changing)}
+    return bound.bound_to(**values, setting=replace(setting, numbers=constants | numbers))
+
+
+def starts_whole(method: Method, k: int) -> bool:
+    """True if round k sends whole gradients: all d coordinates, which are counted."""
+    return k == 0 and method.first == "gradient"
 
 
 class Algorithm(Method):
@@ -182,8 +187,8 @@ class Algorithm(Method):
     def start_workers(self, node: Any, fs: Shards) -> Any:
         """The workers' own memories before round 0, as rows."""
         each = [self.start_worker(node, f) for f in fs]
-        verbs = ((type(self).workers_send, Algorithm.workers_send), (type(self).workers_hear, Algorithm.workers_hear))
-        takes_rows = self.log.of_rows or any(own is not loop for own, loop in verbs)
+        own = type(self).workers_send, type(self).workers_hear
+        takes_rows = self.log.of_rows or own != (Algorithm.workers_send, Algorithm.workers_hear)
         return memories.together(each) if each and takes_rows else each
 
     def start_master(self, node: Any) -> Any:
@@ -224,17 +229,13 @@ class Algorithm(Method):
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
         """Take the master's message over into what every node knows, the master included."""
 
-    def starts_whole(self, k: int) -> bool:
-        """True if round k sends whole gradients: all d coordinates, which are counted."""
-        return k == 0 and self.first == "gradient"
-
     def needs_all(self, node: Any, k: int) -> bool:
         """True if all workers take part in round k, whatever [workers] participate says."""
-        return self.starts_whole(k)
+        return starts_whole(self, k)
 
     def uplink(self, node: Any, k: int) -> Link:
         """The link that workers' messages are read with in round k; it depends on what both ends know alone."""
-        return self.up.whole if self.starts_whole(k) else self.up
+        return self.up.whole if starts_whole(self, k) else self.up
 
     def downlink(self, node: Any, k: int) -> Link:
         """The link that the master's message is read with in round k."""
@@ -252,25 +253,24 @@ def _starts(self: Any, of_rows: Callable[..., Any], node: Any, f: Objective) -> 
     return memories.one(of_rows(self, node, f.shard), 0)
 
 
+def _of_one(self: Any, of_rows: Callable[..., Any], node: Any, worker: Any, given: Any, t: Round) -> Any:
+    """A verb of a worker by that of rows of one."""
+    w = memories.together([worker])
+    found = of_rows(self, node, w, given, Rounds.of(t))
+    memories.put(worker, memories.ALL, memories.one(w, 0))
+    return found
+
+
 def _sends(self: Any, of_rows: Callable[..., Any], node: Any, worker: Any, f: Objective, t: Round) -> Message:
     """`worker_sends` by rows of one."""
-    w = memories.together([worker])
-    sent = of_rows(self, node, w, f.shard, Rounds.of(t))
-    memories.become(worker, memories.one(w, 0))
+    sent = _of_one(self, of_rows, node, worker, f.shard, t)
     return replace(sent, content=None if sent.content is None else sent.content[0], one=True)
-
-
-def _hears(self: Any, of_rows: Callable[..., Any], node: Any, worker: Any, down: Compressed, t: Round) -> None:
-    """`worker_hears` by rows of one."""
-    w = memories.together([worker])
-    of_rows(self, node, w, down, Rounds.of(t))
-    memories.become(worker, memories.one(w, 0))
 
 
 _FORMS: dict[str, tuple[str, Callable[..., Any]]] = {
     "start_worker": ("start_workers", _starts),
     "worker_sends": ("workers_send", _sends),
-    "worker_hears": ("workers_hear", _hears),
+    "worker_hears": ("workers_hear", _of_one),
 }
 
 

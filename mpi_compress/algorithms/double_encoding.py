@@ -2,11 +2,11 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from mpi_compress.algorithms.vocabulary import (
     Link,
     Log,
     Message,
-    Need,
     PrecisionExhausted,
     Round,
     Rounds,
@@ -92,7 +91,7 @@ class DoubleEncoding(Algorithm):
     compressor = "lattice"
     links = {"up": LATTICE, "down": LATTICE}
     sets_compressor = True
-    needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, SMOOTH)
+    needs = [WHOLE_GRADIENTS, SMOOTH]
     stochastic = False  # True: the quantisers are to be unbiased
     theory = "1/L_max"
     level: Expression = "g0"  # s, in aiade ε: the scale of the bound on ‖v − ∇f‖, which falls from round to round

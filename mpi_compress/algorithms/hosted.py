@@ -8,11 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms import memories
-from mpi_compress.algorithms.contract import Algorithm
-from mpi_compress.algorithms.sampling import participants
-from mpi_compress.core.streams import Role, Rounds, Streams
-from mpi_compress.messages.link import Batch, silent, spread, together
-from mpi_compress.problem.objective import Shards
+from mpi_compress.algorithms.vocabulary import (
+    Algorithm,
+    Batch,
+    Role,
+    Rounds,
+    Shards,
+    Streams,
+    participants,
+    silent,
+    spread,
+    together,
+)
 
 _CACHED = 2**20  # bytes of vectors that are worked on together: longer ones would leave the cache between two passes
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+ALL = ...
+
 
 def one(w: Any, i: int) -> Any:
     """The memory of the worker in row i: its arrays are those of the rows."""
@@ -15,37 +17,33 @@ def one(w: Any, i: int) -> Any:
     return _each(w, lambda held: held[i].item() if held.ndim == 1 and held.dtype != object else held[i])
 
 
+def starts_at_0(memory: Any) -> Any:
+    """`start_workers` of a method whose workers remember vectors (m, d), all 0 before round 0."""
+
+    def start_workers(self: Any, node: Any, fs: Any) -> Any:
+        return memory(*(fs.zeros() for _ in fields(memory)))
+
+    return start_workers
+
+
 def some(w: Any, rows: slice) -> Any:
     """The memories of some rows: the same arrays."""
     return w[rows] if isinstance(w, list) else _each(w, lambda held: held[rows])
 
 
 def put(w: Any, rows: Any, changed: Any) -> None:
-    """Take over what became of `one` row or `some` rows."""
+    """Take over what became of `one` row, of `some` rows, or of `ALL` of a memory."""
     if isinstance(w, list):
         w[rows] = changed
         return
     for f in fields(w) if is_dataclass(w) else ():
         held, new = getattr(w, f.name), getattr(changed, f.name)
-        if isinstance(held, np.ndarray):
-            if not (isinstance(new, np.ndarray) and np.may_share_memory(new, held)):
-                held[rows] = new
-        elif is_dataclass(held):
+        if is_dataclass(held):
             put(held, rows, new)
-        else:
+        elif not isinstance(held, np.ndarray) or (rows is ALL and held.shape != new.shape):
             setattr(w, f.name, new)  # all workers share it
-
-
-def become(worker: Any, changed: Any) -> None:
-    """Take over what became of one worker's memory."""
-    for f in fields(worker) if worker is not None else ():
-        held, new = getattr(worker, f.name), getattr(changed, f.name)
-        if isinstance(held, np.ndarray) and held.shape == new.shape:
-            held[:] = new
-        elif is_dataclass(held):
-            become(held, new)
-        else:
-            setattr(worker, f.name, new)
+        elif not (isinstance(new, np.ndarray) and np.may_share_memory(new, held)):
+            held[rows] = new
 
 
 def together(each: Sequence[Any]) -> Any:

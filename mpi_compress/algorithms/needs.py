@@ -26,7 +26,8 @@ class Need:
     of: Sequence[str] = ()
 
 
-def _is_exact(link: Any) -> bool:
+def is_exact(link: Any) -> bool:
+    """True if a link's compressor loses nothing."""
     return link.compressor.omega(link.dim) == 0.0
 
 
@@ -37,8 +38,8 @@ def _is_smooth_part_within(method: Any) -> bool:
 
 WHOLE_GRADIENTS = Need(_is_smooth_part_within, '{name} needs the whole of ∇f_i: set regularizer = "worker"', of=("mu",))
 _ADDED_UP = "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity"
-EXACT_DOWN = Need(lambda m: _is_exact(m.down) and m.down.codec.float == 64, f"{_ADDED_UP} and float = 64")
-ROUNDED_DOWN = Need(lambda m: _is_exact(m.down), _ADDED_UP)  # the master keeps what rounding left: `error_memory.Rest`
+EXACT_DOWN = Need(lambda m: is_exact(m.down) and m.down.codec.float == 64, f"{_ADDED_UP} and float = 64")
+ROUNDED_DOWN = Need(lambda m: is_exact(m.down), _ADDED_UP)  # the master keeps what rounding left: `error_memory.Rest`
 ADDS_UP: tuple[Need, ...] = (WHOLE_GRADIENTS, EXACT_DOWN)  # of methods whose workers send differences
 UNBIASED_UP = Need(
     lambda m: m.up.compressor.unbiased(m.setting.dim), "{name} needs an unbiased compressor, such as random-k or qsgd"
@@ -74,9 +75,15 @@ LAST_ITERATE = Need(
 )
 
 
+NO_GRADIENT = Need(  # of a direction that has errors or local steps in it, and is no estimate of ∇f
+    lambda m: m.server.name != "l-bfgs",
+    "the server l-bfgs takes differences of gradients, and the direction of {name} is no gradient: ef21 or diana would do",
+)
+
+
 def exact_up(sentence: str) -> Need:
     """The uplink's compressor loses nothing."""
-    return Need(lambda m: _is_exact(m.up), sentence)
+    return Need(lambda m: is_exact(m.up), sentence)
 
 
 def check_needs(method: Any) -> None:

@@ -84,7 +84,7 @@ class PartOfMethod(Part):
 
     def bind(self, method: Any) -> Self:
         """This part in a method that is bound to its setting: a new object, its formulas evaluated."""
-        return self.bound_to(method=method, **values_of(self, method.numbers))
+        return self.bound_to(method=method, **values_of(self, method.setting.numbers))
 
     def check(self) -> None:
         """Raise ValueError where a parameter does not go with the method."""

@@ -1,6 +1,6 @@
 """An estimator, with its server and its downlink: what a method is that moves x along a direction."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -60,9 +60,7 @@ class Estimator(Algorithm):
     parts: ClassVar[tuple[str, str]] = ("step", "mean")  # the server and the downlink of the method's paper
     scaled: ClassVar[bool] = False  # True: x is a scalar times a vector, where the server moves such an x
     adds_up: ClassVar[bool] = False  # True: workers send differences, so the sum of their means, (1/n) Σ g_i, is the direction
-    looks_back: ClassVar[bool] = False  # True: workers take gradients at x⁻, too
-    tosses: ClassVar[bool] = False  # True: the next round is full with probability `p`
-    estimates_gradient: ClassVar[bool] = True  # False: the direction has errors or local steps in it, and is no estimate of ∇f
+    beside: ClassVar[Collection[str]] = ()  # what is known beside x: "before", x⁻; "coin", by which rounds are full, of chance `p`
     by: ClassVar[Any] = None  # what workers hear: the downlink that [down] names; left out: as the method's paper says
     server: Any = field(default=None, kw_only=True)  # how x moves along the direction; left out: as the method's paper says
 
@@ -79,8 +77,8 @@ class Estimator(Algorithm):
         bound: Self = in_setting(self, setting)
         server = replace(self.server, average=self.server.average or getattr(bound, "average", "last")).bind(bound)
         by, r = self.by.bind(bound), setting.penalty_apart
-        lifted = (ROUNDED_DOWN,) if by.everyone_remembers else ()  # in place of EXACT_DOWN
-        own = [each for need in bound.needs for each in (lifted if need is EXACT_DOWN else (need,))]
+        needs = [need for need in bound.needs if need is not EXACT_DOWN or by.everyone_remembers]
+        own = [ROUNDED_DOWN if need is EXACT_DOWN else need for need in needs]
         bound = bound.bound_to(server=server, by=by, needs=(*own, *server.needs, *by.needs))
         check_needs(bound)
         bound.check()
@@ -98,7 +96,7 @@ class Estimator(Algorithm):
 
     def start_known(self, x0: Vector) -> Any:
         """What every node knows beside x before round 0: coins, points before."""
-        return Known(x0.copy() if self.looks_back else None) if self.looks_back or self.tosses else None
+        return Known(x0.copy() if "before" in self.beside else None) if self.beside else None
 
     def answer(self, ups: Sequence[Compressed]) -> Compressed:
         """What the master makes of the workers' messages: their mean."""
@@ -118,14 +116,14 @@ class Estimator(Algorithm):
 
     def next_round(self, node: Any, t: Round) -> None:
         """Change `node.known` for the next round; `node.x` still is where gradients of round t.k were taken."""
-        if self.looks_back:
+        if "before" in self.beside:
             node.known.before[:] = node.x
-        if self.tosses:
+        if "coin" in self.beside:
             node.known.batches += not node.known.full
             node.known.full = bool(t.shared.random() < self.p)  # type: ignore[attr-defined]
 
     def needs_all(self, node: Any, k: int) -> bool:
-        return self.starts_whole(k) or (self.tosses and node.known.full)
+        return super().needs_all(node, k) or ("coin" in self.beside and node.known.full)
 
     def start(self, x0: Vector) -> Any:
         return self.by.start(self, x0)

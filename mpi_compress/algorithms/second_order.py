@@ -1,9 +1,9 @@
 """What methods share that send or learn curvature: links of Hessians, equations to solve, and pairs of differences."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from mpi_compress.algorithms.vocabulary import (
     Shards,
     Vector,
     has_state,
+    is_exact,
     triangle,
 )
 from mpi_compress.messages.codecs import Codec, codecs
@@ -45,7 +46,7 @@ class SendsHessians(Algorithm):
     C(∇f_i − h_i), and h_i takes that in, as EF21 has it; by an exact one gradients themselves, and all h_i stay 0."""
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
-    needs: ClassVar[Sequence[Need]] = (OF_MARGINS, LOSS_ALONE, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
+    needs = [OF_MARGINS, LOSS_ALONE, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +76,7 @@ class SendsHessians(Algorithm):
 
     @cached_property
     def learns_gradients(self) -> bool:
-        return self.up.compressor.omega(self.setting.dim) != 0.0
+        return not is_exact(self.up)
 
     def check(self) -> None:
         try:
@@ -93,10 +94,11 @@ class SendsHessians(Algorithm):
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
         node.x = node.x + down.dense()
 
-    def mean_of(self, ups: Any, at: int, dim: int) -> Vector:
+    def mean_of(self, ups: Any, at: int) -> Vector:
         """(1/n) Σ of the part number `at` of each message (dim,), in worker order."""
-        total = np.zeros((1, dim))
-        ups.content.parts[at].add_to(total, 1.0, np.zeros(len(ups.content), dtype=np.int64))
+        part = ups.content.parts[at]
+        total = np.zeros((1, part.dim))
+        part.add_to(total, 1.0, np.zeros(len(ups.content), dtype=np.int64))
         return total[0] / self.setting.n
 
 
@@ -118,7 +120,7 @@ def lifted(M: Vector, µ: float, noisy: bool = False) -> Vector:
         return M
     values, vectors = np.linalg.eigh(M)
     above: Vector = np.maximum(values, max(µ, -values[0]) if noisy else µ)
-    return np.asarray((vectors * above) @ vectors.T, np.float64)
+    return (vectors * above) @ vectors.T
 
 
 def solved(M: Vector, g: Vector) -> Vector:

@@ -159,7 +159,7 @@ def inverse(S: Vector) -> Vector:
     """S⁻¹ of its shape; not finite where the floats of a message left S singular."""
     if S.ndim == 1:
         with np.errstate(divide="ignore"):
-            return np.asarray(1.0 / S, np.float64)
+            return 1.0 / S
     try:
         return np.asarray(np.linalg.inv(S), np.float64)
     except np.linalg.LinAlgError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mpi_compress.algorithms.needs import LAST_ITERATE, ONE_STEP_SIZE, Need, check_need
+from mpi_compress.algorithms.needs import LAST_ITERATE, ONE_STEP_SIZE, Need, check_need, is_exact
 from mpi_compress.algorithms.steps import OF_COMPRESSORS, of_compressor
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.streams import Role, Round, Streams
@@ -41,10 +41,6 @@ class Theorem:
         """Heads and tosses of the coin of chance p in the last round, by what a node knows after it, by what workers' messages
         decode to, and by the gradients that each worker took; none where the method has no coin."""
         return 0, 0
-
-    @property
-    def has_V(self) -> bool:
-        return type(self).V is not Theorem.V
 
 
 class OfConvex(Theorem):
@@ -97,15 +93,14 @@ class Shard:
 
 
 OWN_PARTS = Need(lambda m: {m.server.name, m.by.name} <= {*m.parts}, "V of {name} is that of its own server and downlink")
-EXACT_MEAN = Need(lambda m: m.down.compressor.omega(m.setting.dim) == 0.0, "V of {name} is that of an exact message down")
+EXACT_MEAN = Need(lambda m: is_exact(m.down), "V of {name} is that of an exact message down")
 PLAIN = (ONE_STEP_SIZE, LAST_ITERATE, EXACT_MEAN, OWN_PARTS)
 OWN_MOMENTUM = Need(lambda m: m.momentum is None and m.setting.numbers["mu"], "V of {name} needs mu > 0 and its own τ")
 WHOLE = Need(lambda m: m.batch is None, "V of {name} is that of full gradients: leave batch out")
 F_STAR = Need(lambda m: m.setting.f_star == m.setting.f_star, "V of {name} needs f*, which is not known here")
 WITHIN = Need(lambda m: m.step <= evaluate(m.theory, quantities(m)) * (1 + _ROUNDING), "V of {name} covers no step beyond `theory`")
-_OTHERS = ("participants", "penalty_apart")
 _USUAL = Need(
-    lambda m: not any(getattr(m.setting, key) for key in _OTHERS),
+    lambda m: not (m.setting.participants or m.setting.penalty_apart),
     "V of {name} is that of f without penalty, and of the mean of all workers",
 )
 
@@ -116,7 +111,7 @@ def quantities(method: Any) -> dict[str, float]:
     for name in OF_COMPRESSORS:
         with suppress(ValueError, TypeError):  # a parameter that the method sets from round to round; or it states none
             found[name] = float(of_compressor(method, name))
-    return found | method.numbers
+    return found | method.setting.numbers
 
 
 def constants(method: Any, *names: str) -> list[float]:
@@ -128,7 +123,7 @@ def constants(method: Any, *names: str) -> list[float]:
 def stated(method: Any) -> bool:
     """True if a method states V itself: one that changes a line, a part or the step of another one does not inherit V."""
     own = next(vars(cls) for cls in type(method).__mro__ if not _DECIDE.isdisjoint(vars(cls)))
-    return "theorem" in own and method.theorem.has_V
+    return "theorem" in own and type(method.theorem).V is not Theorem.V
 
 
 def names_of_theorem(method: Any) -> set[str]:

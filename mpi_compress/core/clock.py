@@ -4,13 +4,10 @@ import time
 from dataclasses import dataclass, field
 
 
-class _Stillness:
+class _still:
     seconds = 0.0
     asked = 0  # how many ask for it now
     since = 0.0
-
-
-_still = _Stillness()
 
 
 def now() -> float:

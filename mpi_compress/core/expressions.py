@@ -93,9 +93,7 @@ def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Ca
         return calculate(inner, names, call)
 
     match node:
-        case ast.Constant(value=bool() | str() | bytes() | None):
-            pass
-        case ast.Constant(value=int() | float() as number):
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number
         case ast.Name(id=name):
             if name in names:
@@ -112,10 +110,9 @@ def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Ca
             arguments = [value(a) for a in node.args]
             try:
                 return _FUNCTIONS[function](*arguments)
-            except ValueError as error:
-                raise DomainError(f"'{ast.unparse(node)}': {error}") from None
-            except TypeError as error:
-                raise ValueError(f"'{ast.unparse(node)}': {error}") from None
+            except (ValueError, TypeError) as error:
+                kind = DomainError if isinstance(error, ValueError) else ValueError
+                raise kind(f"'{ast.unparse(node)}': {error}") from None
         case ast.Call() if call is not None:
             return call(node)
     raise ValueError(
@@ -133,7 +130,9 @@ _TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "ms": 1e-3, "us": 1e
 _RATES = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "B": 8.0, "kB": 8e3, "MB": 8e6, "GB": 8e9}
 
 
-def _measured(text: str, number: str, units: Mapping[str, float], usual: str, no: str, per: str = "", more: str = "") -> float:
+def _measured(
+    text: float | str, number: str, units: Mapping[str, float], usual: str, no: str, per: str = "", more: str = ""
+) -> float:
     """The value of a number and a unit; without a unit it is in the `usual` one, "" if a unit is needed.
 
     Args:
@@ -141,6 +140,8 @@ def _measured(text: str, number: str, units: Mapping[str, float], usual: str, no
         no: what the text should be.
         per: what follows the unit.
     """
+    if not isinstance(text, str):
+        return float(text)
     match = re.fullmatch(rf"\s*({number})\s*(?:([A-Za-zµ]+){per})?\s*", text)
     try:
         return float(match[1]) * units[match[2] or usual] if match else units[""]
@@ -152,7 +153,7 @@ def _measured(text: str, number: str, units: Mapping[str, float], usual: str, no
 def bits(size: float | str) -> float:
     """A size in bits: "576 B", "54 bits", or a number in any other unit, returned as it is; ValueError if it is none, or
     negative."""
-    value = _measured(size, _NUMBER, _UNITS, "", "size") if isinstance(size, str) else float(size)
+    value = _measured(size, _NUMBER, _UNITS, "", "size")
     if not (0 <= value < math.inf):
         raise ValueError(f"a size of {size} is not possible; it must be 0 or more")
     return value
@@ -160,9 +161,7 @@ def bits(size: float | str) -> float:
 
 def seconds(time: float | str) -> float:
     """A time in seconds: "5 min", "01:30:00", or a number of seconds; ValueError if it is none."""
-    if not isinstance(time, str):
-        return float(time)
-    if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*", time):
+    if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*", str(time)):
         days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60.0 + rest
     return _measured(time, _PLAIN, _TIMES, "s", "time", more="; or hours:minutes:seconds")
@@ -175,7 +174,7 @@ def time_of(text: str, option: str, unit: float = 1.0) -> float:
 
 def bits_per_second(rate: float | str) -> float:
     """A bandwidth in bits a second: "40 Mbit/s", or a number of bits a second; ValueError if it is none, or not more than 0."""
-    value = _measured(rate, _NUMBER, _RATES, "bit", "bandwidth", per="/s") if isinstance(rate, str) else float(rate)
+    value = _measured(rate, _NUMBER, _RATES, "bit", "bandwidth", per="/s")
     if not 0 < value < math.inf:
         raise ValueError(f"a bandwidth of {rate} is not possible; it must be more than 0")
     return value

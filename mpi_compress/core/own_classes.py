@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import MISSING, Field, field, fields, is_dataclass
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from functools import cache, partial
 from inspect import get_annotations, isfunction
 from types import CodeType, MethodType
@@ -50,8 +50,8 @@ def stated_defaults(cls: Any) -> dict[str, Any]:
     known, at = _parameters(cls), vars(cls).get("__dataclass_fields__", {})
     own = {name for each in cls.__mro__ if not is_ours(each) for name in get_annotations(each)}
     found = {name: at[name] for name in own & known.keys() & at.keys()}
-    fresh = {name: each.default_factory() for name, each in found.items() if each.default_factory is not MISSING}
-    return {name: each.default for name, each in found.items() if each.default is not MISSING and each.default is not None} | fresh
+    values = {n: each.default if each.default_factory is MISSING else each.default_factory() for n, each in found.items()}
+    return {name: value for name, value in values.items() if value is not MISSING and value is not None}
 
 
 def _parameters(cls: Any) -> dict[str, tuple[Any, bool]]:
@@ -109,11 +109,10 @@ def refuse_near_misses(cls: Any) -> None:
     functions = [function for value in stated.values() if (function := function_of(value))]
     used = {name for function in functions for name in names_of_code(function.__code__)}
     for name in stated.keys() - known - used:
-        alike = {other: SequenceMatcher(None, other, name).ratio() for other in sorted(known - stated.keys())}
-        near = max(alike, key=alike.__getitem__)
-        if alike[near] >= _NEAR and not (name.startswith("_") or isinstance(stated[name], type)):
+        near = get_close_matches(name, known - stated.keys(), 1, _NEAR)
+        if near and not (name.startswith("_") or isinstance(stated[name], type)):
             place = place_of(stated[name]) or place_of_class(cls)
-            raise TypeError(f"{cls.__name__}.{name} is used by nothing; did you mean {near}?{place}")
+            raise TypeError(f"{cls.__name__}.{name} is used by nothing; did you mean {near[0]}?{place}")
 
 
 def names_of_code(code: CodeType) -> Iterator[str]:

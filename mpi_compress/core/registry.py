@@ -74,8 +74,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     def __init__(self, kind: str, base: Any, own: str = ""):
         self.kind, self.base, self.own = kind, base, own or base.__name__
-        self._parts: dict[str, type[P]] = {}
-        self._modules: dict[str, str] = {}  # that define the names of parts which nobody has asked for
+        self._parts: dict[str, Any] = {}  # of one that nobody has asked for the module that defines it
         registries.append(self)
 
     def found_in(self, package: str) -> None:
@@ -87,14 +86,14 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         for file in sorted(root.rglob("*.py")):
             path = ".".join([package, *file.relative_to(root).with_suffix("").parts]).removesuffix(".__init__")
             registered = _REGISTERED.findall(file.read_text(encoding="utf-8"))
-            self._modules |= {name: path for registry, name in registered if registry == own}
+            self._parts = {name: path for registry, name in registered if registry == own} | self._parts
         module.__class__ = PartsModule
         module.registry, module.register = self, self.register
 
-    def _import(self, name: Any) -> None:
+    def _import(self, name: str) -> None:
         """Import the module of a part that nobody has asked for."""
-        if name not in self._parts and name in self._modules:
-            importlib.import_module(self._modules[name])
+        if isinstance(module := self._parts.get(name), str):
+            importlib.import_module(module)
 
     def register(self, name: str) -> Callable[[C], C]:
         """Class decorator: jobs find the part under `name`. A class becomes a frozen dataclass. TypeError if
@@ -127,7 +126,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     def forget(self, module: str) -> None:
         """Remove the parts of a module, which is about to be imported again, perhaps with other names."""
-        self._parts = {name: part for name, part in self._parts.items() if part.__module__ != module}
+        self._parts = {name: part for name, part in self._parts.items() if getattr(part, "__module__", "") != module}
 
     def knows(self, name: str) -> bool:
         """True if a part has this name, of an installed package, too, which is imported then; UserError if two packages have it."""
@@ -148,13 +147,13 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return self._parts[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._parts or name in self._modules
+        return name in self._parts
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._parts, *self._modules}))
+        return iter(sorted(self._parts))
 
     def __len__(self) -> int:
-        return len({*self._parts, *self._modules})
+        return len(self._parts)
 
     def build(self, spec: Any, where: str) -> P:
         """Build the part that a job's table names, with checked parameters.
@@ -207,12 +206,10 @@ class PartsModule(ModuleType, Mapping[str, type[Part]]):
 
 def with_inner(parts: Iterable[Any]) -> Iterator[Any]:
     """These parts, None left out, each once, with the parts that it holds, such as an estimator's server."""
-    found: dict[int, Any] = {}
-    waiting = [part for part in parts if part is not None]
-    while waiting:
-        part = waiting.pop(0)
+    waiting, found = [part for part in parts if part is not None], set[int]()
+    for part in waiting:
         if id(part) not in found:
-            found[id(part)] = part
+            found.add(id(part))
             yield part
             waiting += [inner for inner in vars(part).values() if isinstance(inner, Part)]
 

@@ -54,9 +54,37 @@ class Streams:
             generator.bit_generator.random_raw(taken % 4)
         return generator
 
-    def common_seed(self, role: Role, k: int) -> int:
-        """A seed of 32 bits, the same for all nodes of that role in round k."""
-        return int(self.at(Role.ALIKE, int(role), k).integers(2**32))
+
+class _OwnStreams:
+    """The streams of the nodes of one round, and where the draws from each of them have ended."""
+
+    def __init__(self, streams: Streams, role: Role, who: NDArray[np.int64], k: int):
+        self._address = streams, role, who, k
+        self._taken = np.zeros(who.size, dtype=np.int64)  # words
+        self._halves: dict[int, tuple[int, int]] = {}  # of words that draws of 32 bits have left
+        self._drawing: tuple[int, Generator] | None = None  # the row whose generator draws, and this
+
+    def generator(self, row: int) -> Generator:
+        """A row's stream, valid until this or `words` is called."""
+        streams, role, who, k = self._address
+        if self._drawing is None or self._drawing[0] != row:
+            self._note()
+            self._drawing = row, streams.at(role, int(who[row]), k, int(self._taken[row]), self._halves.get(row, (0, 0)))
+        return self._drawing[1]
+
+    def _note(self) -> None:
+        """Keep where the generator that drew last has ended."""
+        if self._drawing is not None:
+            row, state = self._drawing[0], self._drawing[1].bit_generator.state
+            self._taken[row] = 4 * (int(state["state"]["counter"][0]) - 1) + state["buffer_pos"]
+            self._halves[row] = state["has_uint32"], state["uinteger"]
+            self._drawing = None
+
+    def words(self, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The next words of the streams of these rows, one row after another."""
+        self._note()
+        streams, role, who, k = self._address
+        return philox.words(streams.key, role.value, who, k, self._taken, rows, counts)
 
 
 class Pool:
@@ -85,6 +113,13 @@ class Pool:
         """(size,) from [0, 1)."""
         return (self._take(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
+    def generator(self, row: int) -> "Pool":
+        return self
+
+    def words(self, rows: Any, counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The next words."""
+        return self._take(int(counts.sum()))
+
     def geometric(self, p: float, size: int) -> NDArray[np.int64]:
         """(size,) numbers of tries up to the first success, of chance p."""
         if p == 1:
@@ -96,19 +131,41 @@ class Pool:
         return np.argpartition(self._take(n), size - 1)[:size]
 
 
-class Round:
-    """Round k of one node: its number, its random streams, each set up at its first use, and the state of its compressor."""
+class _InRound:
+    """What one node and many have in common in round k."""
 
-    __slots__ = ("_drawn", "_role", "_streams", "k", "second", "state", "who")
+    __slots__ = ("_own", "_role", "_shared", "_streams", "k", "second")
+
+    def __init__(self, k: int, streams: Streams, role: Role, own: Any, second: float):
+        self.k = k
+        self.second = second  # what the model's clock says as the round begins; 0.0 where the cost model has no clock
+        self._streams, self._role, self._own = streams, role, own
+        self._shared: Generator | None = None
+
+    @property
+    def shared(self) -> Generator:
+        """The stream from which every node draws the same numbers."""
+        if self._shared is None:
+            self._shared = self._streams.at(Role.SHARED, 0, self.k)
+        return self._shared
+
+    @property
+    def common_seed(self) -> int:
+        """A seed of 32 bits, the same for all workers in this round; the master has another."""
+        return int(self._streams.at(Role.ALIKE, self._role, self.k).integers(2**32))
+
+
+class Round(_InRound):
+    """Round k of one node: its number, its random streams, and the state of its compressor. It draws from a row of `own`, which
+    may be a `Pool`."""
+
+    __slots__ = ("_row", "state", "who")
 
     def __init__(self, k: int, streams: Streams, role: Role, who: int = 0, own: Any = None, state: Any = None, second: float = 0.0):
-        self.k = k
+        super().__init__(k, streams, role, _OwnStreams(streams, role, np.array([who]), k) if own is None else own, second)
         self.who = who
-        self.second = second  # what the model's clock says as the round begins; 0.0 where the cost model has no clock
         self.state = state  # what `Compressor.start` made for this node
-        self._streams = streams
-        self._role = role
-        self._drawn: dict[Role, Any] | None = None if own is None else {role: own}  # a `Pool` in place of the stream
+        self._row = 0
 
     def to(self, worker: int) -> "Round":
         """The same round of the master as it answers one worker: a compressor draws for that worker."""
@@ -117,7 +174,7 @@ class Round:
     @property
     def rng(self) -> Generator:
         """This node's own stream of the round."""
-        return self._of(self._role, self.who)
+        return self._own.generator(self._row)
 
     def batch_at(self, k: int) -> Generator:
         """The k-th stream of this worker's minibatches, each of which serves several rounds. Valid until the next one."""
@@ -127,48 +184,32 @@ class Round:
         """The stream of this worker's model in this round, from its start each time. Valid until the next one."""
         return self._streams.at(Role.MODEL, self.who, self.k)
 
-    @property
-    def shared(self) -> Generator:
-        """The stream from which every node draws the same numbers."""
-        return self._of(Role.SHARED, 0)
 
-    @property
-    def common_seed(self) -> int:
-        """A seed of 32 bits, the same for all workers in this round; the master has another."""
-        return self._streams.common_seed(self._role, self.k)
-
-    def _of(self, role: Role, who: int) -> Generator:
-        if self._drawn is None:
-            self._drawn = {}
-        if role not in self._drawn:
-            self._drawn[role] = self._streams.at(role, who, self.k)
-        return self._drawn[role]
-
-
-class Rounds:
+class Rounds(_InRound):
     """Round k of many nodes: row i is the round of node who[i], with its own stream, which goes on where its last draw ended."""
 
-    __slots__ = ("_own", "_role", "_rows", "_shared", "_streams", "k", "second", "states", "who")
+    __slots__ = ("_rows", "_states", "who")
 
     def __init__(
-        self, k: int, streams: Streams, role: Role, who: NDArray[np.int64], states: Sequence[Any] | None = None, second: float = 0.0
+        self,
+        k: int,
+        streams: Streams,
+        role: Role,
+        who: NDArray[np.int64],
+        states: Sequence[Any] | None = None,
+        second: float = 0.0,
+        own: tuple[Any, NDArray[np.int64]] | None = None,
     ):
-        self.k = k
+        draws, rows = own or (_OwnStreams(streams, role, who, k), np.arange(who.size))
+        self._rows: NDArray[np.int64] = rows  # of the draws
+        super().__init__(k, streams, role, draws, second)
         self.who = who  # (m,)
-        self.second = second
-        self.states = states  # what `Compressor.start` made for each of these nodes
-        self._streams = streams
-        self._role = role
-        self._own: _OwnStreams | _OneStream = _OwnStreams(streams, role, who, k)
-        self._rows = np.arange(who.size)  # those of `_own` that these are
-        self._shared: Generator | None = None
+        self._states = states or [None] * who.size  # what `Compressor.start` made for each of these nodes
 
     @classmethod
     def of(cls, t: Round) -> "Rounds":
         """One row: the round of one node, from whose stream, or pool, it draws."""
-        rows = cls(t.k, t._streams, t._role, np.array([t.who]), [t.state], t.second)
-        rows._own = _OneStream(t)
-        return rows
+        return cls(t.k, t._streams, t._role, np.array([t.who]), [t.state], t.second, (t._own, np.array([t._row])))
 
     def __len__(self) -> int:
         return self.who.size
@@ -182,24 +223,13 @@ class Rounds:
     def __getitem__(self, rows: slice | NDArray[Any]) -> "Rounds": ...
     def __getitem__(self, rows: Any) -> Any:
         """The round of one row; the rounds of some, by a slice, a mask or their numbers."""
+        address, who, at = (self.k, self._streams, self._role), self.who[rows], self._rows[rows]
         if isinstance(rows, int | np.integer):
-            return self._own.round(int(self._rows[rows]), self, None if self.states is None else self.states[int(rows)])
-        states = None if self.states is None else [self.states[i] for i in np.arange(self.who.size)[rows].tolist()]
-        some = Rounds(self.k, self._streams, self._role, self.who[rows], states, self.second)
-        some._own, some._rows = self._own, self._rows[rows]
-        return some
-
-    @property
-    def shared(self) -> Generator:
-        """The stream from which every node draws the same numbers."""
-        if self._shared is None:
-            self._shared = self._streams.at(Role.SHARED, 0, self.k)
-        return self._shared
-
-    @property
-    def common_seed(self) -> int:
-        """A seed of 32 bits, the same for all workers in this round; the master has another."""
-        return self._streams.common_seed(self._role, self.k)
+            one = Round(*address, int(who), self._own, self._states[int(rows)], self.second)
+            one._row = int(at)
+            return one
+        states = [self._states[i] for i in np.arange(self.who.size)[rows]]
+        return Rounds(*address, who, states, self.second, (self._own, at))
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """(m, n): the next n words of each row's own stream."""
@@ -208,66 +238,3 @@ class Rounds:
     def random(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """So many (m,) next numbers of [0, 1) of each row's own stream, one row after another."""
         return (self._own.words(self._rows, counts) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-class _OwnStreams:
-    """The streams of many nodes, and where the draws from each of them have ended."""
-
-    def __init__(self, streams: Streams, role: Role, who: NDArray[np.int64], k: int):
-        self.address = streams, role, who, k
-        self._taken = np.zeros(who.size, dtype=np.int64)  # words
-        self._halves: dict[int, tuple[int, int]] = {}  # of words that draws of 32 bits have left
-        self._drawing: tuple[int, Any] | None = None  # the row whose generator draws, and this
-
-    def round(self, row: int, rows: Rounds, state: Any) -> Round:
-        return _RowOf(self, row, state, rows.second)
-
-    def generator(self, row: int) -> Generator:
-        """A row's stream, valid until this or `words` is called."""
-        streams, role, who, k = self.address
-        if self._drawing is None or self._drawing[0] != row:
-            self._note()
-            self._drawing = row, streams.at(role, int(who[row]), k, int(self._taken[row]), self._halves.get(row, (0, 0)))
-        return self._drawing[1]
-
-    def _note(self) -> None:
-        """Keep where the generator that drew last has ended."""
-        if self._drawing is not None:
-            row, state = self._drawing[0], self._drawing[1].bit_generator.state
-            self._taken[row] = 4 * (int(state["state"]["counter"][0]) - 1) + state["buffer_pos"]
-            self._halves[row] = state["has_uint32"], state["uinteger"]
-            self._drawing = None
-
-    def words(self, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The next words of the streams of these rows, one row after another."""
-        self._note()
-        streams, role, who, k = self.address
-        return philox.words(streams.key, role.value, who, k, self._taken, rows, counts)
-
-
-class _OneStream:
-    """The stream, or pool, of one node's round."""
-
-    def __init__(self, t: Round):
-        self._round = t
-
-    def round(self, row: int, rows: Rounds, state: Any) -> Round:
-        return self._round
-
-    def words(self, rows: Any, counts: NDArray[np.int64]) -> NDArray[np.uint64]:
-        return self._round.rng.integers(0, 2**64 - 1, int(counts.sum()), dtype=np.uint64, endpoint=True)
-
-
-class _RowOf(Round):
-    """The round of one of many nodes, whose streams go on wherever they are drawn from."""
-
-    __slots__ = ("_all", "_row")
-
-    def __init__(self, own: _OwnStreams, row: int, state: Any, second: float):
-        streams, role, who, k = own.address
-        super().__init__(k, streams, role, int(who[row]), state=state, second=second)
-        self._all, self._row = own, row
-
-    @property
-    def rng(self) -> Generator:
-        return self._all.generator(self._row)

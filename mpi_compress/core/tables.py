@@ -13,17 +13,16 @@ from urllib.parse import quote
 from mpi_compress.core.terminal import BOLD, LEAST, coloured, printable, room, shortened, wrapped
 
 Rows = Sequence[Sequence[str]]
-_Column = tuple[str, Sequence[str]]  # a letter of `plain`, and the cells
 
-_GREEK = """α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi π=pi ρ=rho σ=sigma
-τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega Γ=Gamma Δ=Delta Θ=Theta Λ=Lambda Ξ=Xi Π=Pi Σ=Sigma Φ=Phi Ψ=Psi Ω=Omega"""
+_SIGNS = """≤=le ≥=ge µ=mu ×=times ‖=| ·=cdot ∞=infty →=to ≈=approx ±=pm √=surd ∂=partial ⌈=lceil ⌉=rceil ℓ=ell ∈=in ≠=ne α=alpha
+β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi π=pi ρ=rho σ=sigma τ=tau υ=upsilon
+φ=phi χ=chi ψ=psi ω=omega Γ=Gamma Δ=Delta Θ=Theta Λ=Lambda Ξ=Xi Π=Pi Σ=Sigma Φ=Phi Ψ=Psi Ω=Omega"""
 _LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "≤": r"$\le$", "≥": r"$\ge$", "<": "$<$", ">": "$>$", "|": "$|$",
-    "µ": r"$\mu$", "×": r"$\times$", "‖": r"$\|$", "∇": r"$\nabla $", "−": "$-$", "…": r"\dots{}", "–": "--",
-    "·": r"$\cdot$", "∞": r"$\infty$", "→": r"$\to$", "≈": r"$\approx$", "±": r"$\pm$", "√": r"$\surd$", "∂": r"$\partial$",
-    "⌈": r"$\lceil$", "⌉": r"$\rceil$", "ℓ": r"$\ell$", "∈": r"$\in$", "≠": r"$\ne$",
-    **{letter: rf"$\{name}$" for letter, name in (pair.split("=") for pair in _GREEK.split())},
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "…": r"\dots{}", "–": "--", "−": "$-$",
+    "∇": r"$\nabla $",
+    **{sign: rf"\{sign}" for sign in "{}$&#%_"},
+    **{sign: f"${sign}$" for sign in "<>|"},
+    **{sign: rf"$\{name}$" for sign, name in (pair.split("=") for pair in _SIGNS.split())},
 })  # fmt: skip
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
 _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
@@ -54,27 +53,26 @@ def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequenc
     """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. Where they are too wide, what
     follows "not reached", and what all cells of a column begin with, goes first; then columns whose heads are `less_needed`, as a
     last line says; then texts are shortened, and never a number."""
-    letter_of = aligned.ljust(len(heads), aligned[-1])
-    cells = zip(*(map(printable, row) for row in (heads, *rows)), strict=True)
-    columns: list[_Column] = [*zip(letter_of, cells, strict=False)]
+    columns: list[Sequence[str]] = [*zip(*(map(printable, row) for row in (heads, *rows)), strict=True)]
+    letter_of = {cells[0]: letter for cells, letter in zip(columns, aligned.ljust(len(columns), aligned[-1]), strict=False)}
     left_out, letters = [], room(stream)
     if letters is not None and _size(columns) > letters:
-        columns = [(letter, _without_common([_HOW.sub("", cell) for cell in cells])) for letter, cells in columns]
+        columns = [_without_common([_HOW.sub("", cell) for cell in cells]) for cells in columns]
         for head in less_needed:
             if _size(columns, _LABEL) > letters:
                 left_out.append(head)
-                columns = [column for column in columns if column[1][0] != head]
-        columns = _shortened(columns, letters)
-    first, *others = zip(*(own for _, own in columns), strict=True)
-    line, *lines = plain(first, others, "".join(letter for letter, _ in columns))
+                columns = [cells for cells in columns if cells[0] != head]
+    drawn = columns if letters is None else _shortened(columns, letters)
+    first, *others = zip(*drawn, strict=True)
+    line, *lines = plain(first, others, "".join(letter_of[cells[0]] for cells in columns))
     if left_out:
         lines += wrapped(f"left out for width: {', '.join(left_out)}; a wider terminal or `| cat` shows them", letters).splitlines()
     return [coloured(line, BOLD, stream), *lines]
 
 
-def _size(columns: Sequence[_Column], most: int = 10**9) -> int:
+def _size(columns: Sequence[Sequence[str]], most: int = 10**9) -> int:
     """The letters of a line, if a cell has at most so many."""
-    return sum(min(max(map(len, cells)), most) + 2 for _, cells in columns) - 2
+    return sum(min(max(map(len, cells)), most) + 2 for cells in columns) - 2
 
 
 def _without_common(column: Sequence[str]) -> Sequence[str]:
@@ -84,13 +82,13 @@ def _without_common(column: Sequence[str]) -> Sequence[str]:
     return (head, *(f"…{cell[n:]}" for cell in cells)) if n > 2 else column
 
 
-def _shortened(columns: Sequence[_Column], letters: int) -> list[_Column]:
-    """Columns, each with its letter of `plain`, in so many letters or as few as their numbers need, the widest ones shortened."""
-    most = [max(map(len, cells)) for _, cells in columns]
-    least = [max([LEAST, *(len(cell) for cell in cells if _AMOUNT.fullmatch(cell))]) for _, cells in columns]
+def _shortened(columns: Sequence[Sequence[str]], letters: int) -> list[list[str]]:
+    """Columns in so many letters or as few as their numbers need, the widest ones shortened."""
+    most = [max(map(len, cells)) for cells in columns]
+    least = [max([LEAST, *(len(cell) for cell in cells if _AMOUNT.fullmatch(cell))]) for cells in columns]
     while sum(most) + 2 * (len(most) - 1) > letters and (can := [i for i, size in enumerate(most) if size > least[i]]):
         most[max(can, key=most.__getitem__)] -= 1
-    return [(letter, [shortened(cell, size) for cell in cells]) for (letter, cells), size in zip(columns, most, strict=True)]
+    return [[shortened(cell, size) for cell in cells] for cells, size in zip(columns, most, strict=True)]
 
 
 class Markup(str):

@@ -128,6 +128,6 @@ def test_it_goes_on_from_a_gradient_of_zero():
     """From P = 0 the orthonormal columns are unit vectors: Q is 0 in that step alone."""
     blocks = bound(problem(), power_sgd(rank=2), IDENTITY).blocks
     P, v = blocks.orthogonalised(np.zeros(blocks.dim_P)), np.arange(30.0)
-    for left in (left for _, left, right in blocks.views(v, P, np.zeros(blocks.dim_Q)) if right.size):
+    for left in (left for _, left, _ in blocks.matrices(v, P, np.zeros(blocks.dim_Q))):
         np.testing.assert_allclose(left.T @ left, np.eye(2), atol=1e-15)
     assert blocks.right(v, P).any()

@@ -96,7 +96,7 @@ def test_a_product_is_its_plain_loop(estimator, server, downlink):
 
 def goes_with_l_bfgs(name, of):
     """Its server takes differences of gradients of one f."""
-    return "batch" not in of[0] and algorithms[name].estimates_gradient
+    return "batch" not in of[0] and not any("takes differences of gradients" in need.sentence for need in algorithms[name].needs)
 
 
 LINK = {"name": "trace", "rows": [[0, "1 ms", "1 Gbit/s"]]}
@@ -240,8 +240,8 @@ def test_muon_moves_matrices_along_the_polar_factor_of_their_momentum(shape):
     """SciPy's polar decomposition is the second opinion; a vector beside the matrix moves by its sign."""
     rng, γ = np.random.default_rng(0), 0.3
     size = int(np.prod(shape))
-    setting = SimpleNamespace(mu_apart=0.0, shapes=[shape, (2,)], penalty_apart=None)
-    server = Muon(beta=0.5).bind(SimpleNamespace(setting=setting, batch=None, numbers={}))
+    setting = SimpleNamespace(mu_apart=0.0, shapes=[shape, (2,)], penalty_apart=None, numbers={})
+    server = Muon(beta=0.5).bind(SimpleNamespace(setting=setting, batch=None))
     x = rng.standard_normal(size + 2)
     moved, wanted, m = server.start(x.copy()), x.copy(), np.zeros(size + 2)
     for k in range(3):

@@ -1,7 +1,5 @@
 """Downlinks: what workers hear, and whose memory and x are."""
 
-from mpi_compress.algorithms.parts import Downlink, downlinks
+from mpi_compress.algorithms.parts import downlinks
 
 downlinks.found_in(__name__)
-
-__all__ = ["Downlink", "downlinks"]

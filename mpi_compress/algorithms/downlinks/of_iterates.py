@@ -58,7 +58,7 @@ class EF21P(Downlink):
     """
 
     paper = "EF21-P, Algorithm 1"
-    needs = (LAST_ITERATE,)
+    needs = [LAST_ITERATE]
 
     def start(self, m: Estimator, x0: Vector) -> Node:
         return Node(x0.copy(), m.start_known(x0))
@@ -93,7 +93,7 @@ class Worker:
 
 
 @downlinks.register("marina-p")
-class MARINAP(Downlink):
+class MARINAP(EF21P):
     """MARINA-P: Gruntkowska, Tyurin, Richtárik (2024): each worker gets a message of its own down. w_i = x0.
 
     worker sends     what it sends for the point w_i
@@ -107,7 +107,7 @@ class MARINAP(Downlink):
 
     paper = "MARINA-P"
     compressor = "perm-k"
-    needs = (STATELESS_DOWN, UNBIASED_DOWN, LAST_ITERATE)
+    needs = [STATELESS_DOWN, UNBIASED_DOWN, LAST_ITERATE]
     p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole
 
     def check(self) -> None:
@@ -138,14 +138,9 @@ class MARINAP(Downlink):
         own = type(m).start_workers(m, node, fs)
         return Worker(fs.zeros() + node.x, fs.zeros() + node.x if looks_back else None, own)
 
-    start_master = EF21P.start_master
-
     def workers_send(self, m: Estimator, node: NodeWithCoin, w: Worker, fs: Shards, t: Rounds) -> Batch:
         known = node.known if w.before is None else replace(node.known, before=w.before)
         return type(m).workers_send(m, NodeWithCoin(w.x, known, node.full), w.own, fs, t)
-
-    def master_answers(self, m: Estimator, node: NodeWithCoin, master: Master, mean: Compressed, t: Round) -> Message:
-        raise NotImplementedError("each worker hears a message of its own")
 
     def answers(self, m: Estimator, node: NodeWithCoin, master: Master, ups: Sequence[Compressed], t: Round) -> Sequence[Message]:
         before = dense(master.moved.point).copy()
@@ -164,7 +159,7 @@ class MARINAP(Downlink):
     def point(self, master: Master) -> Vector:
         return dense(master.moved.point)
 
-    def all_hear(self, m: Estimator, node: NodeWithCoin, down: Compressed, t: Round) -> None:
+    def all_hear(self, m: Estimator, node: Any, down: Compressed, t: Round) -> None:
         m.next_round(node, t)
         node.x[:] = down.dense()
         node.full = bool(t.shared.random() < self.p)

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from mpi_compress.algorithms.vocabulary import (
     ADDS_UP,
@@ -22,6 +22,8 @@ from mpi_compress.algorithms.vocabulary import (
     algorithms,
     constants,
     squared_norm,
+    starts_at_0,
+    starts_whole,
 )
 
 
@@ -75,14 +77,13 @@ class DASHA(Estimator):
     compressor = "random-k"
     adds_up = True
     needs = (*ADDS_UP, UNBIASED_UP)
-    shares: ClassVar[Sequence[str]] = ("a",)
+    shares = ["a"]
     theory = "1/(L + L_rms*sqrt(16*omega*(2*omega + 1)/n))"
     step: Step = "theory"  # γ, the step size
     a: Expression = "1/(2*omega + 1)"  # a, the share of g_i − h_i that a message corrects
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
-    def start_workers(self, node: Any, fs: Shards) -> Worker:
-        return Worker(fs.zeros(), fs.zeros())
+    start_workers = starts_at_0(Worker)
 
     def tracked(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Vector:
         """h_i⁺ (m, d), a new array."""
@@ -109,8 +110,8 @@ class DASHAMVR(DASHA):
     """
 
     paper = "DASHA-MVR"
-    shares = ("a", "b")
-    looks_back = True
+    shares = ["a", "b"]
+    beside = ["before"]
     theory = "1/(L + sqrt(96*omega*(2*omega + 1)/n*((1 - b)**2*L_row**2/batch + L_rms**2) + 4*(1 - b)**2*L_row**2/(n*b*batch)))"
     batch: int = 1  # B, samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
@@ -139,9 +140,8 @@ class DASHAPAGE(DASHA):
     """
 
     paper = "DASHA-PAGE"
-    shares = ("a", "p")
-    looks_back = True
-    tosses = True
+    shares = ["a", "p"]
+    beside = ["before", "coin"]
     theory = "1/(L + sqrt(48*omega*(2*omega + 1)/n*((1 - p)*L_row**2/batch + L_rms**2) + 2*(1 - p)*L_row**2/(p*n*batch)))"
     batch: int = 1  # B, samples of each worker's minibatch
     sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
@@ -172,14 +172,14 @@ class DASHAPP(DASHA):
 
     paper = "DASHA-PP"
     partial_mean = "over all"
-    shares = ("a", "b")
-    looks_back = True
+    shares = ["a", "b"]
+    beside = ["before"]
     theory = "1/(L + L_rms*n/r*sqrt(48*omega*(2*omega + 1)/n + 16*(n - r)/(max(n - 1, 1)*n)))"
     b: Expression = "r/(2*n - r)"  # b, the weight of a new gradient in h_i
 
     def tracked(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Vector:
         g = fs.gradients(node.x).copy()
-        if self.starts_whole(t.k):
+        if starts_whole(self, t.k):
             return g
         b, before = self.b, fs.gradients(node.known.before)
         k = g - (1 - b) * before - b * w.h

@@ -43,6 +43,7 @@ from mpi_compress.algorithms.vocabulary import (
     sampled_omega,
     squared_norm,
     stacked,
+    starts_at_0,
 )
 
 
@@ -61,15 +62,16 @@ LEARNS_SLOWLY = Need(lambda m: m.alpha * (1 + constants(m, "omega")[0]) <= 1 + 1
 
 class DIANATheorem(Theorem):
     convex = True
-    needs = (*PLAIN, OPTIMUM, WITHIN, LEARNS_SLOWLY)
+    needs: Sequence[Need] = (*PLAIN, OPTIMUM, WITHIN, LEARNS_SLOWLY)
     rate = "max(1 - step*mu, 1 - alpha/2)"
+    share = "alpha"
 
     def terms(self, m, node, worker: Worker, f) -> Sequence[float]:
         return (squared_norm(worker.h - f.at_optimum),)
 
     def V(self, m, node, workers, master, known) -> float:
         """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(nα): Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1."""
-        γ, ω, n, α = constants(m, "step", "omega", "n", "alpha")
+        γ, ω, n, α = constants(m, "step", "omega", "n", self.share)
         return known.distance2() + 4 * ω / (n * α) * γ**2 * workers[0]
 
 
@@ -106,8 +108,7 @@ class DIANA(Estimator):
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(np.zeros_like(x0))
 
-    def start_workers(self, node: Any, fs: Shards) -> Worker:
-        return Worker(fs.zeros())
+    start_workers = starts_at_0(Worker)
 
     def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
         m = self.up.pack(fs.gradients(node.x) - w.h, t)
@@ -120,16 +121,12 @@ class DIANA(Estimator):
         return h, mean
 
 
-class RandDIANATheorem(Theorem):
-    convex = True
-    needs = (*PLAIN, OPTIMUM, WITHIN)
-    rate = "max(1 - step*mu, 1 - p/2)"
-    terms = DIANATheorem.terms
+class RandDIANATheorem(DIANATheorem):
+    """V is DIANA's, with p for α."""
 
-    def V(self, m, node, workers, master, known) -> float:
-        """‖x − x*‖² + Mγ² (1/n) Σ‖h_i − ∇f_i(x*)‖², M = 4ω/(np): as DIANA's."""
-        γ, ω, n, p = constants(m, "step", "omega", "n", "p")
-        return known.distance2() + 4 * ω / (n * p) * γ**2 * workers[0]
+    needs: Sequence[Need] = (*PLAIN, OPTIMUM, WITHIN)
+    rate = "max(1 - step*mu, 1 - p/2)"
+    share = "p"
 
     def tossed(self, node, ups, gradients):
         return sum(up.second.elements > 0 for up in ups), len(ups)

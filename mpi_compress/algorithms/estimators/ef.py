@@ -11,6 +11,7 @@ from mpi_compress.algorithms.vocabulary import (
     ERRORS,
     HEARS_MEAN,
     IS_TIGHT,
+    NO_GRADIENT,
     OPTIMUM,
     PLAIN,
     TIGHT,
@@ -62,7 +63,7 @@ class ErrorFeedback(UsualParameters, Estimator):
 
     compressor = "top-k"
     by_update = False  # True: each worker has a momentum, which grows its error
-    estimates_gradient = False
+    needs = [NO_GRADIENT]
     is_in_units_of_x = False  # True: e_i stays as it is where the step changes; else e_i/γ does
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
     feedback: bool = True  # false: the error e is dropped after every round

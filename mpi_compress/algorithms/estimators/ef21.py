@@ -35,6 +35,8 @@ from mpi_compress.algorithms.vocabulary import (
     is_tight,
     sampled_delta,
     squared_norm,
+    starts_at_0,
+    starts_whole,
     tight_factor,
 )
 
@@ -114,12 +116,11 @@ class EF21(MinibatchParameters, Estimator):
         sampled = {"delta": sampled_delta(known["delta"], self.setting.n, self.setting.r)} if "delta" in known else {}
         return {**known, **sampled, "prox": 1.0 if self.setting.penalty_apart is None else 2.0}
 
-    def start_workers(self, node: Any, fs: Shards) -> Worker:
-        return Worker(fs.zeros())
+    start_workers = starts_at_0(Worker)
 
     def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
         link = self.uplink(node, t.k)
-        c = link.pack(fs.gradients(node.x, None if self.starts_whole(t.k) else self.rows(fs, t)) - w.g, t)
+        c = link.pack(fs.gradients(node.x, None if starts_whole(self, t.k) else self.rows(fs, t)) - w.g, t)
         link.unpack(c).add_to(w.g)
         return c
 
@@ -168,8 +169,7 @@ class EF21SGDM(MinibatchParameters, Estimator):
     eta: Expression = 0.1  # η, the weight of a new gradient
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
-    def start_workers(self, node: Any, fs: Shards) -> MomentumWorker:
-        return MomentumWorker(fs.zeros(), fs.zeros())
+    start_workers = starts_at_0(MomentumWorker)
 
     def workers_send(self, node: Any, w: MomentumWorker, fs: Shards, t: Rounds) -> Batch:
         link, η = self.uplink(node, t.k), self.eta if t.k else 1.0
@@ -238,8 +238,7 @@ class EControl(MinibatchParameters, Estimator):
         if not 0 <= self.eta <= 1:
             raise ValueError(f"eta = {self.eta} must be from 0 to 1")
 
-    def start_workers(self, node: Any, fs: Shards) -> ControlWorker:
-        return ControlWorker(fs.zeros(), fs.zeros())
+    start_workers = starts_at_0(ControlWorker)
 
     def workers_send(self, node: Any, w: ControlWorker, fs: Shards, t: Rounds) -> Batch:
         link, e, h = self.uplink(node, t.k), w.e, w.h

@@ -4,6 +4,7 @@ from typing import Any
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.vocabulary import (
     ERRORS,
+    NO_GRADIENT,
     OPTIMUM,
     WHOLE_GRADIENTS,
     ErrorMemory,
@@ -37,7 +38,7 @@ class EFGDStar(ErrorFeedback):
     paper = "HT §C.3.2"
     scaled = True
     log = ERRORS
-    needs = (WHOLE_GRADIENTS, OPTIMUM)
+    needs = [WHOLE_GRADIENTS, OPTIMUM, NO_GRADIENT]
     batch: int | None = None  # must be left out: gradients are full
 
     def check(self) -> None:

@@ -30,6 +30,7 @@ from mpi_compress.algorithms.vocabulary import (
     coordinates_sent,
     dense,
     exact_up,
+    is_exact,
     squared_norm,
 )
 from mpi_compress.kernels import select
@@ -75,7 +76,7 @@ class GD(UsualParameters, Estimator):
     @property
     def is_lemma_step(self) -> bool:
         """True if CAT's descent lemmas speak of the step: x ← x − (1/L) Q(∇f(x)), all of ∇f compressed."""
-        exact = self.is_plain and self.down.compressor.omega(self.setting.dim) == 0.0
+        exact = self.is_plain and is_exact(self.down)
         L = self.setting.numbers.get("L", math.nan)
         return exact and isinstance(self.step, float) and abs(self.step * L - 1) < 1e-12 and not self.setting.mu_apart
 
@@ -87,7 +88,7 @@ class GD(UsualParameters, Estimator):
         compressor, d = self.up.compressor, self.setting.dim
         if not self.is_lemma_step or self.batch is not None or self.setting.r < self.setting.n:
             return np.nan
-        if compressor.omega(d) == 0.0:
+        if is_exact(self.up):
             return 1.0
         T = coordinates_sent(compressor, d)
         if compressor.name != "top-k" or T is None or self.setting.n > 1:

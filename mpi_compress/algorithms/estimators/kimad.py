@@ -23,10 +23,11 @@ from mpi_compress.algorithms.vocabulary import (
     Time,
     Vector,
     algorithms,
+    at_moment,
     count_of,
+    starts_whole,
     together,
 )
-from mpi_compress.messages.costs import at_moment
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Kimad(Estimator):
         return Sparsified(self.up, self.setting.cost).charged(self.setting.cost, np.arange(1.0, self.setting.dim + 1)).tolist()
 
     def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
-        v, whole = fs.gradients(node.x) - w.g, self.starts_whole(t.k)
+        v, whole = fs.gradients(node.x) - w.g, starts_whole(self, t.k)
         w.budget[:] = fs.dim if whole else [self.largest(f, t_i) for f, t_i in zip(fs, t, strict=True)]
         c = self.up.whole.pack(v, t) if whole else together([self.up.at(k=int(T)).pack(v[i], t[i]) for i, T in enumerate(w.budget)])
         self.uplink(node, t.k).unpack(c).add_to(w.g)

@@ -4,6 +4,7 @@ from typing import Any
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.vocabulary import (
     ERRORS,
+    NO_GRADIENT,
     WHOLE_GRADIENTS,
     AtLeastOne,
     Batch,
@@ -39,7 +40,6 @@ class LocalSGD(MinibatchParameters, Estimator):
     differ, the limit is apart from x* by O(γ(τ−1)). If some of the workers take part, Δ is the mean of theirs, as in FedAvg.
     """
 
-    estimates_gradient = False
     paper = "FedAvg; Khaled et al. 2020"
     theorem = OfConvex()
     partial_mean = "over participants"
@@ -76,7 +76,7 @@ class SparseLoCo(ErrorFeedback):
 
     paper = "SparseLoCo"
     partial_mean = "over participants"
-    needs = (WHOLE_GRADIENTS,)
+    needs = [WHOLE_GRADIENTS, NO_GRADIENT]
     log = ERRORS
     is_in_units_of_x = True
     theory = ""

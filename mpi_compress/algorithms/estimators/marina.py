@@ -47,7 +47,7 @@ class MARINATheorem(Theorem):
         return max(1 - γ * µ, 1 - p + (γ * (1 - p) * K / (1 / γ - L) if p < 1 else 0.0))
 
     def terms(self, m, node, worker, f) -> Sequence[Vector]:
-        return (f.at(node.known.before)[1] if m.looks_back else worker.before,)
+        return (f.at(node.known.before)[1] if "before" in m.beside else worker.before,)
 
     def V(self, m, node, workers, master, known) -> float:
         """f − f* + w (‖g − ∇f(x⁻)‖² + K‖x − x⁻‖²), w = (1/γ − L)/(2K): the step's proof, at the g⁺ of the round to come."""
@@ -78,7 +78,7 @@ class MARINA(Estimator):
     compressor = "random-k"
     adds_up = True
     needs = (*ADDS_UP, UNBIASED_UP)
-    tosses = True
+    beside = ["coin"]
     shares = ("p",)
     theory = "1/(L + L_rms*sqrt((1 - p)*omega/(p*n)))"
     step: Step = "theory"  # γ, the step size
@@ -88,7 +88,7 @@ class MARINA(Estimator):
         return self.up.whole if node.known.full else self.up
 
     def start_workers(self, node: Any, fs: Shards) -> Worker | None:
-        return None if self.looks_back else Worker(fs.zeros())
+        return None if "before" in self.beside else Worker(fs.zeros())
 
     def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
         g = fs.gradients(node.x)
@@ -128,7 +128,7 @@ class MARINAPP(MARINA):
 
     paper = "PP-MARINA"
     partial_mean = "over all"
-    looks_back = True
+    beside = ["before", "coin"]
     theory = "1/(L + L_rms*sqrt((1 - p)*(1 + omega)/(p*r)))"
     p: Expression = "r/(n*(1 + omega))"  # p, the probability of a full round, whose gradients are not compressed
 
@@ -157,7 +157,7 @@ class PAGE(MARINA):
     paper = "PAGE, Algorithm 1"
     theorem = PAGETheorem()
     compressor = "identity"
-    looks_back = True
+    beside = ["before", "coin"]
     theory = "1/(L + sqrt((1 - p)/(p*n)*(omega*L_rms**2 + (1 + omega)*L_row**2/batch)))"
     p: Expression = "min(1/(1 + omega), batch/(N/n + batch))"  # p, the probability of a round with full gradients
     batch: int = 1  # B, samples of each worker's minibatch

@@ -8,6 +8,7 @@ import numpy as np
 
 from mpi_compress.algorithms.vocabulary import (
     HEARS_MEAN,
+    NO_GRADIENT,
     AtLeastOne,
     Batch,
     Compressed,
@@ -26,7 +27,10 @@ from mpi_compress.algorithms.vocabulary import (
     Vector,
     algorithms,
     has_state,
+    is_exact,
+    starts_at_0,
 )
+from mpi_compress.core.arrays import Indices
 from mpi_compress.messages.kinds.grids import Whole
 
 
@@ -57,53 +61,50 @@ class LowRank:
     def dim(self) -> int:
         return sum(n * (m or 1) for n, m, _ in self.sizes)
 
-    def views(self, v: Vector, P: Vector, Q: Vector) -> Iterator[tuple[Vector, Vector, Vector]]:
-        """Views of each block in v, P and Q: M (n, m), its P (n, r), its Q (m, r); or a vector (n,), the same, and nothing."""
+    @cached_property
+    def vectors(self) -> Indices:
+        """Where the blocks that are vectors lie."""
+        return np.flatnonzero(np.repeat([m == 0 for _, m, _ in self.sizes], [n * (m or 1) for n, m, _ in self.sizes]))
+
+    def matrices(self, v: Vector, P: Vector, Q: Vector) -> Iterator[tuple[Vector, Vector, Vector]]:
+        """Views of each matrix in v, P and Q: M (n, m), its P (n, r), its Q (m, r)."""
         at = p = q = 0
-        vectors = sum(n * r for n, _, r in self.sizes)
         for n, m, r in self.sizes:
             if m:
                 yield v[at : at + n * m].reshape(n, m), P[p : p + n * r].reshape(n, r), Q[q : q + m * r].reshape(m, r)
                 p, q = p + n * r, q + m * r
-            else:
-                yield v[at : at + n], P[vectors : vectors + n], Q[:0]
-                vectors += n
             at += n * (m or 1)
 
     def left(self, v: Vector, Q: Vector) -> Vector:
         """M Q of each matrix, and the vectors as they are: (dim_P,)."""
         P = np.empty(self.dim_P)
-        for M, of_M, right in self.views(v, P, Q):
-            of_M[:] = M @ right if right.size else M
+        for M, of_M, right in self.matrices(v, P, Q):
+            of_M[:] = M @ right
+        P[P.size - self.vectors.size :] = v[self.vectors]
         return P
 
     def right(self, v: Vector, P: Vector) -> Vector:
         """Mᵀ P of each matrix: (dim_Q,)."""
         Q = np.empty(self.dim_Q)
-        for M, left, of_M in self.views(v, P, Q):
-            if of_M.size:
-                of_M[:] = M.T @ left
+        for M, left, of_M in self.matrices(v, P, Q):
+            of_M[:] = M.T @ left
         return Q
 
     def orthogonalised(self, P: Vector) -> Vector:
         """P with orthonormal columns of the same span for each matrix, by Householder's QR; vectors as they are: (dim_P,)."""
         P = P.copy()
-        for _, left, right in self.views(np.empty(self.dim), P, np.empty(self.dim_Q)):
-            if right.size:
-                left[:] = np.linalg.qr(left)[0]
+        for _, left, _ in self.matrices(np.empty(self.dim), P, np.empty(self.dim_Q)):
+            left[:] = np.linalg.qr(left)[0]
         return P
 
     def subtract(self, v: Vector, P: Vector, Q: Vector) -> None:
         """M ← M − P Qᵀ for each matrix of v (d,), in place."""
-        for M, left, right in self.views(v, P, Q):
-            if right.size:
-                M -= left @ right.T
+        for M, left, right in self.matrices(v, P, Q):
+            M -= left @ right.T
 
     def subtract_vectors(self, v: Vector, P: Vector) -> None:
         """Subtract from each block of v (d,) that is a vector the one that P holds, in place."""
-        for block, sent, right in self.views(v, P, np.empty(self.dim_Q)):
-            if not right.size:
-                block -= sent
+        v[self.vectors] -= P[P.size - self.vectors.size :]
 
     def product(self, P: Vector, Q: Vector) -> Vector:
         """P Qᵀ of each matrix, and the vectors as they are: (d,)."""
@@ -142,10 +143,8 @@ class PowerSGD(UsualParameters, Estimator):
     lose: x is the same. The paper states no theorem; γ = 1/(4L), as of other error feedback, is the default.
     """
 
-    estimates_gradient = False
     paper = "PowerSGD, Algorithms 1 and 2"
-    compressor = "identity"
-    needs = (HEARS_MEAN,)
+    needs = (HEARS_MEAN, NO_GRADIENT)
     lemma = Lemma()
     step: Step = "1/(4*L)"  # γ, the step size
     rank: AtLeastOne = 2  # r, the rank; min{n, m} of a block where that is less
@@ -159,7 +158,7 @@ class PowerSGD(UsualParameters, Estimator):
             raise ValueError('shapes = "model" needs a model, and a loss of a margin has no blocks; give shapes = [[n, m], …]')
         if any(not shape or min(shape) < 1 for shape in shapes) or sum(map(math.prod, shapes)) != dim:
             raise ValueError(f"shapes = {[*map(list, shapes)]} must have axes of at least 1, and d = {dim} coordinates in all")
-        if self.down.compressor.makes is not Dense or self.down.compressor.omega(dim) != 0.0:
+        if self.down.compressor.makes is not Dense or not is_exact(self.down):
             raise ValueError("power-sgd sends whole factors down: leave the compressor of [down] out")
         C = self.up.compressor
         if not issubclass(C.makes, Whole) or has_state(C) or C.follows:
@@ -183,8 +182,7 @@ class PowerSGD(UsualParameters, Estimator):
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(np.zeros_like(x0), np.zeros(self.blocks.dim_P), np.zeros(self.blocks.dim_Q))
 
-    def start_workers(self, node: Any, fs: Shards) -> Worker:
-        return Worker(fs.zeros())
+    start_workers = starts_at_0(Worker)
 
     def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
         link, blocks = self.uplink(node, t.k), self.blocks

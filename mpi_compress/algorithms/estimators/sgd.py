@@ -15,6 +15,7 @@ from mpi_compress.algorithms.vocabulary import (
     UsualParameters,
     algorithms,
     fact,
+    is_exact,
 )
 from mpi_compress.messages.kinds import Compressed, Dense, Vector, squared_norm
 
@@ -76,8 +77,7 @@ class SGD(UsualParameters, Estimator):
     @property
     def is_noisy(self) -> bool:
         """True if the compressor is unbiased, and not the identity."""
-        compressor, d = self.up.compressor, self.setting.dim
-        return compressor.unbiased(d) and compressor.omega(d) != 0.0
+        return self.up.compressor.unbiased(self.setting.dim) and not is_exact(self.up)
 
     def start_workers(self, node: Any, fs: Shards) -> SentVariance | None:
         return SentVariance(*np.zeros((4, len(fs)))) if self.is_noisy else None

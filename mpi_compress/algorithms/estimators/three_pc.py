@@ -24,6 +24,7 @@ from mpi_compress.algorithms.vocabulary import (
     silent,
     spread,
     squared_norms,
+    starts_at_0,
     together,
 )
 
@@ -63,8 +64,7 @@ class ThreePC(Estimator):
         if self.zeta < 0:
             raise ValueError(f"zeta = {self.zeta} must be 0 or more")
 
-    def start_workers(self, node: Any, fs: Shards) -> Worker:
-        return Worker(fs.zeros(), fs.zeros())
+    start_workers = starts_at_0(Worker)
 
     def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
         g = fs.gradients(node.x)

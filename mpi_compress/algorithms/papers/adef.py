@@ -10,17 +10,17 @@ from mpi_compress.algorithms.vocabulary import (
     Algorithm,
     Batch,
     Message,
+    MinibatchParameters,
     PairLink,
     Rest,
     Round,
     Rounds,
-    Sampling,
     Shards,
-    Step,
     Vector,
     algorithms,
     means_of_pairs,
     rest_of,
+    starts_at_0,
 )
 
 
@@ -45,7 +45,7 @@ class Master:
 
 
 @algorithms.register("adef")
-class ADEF(Algorithm):
+class ADEF(MinibatchParameters, Algorithm):
     """ADEF, accelerated error feedback: Gao, Rodomanov, Rack, Stich (2025), Algorithm 1. x = y = v = x0; h and e start at 0.
 
     every node       a ← γ(k+1)/2 and A ← γk(k+1)/4, so that A + a is the next A;  y ← (A x + a v)/(A + a)
@@ -62,9 +62,6 @@ class ADEF(Algorithm):
     paper = "ADEF, Algorithm 1"
     compressor = "top-k"
     needs = (WHOLE_GRADIENTS, ROUNDED_DOWN, ONE_STEP_SIZE)
-    step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # samples of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # samples drawn uniformly over the shard, or from a new permutation in each epoch
 
     def weights(self, k: int) -> tuple[float, float]:
         """A and a of round k."""
@@ -85,8 +82,7 @@ class ADEF(Algorithm):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), x0.copy(), x0.copy(), np.zeros_like(x0))
 
-    def start_workers(self, node: Node, fs: Shards) -> Worker:
-        return Worker(fs.zeros(), fs.zeros())
+    start_workers = starts_at_0(Worker)
 
     def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
         _, a = self.weights(t.k)

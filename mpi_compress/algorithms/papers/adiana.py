@@ -34,6 +34,7 @@ from mpi_compress.algorithms.vocabulary import (
     no_coordinates,
     packed,
     squared_norm,
+    starts_at_0,
 )
 
 
@@ -118,8 +119,7 @@ class ADIANA(Algorithm):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), x0.copy(), x0.copy(), x0.copy(), np.zeros_like(x0))
 
-    def start_workers(self, node: Node, fs: Shards) -> Worker:
-        return Worker(fs.zeros(), fs.zeros())
+    start_workers = starts_at_0(Worker)
 
     def workers_send(self, node: Node, w: Worker, fs: Shards, t: Rounds) -> Batch:
         link, α = self.uplink(node, t.k), self.constants[-1]

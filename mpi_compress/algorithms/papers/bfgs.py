@@ -19,6 +19,7 @@ from mpi_compress.algorithms.vocabulary import (
     Vector,
     algorithms,
     square,
+    starts_at_0,
     within,
 )
 
@@ -75,7 +76,7 @@ class BFGS(SendsHessians):
         "up": {"compressor": {"name": "natural", "fraction": 2}, "codec": {"name": "entropy", "float": 32}},
         "down": {"compressor": {"name": "natural", "fraction": 4}, "codec": {"name": "entropy", "float": 32}},
     }
-    needs = (*SendsHessians.needs, STRONGLY_CONVEX)
+    needs = [*SendsHessians.needs, STRONGLY_CONVEX]
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": {"name": "natural", "fraction": 2}, "codec": "entropy"})
     senders: int | float | None = None  # m, the workers that send a Hessian, evenly spaced, or below 1 their share; None: all
     memory: AtLeastOne | None = None  # the number of pairs that are kept; left out: all, in B
@@ -99,8 +100,7 @@ class BFGS(SendsHessians):
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy())
 
-    def start_workers(self, node: Node, fs: Shards) -> Worker:
-        return Worker(fs.zeros())
+    start_workers = starts_at_0(Worker)
 
     def start_master(self, node: Node) -> Master:
         d = self.setting.dim
@@ -124,8 +124,8 @@ class BFGS(SendsHessians):
 
     def master_answers(self, node: Node, master: Master, ups: Any, t: Round) -> Message:
         if t.k == self.at:
-            g = master.h + self.mean_of(ups, 0, self.setting.dim)
-            B = square(self.mean_of(ups, 1, self.hessians.dim))
+            g = master.h + self.mean_of(ups, 0)
+            B = square(self.mean_of(ups, 1))
             master.B = lifted(B, self.setting.numbers["mu"], noisy=self.memory is not None)
             master.pairs = Pairs.begun(self.memory, self.setting.dim) if self.memory else None
         else:

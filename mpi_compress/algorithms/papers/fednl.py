@@ -200,9 +200,9 @@ class FedNL(LearnsHessians):
             f = self.mean(ups).dense()[0]
             falls = f <= master.f + self.c * self.beta**node.s * master.slope
             return self.number.pack(np.array([float(falls)]), t)
-        g = master.h + self.mean_of(ups, 0, self.setting.dim)
-        number = float(self.mean_of(ups, 1, 1)[0])
-        H, master.H = master.H, master.H + self.hessians_at(t.k)[1] * self.mean_of(ups, 2, self.hessians.dim)
+        g = master.h + self.mean_of(ups, 0)
+        number = float(self.mean_of(ups, 1)[0])
+        H, master.H = master.H, master.H + self.hessians_at(t.k)[1] * self.mean_of(ups, 2)
         answer = self.down.pack(-solved(self.M(master.H if self.sends_whole(t.k) else H, number), g), t)
         if self.learns_gradients:
             master.h = g
@@ -252,8 +252,8 @@ class FedNLPP(LearnsHessians):
         return self.together(t.k).join(g, self.number.pack((w.l - before)[:, None], t), S)
 
     def master_answers(self, node: Node, master: Master, ups: Any, t: Round) -> Message:
-        master.h = master.h + self.mean_of(ups, 0, self.setting.dim)
-        master.l += float(self.mean_of(ups, 1, 1)[0])
-        master.H = master.H + self.hessians_at(t.k)[1] * self.mean_of(ups, 2, self.hessians.dim)
+        master.h = master.h + self.mean_of(ups, 0)
+        master.l += float(self.mean_of(ups, 1)[0])
+        master.H = master.H + self.hessians_at(t.k)[1] * self.mean_of(ups, 2)
         M = square(master.H) + master.l * np.eye(self.setting.dim)
         return self.down.pack(solved(M, master.h) - node.x, t)

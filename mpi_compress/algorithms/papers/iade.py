@@ -99,7 +99,7 @@ class DQGD(IADE):
 
     paper = "DQGD, AIADE's rival"
     theorem = IADE.theorem
-    needs = (*IADE.needs, ROUNDED_DOWN, DOWN_OF_32)
+    needs = [*IADE.needs, ROUNDED_DOWN, DOWN_OF_32]
     links = {"up": LATTICE}
 
     def sigma(self, k: int) -> float:

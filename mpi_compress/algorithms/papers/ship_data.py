@@ -3,20 +3,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # which loads sparse where it is first used
 
 from mpi_compress.algorithms.vocabulary import (
     LINEAR,
-    SILENT,
     Algorithm,
     AllSent,
+    Batch,
     Compressed,
     Link,
     Message,
-    Objective,
     Round,
+    Rounds,
+    Shards,
     Vector,
     algorithms,
     exact_up,
+    silent,
+    together,
 )
 from mpi_compress.messages.samples import Samples, SamplesLink
 from mpi_compress.problem.optimum import solved
@@ -66,13 +70,13 @@ class ShipData(Algorithm):
     def start_master(self, node: Node) -> Master | None:
         return Master(np.zeros_like(node.x)) if self.rounds > 1 else None
 
-    def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
+    def workers_send(self, node: Node, w: None, fs: Shards, t: Rounds) -> Batch:
         if t.k >= self.rounds:
             rounded = f", in {t.k} floats of 16 bits" if self.rounds > 1 else ""
             raise AllSent(f"the samples were all sent in round 0, and x is what the master found{rounded}")
         if t.k:
-            return SILENT
-        return self.uplink(node, t.k).encode(samples_of(f.rows))
+            return silent(len(fs))
+        return together([self.uplink(node, t.k).encode(samples_of(f.rows)) for f in fs])
 
     def master_answers(self, node: Node, master: Master | None, ups: Any, t: Round) -> Message:
         if master is not None and t.k:
@@ -94,15 +98,11 @@ def samples_of(rows: Rows) -> Samples:
     """A shard's rows, without the zeros among their values."""
     if len(rows.matrix) == 3:
         indptr, indices, values = rows.matrix
-        starts = indptr.astype(np.int64)
-        row = np.repeat(np.arange(len(rows)), starts[1:] - starts[:-1])
-        held = values != 0
-        row, column, values = row[held], indices[held], values[held]
+        held = scipy.sparse.csr_array((values, indices, indptr.astype(np.int64)), (len(rows), rows.dim), copy=True)
+        held.eliminate_zeros()
     else:
-        row, column = np.nonzero(rows.matrix[0])
-        values = rows.matrix[0][row, column]
-    lengths = np.bincount(row, minlength=len(rows))
-    return Samples(rows.dim, lengths, column.astype(np.uint32), values.astype(np.float64), rows.labels)
+        held = scipy.sparse.csr_array(rows.matrix[0])
+    return Samples(rows.dim, np.diff(held.indptr), held.indices.astype(np.uint32), held.data.astype(np.float64), rows.labels)
 
 
 def rows_of(shards: Sequence[Samples]) -> Rows:

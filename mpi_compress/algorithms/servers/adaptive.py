@@ -1,6 +1,7 @@
 """Steps by means of directions and of their squares."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,12 @@ class WithMoments(Server):
     def start(self, x: Point) -> MovedWithMoments:
         return MovedWithMoments(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))
 
+    def descend(self: Any, s: Moved, m: Vector, v: Vector, γ: float) -> None:
+        """x ← x − γ m/(√v + ε)."""
+        self.regularise(s.x, γ, at_once=True)
+        x = dense(s.x)
+        x -= γ * m / (np.sqrt(v) + self.epsilon)
+
 
 @servers.register("adam")
 class AdamStep(WithMoments):
@@ -51,10 +58,7 @@ class AdamStep(WithMoments):
         β1, β2, ĝ = self.beta1, self.beta2, summed(g)
         s.m += (1 - β1) * (ĝ - s.m)
         s.v += (1 - β2) * (ĝ * ĝ - s.v)
-        m, v = s.m / (1 - β1 ** (k + 1)), s.v / (1 - β2 ** (k + 1))
-        self.regularise(s.x, γ, at_once=True)
-        x = dense(s.x)
-        x -= γ * m / (np.sqrt(v) + self.epsilon)
+        self.descend(s, s.m / (1 - β1 ** (k + 1)), s.v / (1 - β2 ** (k + 1)), γ)
 
 
 @servers.register("adagrad")
@@ -75,6 +79,4 @@ class AdaGradStep(WithMoments):
         ĝ = summed(g)
         s.m += (1 - self.beta1) * (ĝ - s.m)
         s.v += ĝ * ĝ
-        self.regularise(s.x, γ, at_once=True)
-        x = dense(s.x)
-        x -= γ * s.m / (np.sqrt(s.v) + self.epsilon)
+        self.descend(s, s.m, s.v, γ)

@@ -20,11 +20,6 @@ SAME_FUNCTION = Need(
     "the server l-bfgs takes differences of gradients of one f: leave batch out, and let all workers take part",
 )
 
-OF_GRADIENTS = Need(
-    lambda m: m.estimates_gradient,
-    "the server l-bfgs takes differences of gradients, and the direction of {name} is no gradient: ef21 or diana would do",
-)
-
 
 @dataclass
 class MovedWithPairs(Moved):
@@ -48,7 +43,7 @@ class LBFGS(Server):
     """
 
     paper = "EF21 + L-BFGS"
-    needs = (KNOWN_L, OF_GRADIENTS, SAME_FUNCTION)
+    needs = (KNOWN_L, SAME_FUNCTION)
     memory: AtLeastOne = 10  # the number of pairs that are kept
     least: Expression = "mu"  # c, the least curvature of a pair, above 0
 

@@ -9,15 +9,26 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from mpi_compress.algorithms.tuning import search
-from mpi_compress.core.streams import Role, Rounds, Streams
+from mpi_compress.algorithms.vocabulary import (
+    Batch,
+    Compressed,
+    CostModel,
+    Link,
+    Role,
+    Rounds,
+    ScalarLink,
+    SignSparse,
+    Sized,
+    Sparse,
+    Streams,
+    Vector,
+    WithScalar,
+    index_bits,
+    means_of_parts,
+)
 from mpi_compress.kernels import select
 from mpi_compress.kernels.probabilities import draw, levels_of_budget, sizes_of
-from mpi_compress.kernels.vectors import means_of_parts
 from mpi_compress.messages.compressors import compressors
-from mpi_compress.messages.compressors.base import Sized
-from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.kinds import Compressed, SignSparse, Sparse, Vector, WithScalar, index_bits
-from mpi_compress.messages.link import Batch, Link, ScalarLink
 
 Budget = Literal["cat", "alistarh"] | int
 Mean = Callable[[Sequence[Compressed]], Compressed]

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.streams import Rounds
+from mpi_compress.algorithms.vocabulary import CostModel, Indices, Rounds, Sparse, Vector, at_moment
 from mpi_compress.kernels import budgets as kernels
 from mpi_compress.kernels import select
 from mpi_compress.kernels.budgets import TIE
 from mpi_compress.kernels.probabilities import sizes_of
-from mpi_compress.messages.costs import CostModel, at_moment
-from mpi_compress.messages.kinds import Indices, Sparse, Vector
 
 Counts = NDArray[np.int64]
 _FIRST_LOOK = 256

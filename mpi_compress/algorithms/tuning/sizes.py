@@ -28,14 +28,24 @@ from mpi_compress.algorithms.tuning.schemes import (
     scaled,
 )
 from mpi_compress.algorithms.tuning.search import TIE
-from mpi_compress.core.errors import UserError
-from mpi_compress.core.streams import Round, Rounds
-from mpi_compress.messages.compressors.base import Sized
-from mpi_compress.messages.costs import CostModel, at_moment, costs
+from mpi_compress.algorithms.vocabulary import (
+    Batch,
+    ChoosingLink,
+    Compressed,
+    CostModel,
+    Each,
+    Link,
+    Round,
+    Rounds,
+    Sized,
+    UserError,
+    Vector,
+    WithSize,
+    at_moment,
+    costs,
+)
 from mpi_compress.messages.fields import Field, Reader, joined, one_byte
 from mpi_compress.messages.from_tables import parts_of
-from mpi_compress.messages.kinds import Compressed, Each, Vector, WithSize
-from mpi_compress.messages.link import Batch, ChoosingLink, Link
 
 
 @dataclass(frozen=True)
