@@ -59,10 +59,11 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     for spec in {str(spec.data): spec for spec in job.runs if not spec.missing}.values():
         if line := memory.from_disk(spec, shape_of(spec)):
             say(line)
-    if first := trial_files(replace(job, runs=left), options.out):
+    rest = replace(job, runs=left)
+    if first := trial_files(rest, options.out):
         done = sum(file.exists() for file in first)
         say(f"before them: {len(first)} trials of [tune] in the first stage, {done} of them done")
-    if asked := suggestion(replace(job, runs=left), options.out, which("sbatch") is not None):
+    if asked := suggestion(rest, options.out, which("sbatch") is not None):
         say(asked)
     _warn_of_what_is_missing(left)
     counts = Counter(status.state for status in found)

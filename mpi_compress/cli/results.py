@@ -19,13 +19,13 @@ from mpi_compress.results.tidy import settings_of, varying
 
 def act_ls(options: Namespace) -> int:
     found = entries(options.out, options.what)
-    trials = [entry for entry in found if entry.is_trial and not options.trials]
-    trials = [] if len(trials) == len(found) else trials
-    if listed := [entry for entry in found if entry not in trials]:
+    listed = [entry for entry in found if options.trials or not entry.is_trial] or found
+    if listed:
         (heads, *rows), letters = _rows(listed, lambda entry: entry.job), room(sys.stdout)
         if letters is not None and max(map(len, plain(heads, rows))) > letters:  # then labels say the rest
             heads, *rows = _rows(listed, lambda entry: f"{entry.job} {entry.label}")
         say(*shown(sys.stdout, heads, rows, ("size", "age", "job", "differs in", "status")))
+    trials = [entry for entry in found if entry not in listed]
     hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_size(trials)}" * bool(trials)
     say(f"{count_text(len(listed), 'result')}, {_size(listed)}{hidden}")
     damage = [line for entry in found for line in entry.damage()] if options.check else []

@@ -45,7 +45,7 @@ def found(options: Namespace, jobs: Mapping[str, Job], columns: Collection[str] 
     """The results of jobs, or those in files where there is no job; UserError without any. What has no result is a line on stderr.
     `columns`: what is asked of them; f* is computed for a suboptimality that was left out."""
     if not jobs:
-        runs, problems = readable([Path(name) for name in options.what])
+        runs, problems = readable([*map(Path, options.what)])
         _tell(problems, "; the others go on")
         return with_gaps(runs, columns, with_plugins=options.with_plugins)
     runs, problems = [], []

@@ -157,9 +157,9 @@ def _table(table: Any) -> str:
     """A table in one line: its name first, then its other keys; tables within it in brackets."""
     if not isinstance(table, dict):
         return str(table)
-    first = [str(table[key]) for key in ("name", "model") if isinstance(table.get(key), str)]
-    rest = {key: value for key, value in table.items() if not (key in ("name", "model") and isinstance(value, str))}
-    return ", ".join(first + [f"{key} = {_value(value)}" for key, value in rest.items()])
+    first = [key for key in ("name", "model") if isinstance(table.get(key), str)]
+    rest = [f"{key} = {_value(value)}" for key, value in table.items() if key not in first]
+    return ", ".join([*(table[key] for key in first), *rest])
 
 
 def _value(value: Any) -> str:
@@ -216,8 +216,7 @@ def _made(run: Run) -> Iterator[Line]:
     evaluate = seconds.pop("evaluate")
     parts = ", ".join(f"{k} {v:.3g} s ({v / total:.0%})" for k, v in seconds.items())
     yield "time", f"{total:.4g} s: {parts}; evaluation, off the clock, {evaluate:.3g} s"
-    if "wall" in a:
-        wall = json.loads(a["wall"])
+    if wall := json.loads(a.get("wall", "{}")):
         yield "wall", f"{sum(wall.values()):.4g} s: " + ", ".join(f"{name} {took:.3g} s" for name, took in wall.items())
     library = a["mpi_library"] if a["mpi_library"] != "none" else "without MPI"
     yield "made by", f"{', '.join(f'{k} {v}' for k, v in json.loads(a['versions']).items())}; {library}"

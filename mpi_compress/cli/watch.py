@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from mpi_compress.cli.parsing import load_one
 from mpi_compress.cli.results_of import ask_for_results_alone, axes_of
 from mpi_compress.cluster.submission import Statuses
@@ -58,12 +60,11 @@ class Seen:
 
 def bits_a_second(run: Run) -> float:
     """Uplink bits in a second of the algorithm, over the last tenth of the rows; NaN if that is not known."""
-    if "wire_bits_up" not in run.trace or len(run.trace["wire_bits_up"]) < 2:
+    bits = run.trace.get("wire_bits_up", np.empty(0))
+    if bits.size < 2:
         return math.nan
-    bits, seconds = run.trace["wire_bits_up"], run.timing["seconds"]
-    before = len(bits) - 1 - max(1, len(bits) // 10)
-    time = float(seconds[-1] - seconds[before])
-    return float(bits[-1] - bits[before]) / time if time > 0 else math.nan
+    sent, time = (float(each[-1] - each[-1 - max(1, bits.size // 10)]) for each in (bits, run.timing["seconds"]))
+    return sent / time if time > 0 else math.nan
 
 
 class Live:

@@ -9,7 +9,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.endings import comes_nearer
 from mpi_compress.job.claim_functions import Missing, Question, Unknown, tuned_between
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import Target, first_row, grows
+from mpi_compress.results.targets import Target, grows
 from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.tuning import caveat, sizes
 
@@ -27,22 +27,16 @@ class Answers:
 
     Attributes:
         notes: of each kind of `NOTES` what a reader has to know.
-        open: by the number of a question the ends between which its answer lies, where it is not known better.
+        ends: for each question its answer, or the two ends between which that lies, where it is not known better.
     """
 
-    def __init__(self, runs: Mapping[str, Run | None], short: Mapping[str, str], instead: Mapping[int, float] | None = None):
-        """Answers from runs by label; `instead` has other answers, by the number of the question, and `short` says by label which
-        runs are shorter than the job's."""
-        self.labels = list(runs)
-        self._runs, self._short, self._instead = runs, short, instead or {}
-        self._asked = 0
+    def __init__(self, runs: Mapping[str, Run | None], short: Mapping[str, str]):
+        """Answers from runs by label; `short` says by label which runs are shorter than the job's."""
+        self._runs, self._short = runs, short
         self.notes: dict[str, set[str]] = {kind: set() for kind in NOTES}
-        self.open: dict[int, tuple[float, float]] = {}
+        self.ends: list[tuple[float, ...]] = []
 
     def __call__(self, q: Question) -> float:
-        number, self._asked = self._asked, self._asked + 1
-        if number in self._instead:
-            return self._instead[number]
         runs = [self._run(label) for label in q.labels]
         try:
             answers = [q.answer(run) for run in runs]
@@ -51,8 +45,8 @@ class Answers:
         smallest = float(np.fmin.reduce(answers))  # which passes over NaN
         ends = [self._between(q, run, answer) for run, answer in zip(runs, answers, strict=True)]
         low, high = map(float, np.fmin.reduce(ends))
+        self.ends.append((low, high) if low < high else (smallest,))
         if low < high:
-            self.open[number] = low, high
             if ended := [self._short[label] for label in q.labels if label in self._short]:
                 self.notes["cut"].update(ended)
             elif q.until:
@@ -75,9 +69,8 @@ class Answers:
             return answer if grows(q.name) or q.name == "largest" else -math.inf, answer if q.name == "smallest" else math.inf
         if not q.until or grows(q.until) or not grows(q.name) or not math.isfinite(q.level):
             return answer, answer
-        column = run.column(q.until)
         target = Target.of(q.until, q.level, run.rising)
-        if first_row(column[:1], q.level, target.rising) == 0:
+        if target.row_of(run) == 0:
             which = "below" if target.rising else "above"
             self.notes["above"].add(f"{q.until} = {q.level:g} lies {which} the start of '{run.label}'")
         if answer < math.inf or run.status == "diverged":

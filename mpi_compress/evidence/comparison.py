@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -131,9 +132,10 @@ class Comparison:
         """Heads and rows for CSV, in full precision: for each target the median, least and most, and how many seeds reached it."""
         heads = [f"{self.by} to {t.column}{'>=' if t.rising else '<='}{t.level:g}" for t in self.targets]
         heads = [f"{head}{what}" for head in heads for what in ("", ", least", ", most", ", seeds")]
-        rows = [[m.label, f"{len(m.runs)}", *(text for cell in m.cells for text in cell.numbers)] for m in self.methods]
-        for row, method in zip(rows, self.methods, strict=True):
-            row += [line_of(method.runs[0], with_place=False).removeprefix("data: "), model_of(method.runs[0])]
+        rows = []
+        for label, runs, cells in ((m.label, m.runs, m.cells) for m in self.methods):
+            about = [line_of(runs[0], with_place=False).removeprefix("data: "), model_of(runs[0])]
+            rows.append([label, f"{len(runs)}", *chain(*(cell.numbers for cell in cells)), *about])
         return ["method", "seeds", *heads, "data", "cost model"], rows
 
 

@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -37,8 +37,8 @@ class Line:
 
     def rows(self, keep: NDArray[np.bool_]) -> "Line":
         """The same line with some of its rows."""
-        x, least, most = (None if values is None else values[keep] for values in (self.x, self.least, self.most))
-        return Line(self.label, x, self.y[keep], least, most)
+        columns: dict[str, Any] = {name: values[keep] for name, values in vars(self).items() if isinstance(values, np.ndarray)}
+        return replace(self, **columns)
 
 
 def name_of(run: Run) -> str:

@@ -114,10 +114,10 @@ def counted(outcomes: Iterable[str]) -> str:
 def job_files(names: Sequence[str]) -> list[Path]:
     """Job files by their names, and those in folders; without names, those in ./jobs; UserError where there is none."""
     found: dict[Path, None] = {}
-    for place in [Path(n) for n in names] or [Path(JOBS)]:
+    for place in map(Path, names or [JOBS]):
         if not place.exists():
             raise UserError(f"{place}: there is no such job file or folder; a job is named by its file here, jobs/NAME.toml")
-        below = [file for file in place.rglob("*.toml") if file.is_file() and not file.name.startswith(".")]
+        below = (file for file in place.rglob("*.toml") if file.is_file() and not file.name.startswith("."))
         files = sorted(below, key=lambda file: file.with_suffix("").parts) if place.is_dir() else [place]
         if not files:
             raise UserError(f"{place}: there is no job in this folder")

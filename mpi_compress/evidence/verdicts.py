@@ -1,8 +1,8 @@
 """Verdicts: a job's claims compared with its results, and its records with what their runs took."""
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -113,7 +113,7 @@ class Verdict:
         least = float(np.median([low for low, _ in self.between])) if self.between else math.nan
         if self.median == math.inf and math.isfinite(least):
             return f"≥ {least:.4g}"
-        return f"{self.median:.4g}" if self.values and not math.isnan(self.median) else "–"
+        return "–" if math.isnan(self.median) else f"{self.median:.4g}"
 
     @property
     def spread(self) -> str:
@@ -176,20 +176,20 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
     if not job.claims:
         return []
     done = {(r.label, r.attrs["run_id"]): r for r in runs}
-    by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
+    by_label = defaultdict[str, dict[int, Run | None]](dict)
+    short, draws = dict[str, str](), dict[str, bool]()
     for spec in job.runs:
-        by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
-    short = {s.label: text for s in job.runs if (run := by_label[s.label][s.seed]) and (text := _shortened(s, run))}
+        run = by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
+        draws[spec.label] = run is not None and _draws(spec, run)
+        if run is not None and (text := _shortened(spec, run)):
+            short[spec.label] = text
     claims = [replace(claim, why="") for claim in job.claims] if job.changes else job.claims  # the reason is another setting's
-    draws = {s.label: _draws(s, by_label[s.label][s.seed]) for s in job.runs}
     return [replace(_verdict(claim, by_label, short, draws), changed=job.changes) for claim in claims]
 
 
-def _draws(spec: RunSpec, run: Run | None) -> bool:
+def _draws(spec: RunSpec, run: Run) -> bool:
     """True if a run draws random numbers: for its workers, start or minibatches, a coin of its method, or a compressor. The split
     of samples belongs to the problem, as the data do."""
-    if run is None:
-        return False
     method, links = spec.algorithm, (spec.up.compressor, spec.down.compressor)
     drawn = spec.workers.participate or spec.start.at == "random" or not isinstance(spec.loss, Loss)
     if drawn or method.batch is not None or hasattr(method, "p"):
@@ -210,7 +210,8 @@ def _verdict(
     claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]], short: Mapping[str, str], draws: Mapping[str, bool]
 ) -> Verdict:
     """The verdict from the values of each seed, by label and seed; a run of one seed is compared with every seed of the others."""
-    used = _labels_in(claim, list(by_label))
+    labels = list(by_label)
+    used = _labels_in(claim, labels)
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
     values, between, counts = [], [], {kind: Counter[str]() for kind in NOTES}
     off = 0.0
@@ -218,14 +219,15 @@ def _verdict(
         chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
         answers = Answers(chosen, short)
         try:
-            values.append(_number(claim, answers))
-            off = _number(replace(claim, value=claim.reference), answers) if claim.reference else 0.0
+            values.append(_number(claim, labels, answers))
+            corners = [_number_of(claim, labels, corner) for corner in product(*answers.ends)]
+            off = _number(replace(claim, value=claim.reference), labels, answers) if claim.reference else 0.0
         except Unknown as unknown:
             return Verdict(claim, [], untested=str(unknown))
         except Missing as missing:
             of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
             return Verdict(claim, [], f"'{missing.label}' has no {missing.what}{of_seed}")
-        between.append(_between(claim, chosen, answers.open))
+        between.append((float(np.min(corners)), float(np.max(corners))))  # NaN if one is no number
         for kind, texts in counts.items():
             texts.update(answers.notes[kind])
     own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
@@ -238,15 +240,15 @@ def _verdict(
     return Verdict(claim, values, "", told, untested, () if known else between, off, is_random, "; ".join(others))
 
 
-def _between(claim: Claim, runs: Mapping[str, Run | None], ends: Mapping[int, tuple[float, float]]) -> tuple[float, float]:
-    """The least and the largest of the claim's values at the ends between which some answers lie; NaN if one is no number."""
-    corners = [_number(claim, Answers(runs, {}, dict(zip(ends, corner, strict=True)))) for corner in product(*ends.values())]
-    return float(np.min(corners)), float(np.max(corners))
+def _number_of(claim: Claim, labels: Sequence[str], answers: Sequence[float]) -> float:
+    """A claim's value from these answers to its questions."""
+    following = iter(answers)
+    return _number(claim, labels, lambda question: next(following, math.nan))
 
 
-def _number(claim: Claim, answers: Answers) -> float:
+def _number(claim: Claim, labels: Sequence[str], answer: Callable[[Question], float]) -> float:
     try:
-        return value_of(claim, answers.labels, answers)
+        return value_of(claim, labels, answer)
     except DomainError:
         return math.nan
 

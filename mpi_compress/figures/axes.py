@@ -39,10 +39,9 @@ def _unit(which: str, figure: FigureTable, runs: Sequence[Run]) -> str:
 def set_limits(ax: Axes, figure: FigureTable) -> None:
     """Cut the axes at the ends that the figure states; UserError for one that a logarithmic axis does not have."""
     for which, scale in zip(_BOTH, scales(figure), strict=True):
-        ends = getattr(figure, f"{which}lim")
-        if ends is not None and scale == "log" and ends[0] <= 0:
-            raise UserError(f"{which}lim = {ends}: a logarithmic axis begins above 0")
-        if ends is not None:
+        if ends := getattr(figure, f"{which}lim"):
+            if scale == "log" and ends[0] <= 0:
+                raise UserError(f"{which}lim = {ends}: a logarithmic axis begins above 0")
             ax.set(**{f"{which}lim": ends})
 
 
@@ -83,7 +82,5 @@ def entry(label: str, most: int) -> str:
     if len(label) <= most:
         return label
     first, *parts = label.split(", ")
-    while len(parts) > 1 and len(f"{first}, …, {', '.join(parts)}") > most:
-        parts = parts[1:]
-    short = f"{first}, …, {', '.join(parts)}"
-    return short if parts and len(short) <= most else f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}"
+    shorter = (f"{first}, …, {', '.join(parts[i:])}" for i in range(len(parts)))
+    return next((short for short in shorter if len(short) <= most), f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}")

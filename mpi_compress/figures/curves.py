@@ -124,12 +124,10 @@ def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
     """The y up to which the curves of a figure are drawn where a run diverges, so that the others can be seen; else infinite."""
     if all(run.status != "diverged" for run in runs):
         return math.inf
-    highest = 0.0
-    for name in figure.ys:
-        if name in ("loss", "test_loss") or column_of(name).falls:
-            for top in (run.column(name)[: 1 if run.status == "diverged" else None] for run in runs if run.has(name)):
-                highest = max(highest, _CEILING * float(np.max(top, where=np.isfinite(top), initial=0.0)))
-    return highest or math.inf
+    names = [name for name in figure.ys if name in ("loss", "test_loss") or column_of(name).falls]
+    tops = [run.column(name)[: 1 if run.status == "diverged" else None] for name in names for run in runs if run.has(name)]
+    reached = np.concatenate([np.zeros(1), *tops])
+    return _CEILING * float(np.max(reached, where=np.isfinite(reached), initial=0.0)) or math.inf
 
 
 def _taker(figure: FigureTable, name: Namer) -> Any:

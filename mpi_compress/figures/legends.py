@@ -40,7 +40,7 @@ def put_below(figure: Figure, entries: Mapping[str, Any], title: str | None) -> 
     handle = (mpl.rcParams["legend.handlelength"] + mpl.rcParams["legend.handletextpad"]) * size / 72.0
     room = figure.get_figwidth() - 0.15
     names = [wrapped(name, room - handle, size) for name in entries]
-    most = max(handle + max(width(line, size) for line in name.splitlines() or [""]) for name in names)
+    most = handle + max(width(line, size) for name in names for line in name.splitlines() or [""])
     legend = figure.legend(
         list(entries.values()), names, loc="outside lower center", ncols=_abreast(len(names), most, room, size), frameon=False,
         title=None if title is None else wrapped(title, room, size), columnspacing=_BETWEEN,

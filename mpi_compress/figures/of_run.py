@@ -70,11 +70,10 @@ def draw_profiles(profiles: Sequence[Profile], style: str = "screen") -> Figure:
         look_of = looks(names, grey=names[MOST:])
         for ax, profile in zip(panels[0], profiles, strict=True):
             for method in (name for name in names if name in profile.ratios):
-                ratios = np.sort(profile.ratios[method][profile.ratios[method] <= FACTORS[-1]])
-                x = np.concatenate([[FACTORS[0]], ratios, [FACTORS[-1]]])
-                share = np.concatenate([np.arange(ratios.size + 1), [ratios.size]]) / profile.targets
-                look = {key: value for key, value in look_of[method].items() if key != "marker"}
-                ax.step(x, share, where="post", label=entry(method, LONGEST), **look)
+                ratios = sorted(ratio for ratio in profile.ratios[method] if ratio <= FACTORS[-1])
+                share = np.array([*range(len(ratios) + 1), len(ratios)]) / profile.targets
+                look = {**look_of[method], "marker": None, "label": entry(method, LONGEST)}
+                ax.step([FACTORS[0], *ratios, FACTORS[-1]], share, where="post", **look)
             ax.set(xscale="log", xlim=(FACTORS[0], FACTORS[-1]), ylim=(0, 1.02), xlabel="τ, times the least")
             ax.set_title(column_of(profile.by).label)
         panels[0][0].set_ylabel("share of targets")

@@ -67,17 +67,18 @@ def by_cost_model(runs: Sequence[Run], figure: FigureTable) -> FigureTable:
         tables = [new for panel, own, chosen in panels(runs, figure) for new in _split(panel, own, chosen)]
         return replace(figure, panel=tables) if len(tables) > len(figure.panel) else figure
     split = _split(PanelTable(), figure, runs)
-    return replace(figure, title=figure.title, panel=split, columns=2) if len(split) > 1 else figure
+    return replace(figure, panel=split, columns=2) if len(split) > 1 else figure
 
 
 def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[PanelTable]:
     """A panel for each cost model of the runs, or the panel itself."""
     mixed = any(getattr(own, which) in COSTS and getattr(own, f"{which}label") is None for which in ("x", "y"))
-    models = dict.fromkeys(model_of(run) for run in runs) if mixed else {}
-    if not 1 < len(models) <= _MODELS:
+    labels: dict[str, dict[str, None]] = {}
+    for run in runs if mixed else ():
+        labels.setdefault(model_of(run), {})[run.label] = None
+    if not 1 < len(labels) <= _MODELS:
         return [panel]
-    labels = {model: list(dict.fromkeys(run.label for run in runs if model_of(run) == model)) for model in models}
-    return [replace(panel, title=f"{panel.title or ''}\n{model}".strip(), runs=labels[model]) for model in models]
+    return [replace(panel, title=f"{panel.title or ''}\n{model}".strip(), runs=[*names]) for model, names in labels.items()]
 
 
 def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None) -> Figure:
@@ -147,10 +148,8 @@ def _write_notes(ax: Axes, panel: _Panel, look_of: Mapping[str, Mapping[str, Any
 def _notes(runs: Sequence[Run], figure: FigureTable, titled: bool) -> dict[str, str]:
     """What was tuned for each label of a panel, if no paper's text says so, and the last entries of the columns to be noted."""
     notes = {}
-    for group in by_seed(runs):
-        run = group[0]
-        known = {name: f"{run.trace[name][-1]:.3g}" for name in figure.notes if name in run.trace}
+    for run, *_ in by_seed(runs):
+        known = [f"{column_of(name).short or name} = {run.trace[name][-1]:.3g}" for name in figure.notes if name in run.trace]
         tuned = tuned_text(run) if titled or (run.tuned and caveat(run.tuned)) else ""
-        parts = [tuned, *(f"{column_of(name).short or name} = {value}" for name, value in known.items())]
-        notes[run.label] = ", ".join(part for part in parts if part)
+        notes[run.label] = ", ".join(filter(None, [tuned, *known]))
     return {label: note for label, note in notes.items() if note}

@@ -60,11 +60,11 @@ def plot(
         UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
     """
     asked = {
-        "xscale": xscale, "yscale": yscale, "title": title, "at": at, "xlabel": xlabel, "ylabel": ylabel,
+        "x": x, "y": y, "bounds": list(bounds), "rows": rows, "xscale": xscale, "yscale": yscale, "title": title, "at": at,
+        "xlabel": xlabel, "ylabel": ylabel,
         "xlim": None if xlim is None else list(xlim), "ylim": None if ylim is None else list(ylim),
     }  # fmt: skip
-    given = {key: value for key, value in asked.items() if value is not None}
-    figure = checked(FigureTable, {"x": x, "y": y, "bounds": list(bounds), "rows": rows, **given}, "plot")
+    figure = checked(FigureTable, {key: value for key, value in asked.items() if value is not None}, "plot")
     return _plot(runs, figure, ax, style_of(style), inches(width) or COLUMN)
 
 
@@ -150,14 +150,14 @@ def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -
 
 def _report_warnings(caught: Sequence[warnings.WarningMessage], file: Path) -> None:
     """Report the letters that the font lacks in one line, and Matplotlib's other warnings as they are."""
-    lacking = []
+    lacking = dict[str, None]()
     for warning in caught:
         if glyph := re.match(r"Glyph (\d+) ", str(warning.message)):
-            lacking.append(chr(int(glyph[1])))
+            lacking[chr(int(glyph[1]))] = None
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if lacking:
-        print_line(f"{file}: the font has no {' '.join(dict.fromkeys(lacking))}; boxes stand there")
+        print_line(f"{file}: the font has no {' '.join(lacking)}; boxes stand there")
 
 
 def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:

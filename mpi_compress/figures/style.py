@@ -76,9 +76,10 @@ def looks(names: Sequence[str], dashed: bool = True, grey: Collection[str] = ())
 
 
 def _coloured(names: Sequence[str], dashed: bool) -> dict[str, dict[str, Any]]:
-    parts = [(method := stem(name), name[len(method) :]) for name in names]
-    methods, values = ([*dict.fromkeys(column)] for column in zip(*parts, strict=True)) if parts else ([], [])
+    parts = {name: (method := stem(name), name[len(method) :]) for name in names}
+    methods, values = ([*dict.fromkeys(part[i] for part in parts.values())] for i in range(2))
     if not (dashed and 1 < len(methods) < len(names) and len(methods) <= len(COLOURS) and len(values) <= len(_DASHES)):
         return {name: look_of(number) for number, name in enumerate(names)}
-    dashes = {name: _DASHES[values.index(value)] for name, (_, value) in zip(names, parts, strict=True)}
-    return {name: look_of(methods.index(stem(name))) | {"linestyle": dashes[name]} for name in names}
+    return {
+        name: look_of(methods.index(own)) | {"linestyle": _DASHES[values.index(value)]} for name, (own, value) in parts.items()
+    }

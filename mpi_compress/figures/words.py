@@ -30,12 +30,11 @@ def measuring() -> Iterator[None]:
 def draw_dollars(figure: Figure) -> None:
     """Let a text be drawn as it is written where what stands between its dollar signs is no mathematics that can be drawn."""
     for text in figure.findobj(Text):
-        for line in text.get_text().splitlines():
-            if is_math_text(line):
-                done = False
-                with measuring():
-                    done = bool(text_to_path.get_text_width_height_descent(line, text.get_fontproperties(), ismath=True))
-                text.set_parse_math(text.get_parse_math() and done)
+        for line in filter(is_math_text, text.get_text().splitlines()):
+            done = False
+            with measuring():
+                done = bool(text_to_path.get_text_width_height_descent(line, text.get_fontproperties(), ismath=True))
+            text.set_parse_math(text.get_parse_math() and done)
 
 
 @lru_cache(maxsize=4096)

@@ -41,10 +41,10 @@ def archive(jobs: Mapping[Path, Job], out: Path, target: Path, about: About | No
 
 
 def _results_of(job: Job, out: Path) -> list[Path]:
-    results = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
-    if missing := [spec.label for spec, result in zip(job.runs, results, strict=True) if not result.exists()]:
+    results = {result_file(job.name, spec.label, spec.run_id, out): spec.label for spec in job.runs}
+    if missing := [label for file, label in results.items() if not file.exists()]:
         raise UserError(f"{out}: {len(missing)} of {len(results)} runs have no result, such as '{missing[0]}'; `plan` lists all")
-    return results
+    return [*results]
 
 
 def _readme(job: Job, runs: Sequence[Run], file: str, target: Path) -> str:

@@ -80,30 +80,20 @@ def ran(found: Sequence[Outcome]) -> list[Ran]:
     return [Ran(o, list(_methods(o))) for o in found]
 
 
-@dataclass(frozen=True)
-class Incomplete:
-    """Methods of one job that did not complete, for one reason."""
-
-    outcome: Outcome
-    method: MethodStatus  # the first of them
-    names: Sequence[str]
-
-    @property
-    def shown(self) -> str:
-        """The names of a few methods, and how many others there are."""
-        others = len(self.names) - _NAMED
-        return "; ".join([*self.names[:_NAMED], *([count_text(others, "other")] if others > 0 else [])])
-
-
-def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
-    """What did not complete: first what diverged or failed, then what was stopped or is under way, last what was not run."""
+def incomplete(jobs: Sequence[Ran]) -> list[tuple[Outcome, MethodStatus, str]]:
+    """The methods of a job that did not complete, for one reason: the first one, the names of a few, and how many others there are.
+    First comes what diverged or failed, then what was stopped or is under way, last what was not run."""
     groups = defaultdict[tuple[Outcome, str, str], list[MethodStatus]](list)
     for job in jobs:
         for method in job.methods:
             if method.look != "holds":
                 groups[job.outcome, method.state, method.why].append(method)
-    found = [Incomplete(o, methods[0], [method.name for method in methods]) for (o, *_), methods in groups.items()]
-    return sorted(found, key=lambda each: (each.method.look != "fails", each.method.state == State.TO_DO.shown))
+    found = []
+    for (o, *_), methods in groups.items():
+        names = [method.name for method in methods[:_NAMED]]
+        names += [count_text(others, "other")] if (others := len(methods) - _NAMED) > 0 else []
+        found.append((o, methods[0], "; ".join(names)))
+    return sorted(found, key=lambda each: (each[1].look != "fails", each[1].state == State.TO_DO.shown))
 
 
 def sentence(jobs: Sequence[Ran]) -> str:

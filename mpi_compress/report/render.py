@@ -128,10 +128,9 @@ def _problem(each: Sequence[Run]) -> str:
     """Data and workers, and L and µ if all runs share them."""
     sizes = [f"{r.attrs['data']}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in each]
     sets = dict.fromkeys(map(differs, each, sizes))
-    workers = list(dict.fromkeys(str(r.attrs["n_workers"]) for r in each))
+    workers = " or ".join(dict.fromkeys(str(r.attrs["n_workers"]) for r in each))
     problems = dict.fromkeys(f"L = {r.attrs['L']:.4g}, µ = {r.attrs['mu']:.4g}" for r in each if np.isfinite(r.attrs["L"]))
-    crowd = f"{' or '.join(workers)} worker{'' if workers == ['1'] else 's'}"
-    return "; ".join([*sets, crowd, *(problems if len(problems) == 1 else ())])
+    return "; ".join([*sets, f"{workers} worker{'s' * (workers != '1')}", *(problems if len(problems) == 1 else ())])
 
 
 def _row(r: Run) -> dict[str, Any]:
@@ -150,7 +149,7 @@ def _row(r: Run) -> dict[str, Any]:
 
 def _way(last: Mapping[str, Any], way: str) -> dict[str, str]:
     wire, paper = float(last[f"wire_bits_{way}"]), float(last[f"paper_bits_{way}"])
-    ratio = f"{wire / paper:.3g}" if paper > 0 and np.isfinite(paper) else "–"
+    ratio = f"{wire / paper:.3g}" if 0 < paper < np.inf else "–"
     return {"wire": bits_text(wire), "paper": bits_text(paper), "ratio": ratio}
 
 

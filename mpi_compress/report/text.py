@@ -109,8 +109,8 @@ def _case(o: Outcome, v: Verdict) -> list[str]:
 
 def group_of(o: Outcome) -> str:
     """The key in `PAPERS` of the paper that a job reproduces, or ""."""
-    word = re.match(r"\w*", o.paper)
-    return word[0] if word and word[0] in PAPERS else ""
+    word, *_ = re.split(r"\W", o.paper)
+    return word if word in PAPERS else ""
 
 
 def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:

@@ -176,9 +176,10 @@ def test_many_methods_are_one_row_a_job_below_a_list_of_what_did_not_complete(fo
     monkeypatch.setattr(ran, "FEW", 2)
     html = render.page(found_in(folder, "a/steps.toml"))
     assert "What did not complete" in html
-    (diverged,) = ran.incomplete(ran.ran(found_in(folder, "a/steps.toml")))
-    assert (diverged.outcome.key, diverged.shown, diverged.method.state) == ("steps", "long step", "diverged")
-    assert replace(diverged, names=list("abcde")).shown == "a; b; c; 2 others"
+    ((o, method, names),) = ran.incomplete(ran.ran(found_in(folder, "a/steps.toml")))
+    assert (o.key, names, method.state) == ("steps", "long step", "diverged")
+    ((*_, names),) = ran.incomplete([ran.Ran(o, [replace(method, name=name) for name in "abcde"])])
+    assert names == "a; b; c; 2 others"
     assert '<li><span class="verdict state fails">diverged</span>' in html
     assert "4 complete, 2 diverged" in html
 
