@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.patterns import is_chosen
 from mpi_compress.evidence.lines import Line, by_seed, changes, tuned_text, without_common
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
@@ -56,7 +57,7 @@ def panels(runs: Sequence[Run], figure: FigureTable) -> Iterator[tuple[PanelTabl
         # the figure's name of an axis, and its ends, are those of its own column
         others = [axis for axis in ("x", "y") if own.get(axis, getattr(figure, axis)) != getattr(figure, axis)]
         named = {f"{axis}{what}": None for axis in others for what in ("label", "lim")}
-        chosen = [run for run in runs if panel.shows(run.label)]
+        chosen = [run for run in runs if is_chosen(run.label, panel.runs)]
         if chosen:
             yield panel, replace(figure, **{"title": "", **named, **own}, panel=[]), chosen
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from mpi_compress.core.expressions import Expression, seconds
 from mpi_compress.core.fields import AtLeastOne, Positive, within
-from mpi_compress.core.patterns import is_chosen
 from mpi_compress.core.registry import Part
 from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
@@ -207,10 +206,6 @@ class PanelTable(AxesTable):
 
     title: str = ""
     runs: list[str] = field(default_factory=lambda: ["*"])  # labels, or patterns of them such as "*, c2 = 0.25"
-
-    def shows(self, label: str) -> bool:
-        """True if the panel draws the runs of this label."""
-        return is_chosen(label, self.runs)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def run_jobs(
         jobs[file], alone[file] = job, measures_seconds(job) or size > share
     status = {file: 2 for file in files if file not in jobs}
     waiting = sorted(jobs, key=lambda file: (alone[file], -_messages(jobs[file])))
-    began, running, why = time.monotonic(), dict[Path, tuple[subprocess.Popen[bytes], float]](), ""
+    began, running = time.monotonic(), dict[Path, tuple[subprocess.Popen[bytes], float]]()
     with Interrupts().caught() as asked, asked.in_rounds():
         while waiting or running:
             if why := asked.wish():
@@ -67,7 +67,7 @@ def run_jobs(
                 status[file] = found = process.wait()
                 report(f"{file}: {_WORDS.get(found, f'failed, exit status {found}')}, {time_text(time.monotonic() - started)}")
             time.sleep(_PAUSE)
-    if why:
+    if why := asked.wish():
         raise Interrupted(why)
     report(f"{count_text(len(jobs), 'job')} in {time_text(time.monotonic() - began)}")
     return status

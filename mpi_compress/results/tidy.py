@@ -72,8 +72,9 @@ def _value(tuned: Any) -> Any:
 
 
 def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The keys whose values are not the same in all of these, in their order."""
-    return [key for key in dict.fromkeys(key for s in settings for key in s) if len({_key(s.get(key)) for s in settings}) > 1]
+    """The keys whose values are not the same in all of these, in their order: 1 and 1.0 are, and true and 1 are not."""
+    values = {key: {(isinstance(s.get(key), bool), s.get(key)) for s in settings} for key in dict.fromkeys(chain(*settings))}
+    return [key for key, different in values.items() if len(different) > 1]
 
 
 def settings_of(written: dict[str, Any]) -> dict[str, Any]:
@@ -93,11 +94,6 @@ def settings_of(written: dict[str, Any]) -> dict[str, Any]:
 
     put("", {k: value for k, value in written.items() if k not in ("run", "plugins", "checkpoint", "slurm", "title", "paper")})
     return found
-
-
-def _key(value: Any) -> tuple[str, Any]:
-    """Distinguishes true from 1; 1 and 1.0 are equal."""
-    return ("flag" if isinstance(value, bool) else "other"), value
 
 
 def _found(results: Any) -> list[tuple[str, Run]]:
