@@ -21,44 +21,23 @@ PRIOR = 24  # outcomes that a chance computed beforehand counts for
 
 
 @kernel
-def put_size(n, length, depth, tree, bits, chance, seen, digits, low, width, at):
-    """Write n ≥ 1 of that bit length ≤ 2^depth; its trees begin at chance[tree] and chance[bits]."""
-    node = u(1)
+def code_size(n, depth, tree, bits, chance, seen, data, state):
+    """A number n ≥ 1 of a bit length ≤ 2^depth; its trees begin at chance[tree] and chance[bits]."""
+    length, node = bit_length(n) - u(1), u(1)
     for i in range(depth):
-        bit = ((length - u(1)) >> u(depth - 1 - i)) & u(1)
-        low, width, at = coder.put_bit(bit, tree + node, chance, seen, digits, low, width, at)
+        bit, state = coder.code_bit(length >> u(depth - 1 - i) & u(1), tree + node, chance, seen, data, state)
         node = u(2) * node + bit
-    left = length - u(1)
+    left = node - (u(1) << u(depth))
+    bits += u(8) * (left + u(1))
     node = u(1)
     for _ in range(min(left, u(LEARNED))):
         left -= u(1)
-        bit = (n >> left) & u(1)
-        low, width, at = coder.put_bit(bit, bits + u(8) * length + node, chance, seen, digits, low, width, at)
+        bit, state = coder.code_bit(n >> left & u(1), bits + node, chance, seen, data, state)
         node = u(2) * node + bit
     if left > u(0):
-        low, width, at = coder.put_number(n & ((u(1) << left) - u(1)), left, digits, low, width, at)
-    return low, width, at
-
-
-@kernel
-def take_size(depth, tree, bits, chance, seen, data, code, width, at):
-    """Read n ≥ 1: n, its bit length, and the decoder's state after it."""
-    node = u(1)
-    for _ in range(depth):
-        bit, code, width, at = coder.take_bit(tree + node, chance, seen, data, code, width, at)
-        node = u(2) * node + u(bit)
-    length = node - (u(1) << u(depth)) + u(1)
-    left = length - u(1)
-    node = u(1)
-    for _ in range(min(left, u(LEARNED))):
-        left -= u(1)
-        bit, code, width, at = coder.take_bit(bits + u(8) * length + node, chance, seen, data, code, width, at)
-        node = u(2) * node + u(bit)
-    n = node
-    if left > u(0):
-        rest, code, width, at = coder.take_number(left, data, code, width, at)
-        n = n << left | rest
-    return n, length, code, width, at
+        rest, state = coder.code_number(n & ((u(1) << left) - u(1)), left, data, state)
+        node = node << left | rest
+    return node, state
 
 
 # Index sets are coded as gaps, in the context of the gap before: short, usual or long.
@@ -114,21 +93,26 @@ def room(count, each):
 
 
 @kernel
+def code_set(indices, dim, data, state):
+    """Increasing indices (T,) below `dim`, T from 1 to dim − 1. Returns the state after them, or NOTHING."""
+    chance, seen, depth, usual = expected_gaps(indices.size, dim)
+    context, before = u(TREE), u(0)
+    for j in range(indices.size):
+        gap, state = code_size(u(indices[j]) + u(1) - before, depth, context, u(3 * TREE), chance, seen, data, state)
+        before += gap
+        if before > u(dim) or coder.is_over(data, state):
+            return coder.NOTHING
+        coder.keep(indices, j, np.uint32(before - u(1)), data)
+        context = gap_context(bit_length(gap), usual)
+    return state
+
+
+@kernel
 def write_set(indices, dim, digits, out):
     """Write an increasing index set (T,) uint32, in no bytes where it is empty or has all `dim`. Returns its length in bytes."""
     if indices.size == 0 or indices.size == dim:
         return np.int64(0)
-    chance, seen, depth, usual = expected_gaps(indices.size, dim)
-    context = u(TREE)
-    low, width, at = u(0), u(coder.FULL), u(1)
-    before = u(0)
-    for j in range(indices.size):
-        gap = u(indices[j]) + u(1) - before
-        before += gap
-        length = bit_length(gap)
-        low, width, at = put_size(gap, length, depth, context, u(3 * TREE), chance, seen, digits, low, width, at)
-        context = gap_context(length, usual)
-    return coder.settle(digits, low, width, at, out)
+    return coder.settle(digits, code_set(indices, dim, digits, coder.BEGUN), out)
 
 
 @kernel
@@ -139,18 +123,7 @@ def read_set(data, start, dim, indices):
         for j in range(indices.size):
             indices[j] = j
         return np.int64(start)
-    chance, seen, depth, usual = expected_gaps(indices.size, dim)
-    context = u(TREE)
-    code, width, at = coder.big_endian(data, u(start)), u(coder.FULL), u(start + 8)
-    before = u(0)
-    for j in range(indices.size):
-        gap, length, code, width, at = take_size(depth, context, u(3 * TREE), chance, seen, data, code, width, at)
-        before += gap
-        if before > u(dim) or at > u(data.size) + u(8):
-            return np.int64(coder.CORRUPT)
-        indices[j] = np.uint32(before - u(1))
-        context = gap_context(length, usual)
-    return coder.end_of(data, code, width, at)
+    return coder.end_of(data, code_set(indices, dim, data, coder.begun(data, start)))
 
 
 # Integers are coded as zero or not, sign and size, in the context of the sizes of the two before.
@@ -160,6 +133,7 @@ SIGN = CONTEXTS
 SIZES = CONTEXTS + 1
 SIZE_BITS = SIZES + TREE * CONTEXTS
 PLAIN = 31  # bits of a magnitude with learned chances; those below are sent as they are
+_ANY = np.int64(2**63 - 1)
 MOST_IN_A_BYTE = 2**19  # an outcome costs 2⁻¹⁶ bits or more: its chance is up to 1 − 2⁻¹⁶
 
 
@@ -209,6 +183,31 @@ def forget(length, chance, seen):
 
 
 @kernel
+def code_integers(integers, nbits, largest, chance, seen, data, state):
+    """Integers (d,), up to `largest` and of up to so many bits. Returns the state after them, or NOTHING."""
+    low_bits, length = split(nbits)
+    depth = forget(length, chance, seen)
+    one, two = u(0), u(0)
+    for j in range(integers.size):
+        if coder.is_over(data, state):
+            return coder.NOTHING
+        high = rounded(np.int64(integers[j]), low_bits)
+        context, size, value = min(bit_length(one + two), u(CONTEXTS - 1)), u(abs(high)), np.int64(0)
+        some, state = coder.code_bit(size != u(0), context, chance, seen, data, state)
+        if some:
+            negative, state = coder.code_bit(high < 0, u(SIGN), chance, seen, data, state)
+            size, state = code_size(size, depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, data, state)
+            value = -np.int64(size) if negative else np.int64(size)
+        one, two = u(abs(value)), one
+        if low_bits > 0:
+            value, state = code_low(integers[j], value, low_bits, data, state)
+        if bit_length(one) > u(length) or abs(value) > largest:
+            return coder.NOTHING
+        coder.keep(integers, j, value, data)
+    return state
+
+
+@kernel
 def put_integers(integers):
     """Write integers (m, d), each row as a byte for the bit length n of its largest magnitude, then the integers, unless all are 0.
     The n − 31 lowest bits, where n is more, are sent as they are. Returns the bytes, and where each row's end (m,)."""
@@ -222,28 +221,11 @@ def put_integers(integers):
     chance, seen = np.empty(SIZE_BITS + BITS, dtype=np.int64), np.empty(SIZE_BITS + BITS, dtype=np.int64)
     stop = 0
     for i in range(m):
-        nbits, out[stop], stops[i] = stops[i], stops[i], stop + 1
+        nbits, out[stop] = stops[i], stops[i]
         stop += 1
-        if nbits == 0:
-            continue
-        low_bits, length = split(nbits)
-        depth = forget(length, chance, seen)
-        low, width, at = u(0), u(coder.FULL), u(1)
-        one, two = u(0), u(0)
-        for j in range(d):
-            high = rounded(np.int64(integers[i, j]), low_bits)
-            size = u(abs(high))
-            context = min(bit_length(one + two), u(CONTEXTS - 1))
-            low, width, at = coder.put_bit(size != u(0), context, chance, seen, digits, low, width, at)
-            if size != u(0):
-                low, width, at = coder.put_bit(high < 0, u(SIGN), chance, seen, digits, low, width, at)
-                low, width, at = put_size(
-                    size, bit_length(size), depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, digits, low, width, at
-                )
-            if low_bits > 0:
-                low, width, at = put_low(np.int64(integers[i, j]), high, low_bits, digits, low, width, at)
-            one, two = size, one
-        stop += coder.settle(digits, low, width, at, out[stop:])
+        if nbits:
+            state = code_integers(integers[i], nbits, _ANY, chance, seen, digits, coder.BEGUN)
+            stop += coder.settle(digits, state, out[stop:])
         stops[i] = stop
     return out, stops
 
@@ -254,39 +236,15 @@ def take_integers(data, at, ends, most, integers):
     row that has none before ends[i], or CORRUPT, that is −1."""
     chance, seen = np.empty(SIZE_BITS + BITS, dtype=np.int64), np.empty(SIZE_BITS + BITS, dtype=np.int64)
     for i in range(at.size):
-        largest, d = of_row(most, i), integers.shape[1]
+        largest = of_row(most, i)
         if at[i] >= ends[i] or data[at[i]] > bit_length(u(largest)):
             return i
         nbits, at[i] = np.int64(data[at[i]]), at[i] + 1
         if nbits == 0:
             continue
-        if d > (ends[i] - at[i]) * MOST_IN_A_BYTE:
-            return i
-        low_bits, length = split(nbits)
-        depth = forget(length, chance, seen)
-        code, width, place = coder.big_endian(data, u(at[i])), u(coder.FULL), u(at[i] + 8)
-        one, two = u(0), u(0)
-        for j in range(d):
-            if place > u(data.size) + u(8):
-                return i
-            context = min(bit_length(one + two), u(CONTEXTS - 1))
-            value, size = np.int64(0), u(0)
-            some, code, width, place = coder.take_bit(context, chance, seen, data, code, width, place)
-            if some:
-                negative, code, width, place = coder.take_bit(u(SIGN), chance, seen, data, code, width, place)
-                size, bits, code, width, place = take_size(
-                    depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, data, code, width, place
-                )
-                if bits > u(length):
-                    return i
-                value = -np.int64(size) if negative else np.int64(size)
-            if low_bits > 0:
-                value, code, width, place = take_low(value, low_bits, data, code, width, place)
-            if abs(value) > largest:
-                return i
-            integers[i, j] = value
-            one, two = size, one
-        end = coder.end_of(data, code, width, place)
+        end = np.int64(coder.CORRUPT)
+        if integers.shape[1] <= (ends[i] - at[i]) * MOST_IN_A_BYTE:
+            end = coder.end_of(data, code_integers(integers[i], nbits, largest, chance, seen, data, coder.begun(data, at[i])))
         if not 0 <= end <= ends[i]:
             return i
         at[i] = end
@@ -294,24 +252,12 @@ def take_integers(data, at, ends, most, integers):
 
 
 @kernel
-def put_low(value, high, low_bits, digits, low, width, at):
-    """Write the low bits of a value, which `rounded` cut off, as they are."""
-    rest = u(value - (high << np.int64(low_bits)) + (np.int64(1) << np.int64(low_bits) >> np.int64(1)))
+def code_low(value, high, low_bits, data, state):
+    """The low bits of a value, which `rounded` cut off, as they are; returns the value, high part and all."""
+    base = (high << np.int64(low_bits)) - (np.int64(1) << np.int64(low_bits) >> np.int64(1))
+    rest, top = u(np.int64(value) - base), u(0)
     if low_bits > 32:
-        low, width, at = coder.put_number(rest >> u(32), u(low_bits - 32), digits, low, width, at)
-        return coder.put_number(rest & u(0xFFFFFFFF), u(32), digits, low, width, at)
-    return coder.put_number(rest, u(low_bits), digits, low, width, at)
-
-
-@kernel
-def take_low(high, low_bits, data, code, width, at):
-    """Read the low bits of a value whose high part is known: the value, and the decoder's state after it."""
-    rest = u(0)
-    left = low_bits
-    if left > 32:
-        left = 32
-        rest, code, width, at = coder.take_number(u(low_bits - 32), data, code, width, at)
-        rest <<= u(32)
-    low, code, width, at = coder.take_number(u(left), data, code, width, at)
-    value = (high << np.int64(low_bits)) + np.int64(rest | low) - (np.int64(1) << np.int64(low_bits) >> np.int64(1))
-    return value, code, width, at
+        top, state = coder.code_number(rest >> u(32), u(low_bits - 32), data, state)
+        low_bits = 32
+    rest, state = coder.code_number(rest & ((u(1) << u(low_bits)) - u(1)), u(low_bits), data, state)
+    return base + np.int64(top << u(32) | rest), state

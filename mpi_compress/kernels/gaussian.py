@@ -9,7 +9,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels import range_coder as coder
-from mpi_compress.kernels.adaptive import MOST_IN_A_BYTE, put_low, room, rounded, take_low
+from mpi_compress.kernels.adaptive import MOST_IN_A_BYTE, code_low, room, rounded
 from mpi_compress.kernels.bits import bit_length
 
 u = np.uint64
@@ -20,15 +20,15 @@ NARROW = 16  # coder.ONE / 2^NARROW entries in the decoder's table
 
 @kernel
 def cumulative(scale):
-    """coder.ONE · P(N(0, scale²) < i − reach − ½) for i = 0 … 2·reach + 1, uint64, with at least 1 for each integer."""
+    """coder.ONE · P(N(0, scale²) < i − reach − ½) for i = 0 … 2·reach + 1, uint64, with at least 1 for each integer; escapes have
+    what is left of coder.ONE, the last number."""
     reach = np.int64(math.ceil(REACH * scale))
     count = 2 * reach + 1
-    below = np.empty(count + 1, dtype=np.uint64)
+    below = np.empty(count + 2, dtype=np.uint64)
     share = coder.ONE - ESCAPE - count
     for i in range(count + 1):
         below[i] = u(share * 0.5 * math.erfc((reach + 0.5 - i) / (scale * math.sqrt(2.0)))) + u(i)
-    below[0] = u(0)
-    below[count] = u(coder.ONE - ESCAPE)
+    below[0], below[count], below[count + 1] = u(0), u(coder.ONE - ESCAPE), u(coder.ONE)
     return below
 
 
@@ -44,31 +44,61 @@ def first_guesses(below):
     return guesses
 
 
+@coder.by_data
+def code_place(k, below, guesses, data, state):
+    """The k-th part of the table."""
+
+    def write(k, below, guesses, data, state):
+        part = state[1] >> u(28)
+        return k, coder.cut(part * below[k], part * (below[k + u(1)] - below[k]), data, state)
+
+    def read(k, below, guesses, data, state):
+        part = state[1] >> u(28)
+        found = find(min(state[0] // part, u(coder.ONE - 1)), below, guesses)
+        return found, coder.enter(part * below[found], part * (below[found + u(1)] - below[found]), data, state)
+
+    return write if coder.writes(data) else read
+
+
 @kernel
-def put_gaussian(integers, low_bits, below):
+def code_gaussian(integers, low_bits, below, guesses, data, state):
+    """Integers (d,) int64. Returns the state after them, or NOTHING."""
+    reach = (below.size - 3) // 2
+    escape = u(2 * reach + 1)
+    for j in range(integers.size):
+        if coder.is_over(data, state):
+            return coder.NOTHING
+        high = rounded(integers[j], low_bits)
+        k, state = code_place(u(high + reach) if abs(high) <= reach else escape, below, guesses, data, state)
+        if k == escape:
+            beyond = u(abs(high) - reach)
+            head, state = coder.code_number(bit_length(beyond) << u(1) | u(high < 0), u(7), data, state)
+            length = head >> u(1)
+            short = min(length, u(32))
+            top, state = coder.code_number(beyond >> u(32), length - short, data, state)
+            bottom, state = coder.code_number(beyond & u(0xFFFFFFFF), short, data, state)
+            if length + u(low_bits) > u(62):
+                return coder.NOTHING
+            high = np.int64(top << u(32) | bottom) + reach
+            if head & u(1):
+                high = -high
+        else:
+            high = np.int64(k) - reach
+        if low_bits > 0:
+            high, state = code_low(integers[j], high, low_bits, data, state)
+        coder.keep(integers, j, high, data)
+    return state
+
+
+@kernel
+def put_gaussian(integers, low_bits, below, guesses):
     """Write integers (m, d) int64. Returns the bytes, and where each row's end (m,)."""
     m, d = integers.shape
     needed = room(d, 13 + low_bits // 8)  # an escape takes 89 bits at most
     out, digits = np.empty(m * needed, dtype=np.uint8), np.empty(needed, dtype=np.uint16)
     stops, stop = np.empty(m, dtype=np.int64), 0
-    reach = (below.size - 2) // 2
     for i in range(m):
-        low, width, at = u(0), u(coder.FULL), u(1)
-        for j in range(d):
-            high = rounded(integers[i, j], low_bits)
-            if abs(high) <= reach:
-                k = u(high + reach)
-                low, width, at = coder.narrow(below[k], below[k + u(1)] - below[k], u(28), digits, low, width, at)
-            else:
-                low, width, at = coder.narrow(u(coder.ONE - ESCAPE), u(ESCAPE), u(28), digits, low, width, at)
-                beyond = u(abs(high) - reach)
-                length = bit_length(beyond)
-                low, width, at = coder.put_number(length << u(1) | u(high < 0), u(7), digits, low, width, at)
-                low, width, at = coder.put_number(beyond >> u(32), length - min(length, u(32)), digits, low, width, at)
-                low, width, at = coder.put_number(beyond & u(0xFFFFFFFF), min(length, u(32)), digits, low, width, at)
-            if low_bits > 0:
-                low, width, at = put_low(integers[i, j], high, low_bits, digits, low, width, at)
-        stop += coder.settle(digits, low, width, at, out[stop:])
+        stop += coder.settle(digits, code_gaussian(integers[i], low_bits, below, guesses, digits, coder.BEGUN), out[stop:])
         stops[i] = stop
     return out, stops
 
@@ -76,35 +106,10 @@ def put_gaussian(integers, low_bits, below):
 @kernel
 def take_gaussian(data, at, ends, low_bits, below, guesses, integers):
     """Read integers (m, d) int64. Moves `at`. Returns the first row that has none before ends[i], or CORRUPT, that is −1."""
-    reach = (below.size - 2) // 2
     for i in range(at.size):
-        if integers.shape[1] > (ends[i] - at[i]) * MOST_IN_A_BYTE:
-            return i
-        code, width, place = coder.big_endian(data, u(at[i])), u(coder.FULL), u(at[i] + 8)
-        for j in range(integers.shape[1]):
-            if place > u(data.size) + u(8):
-                return i
-            part = width >> u(28)
-            chance = min(code // part, u(coder.ONE - 1))
-            if chance < u(coder.ONE - ESCAPE):
-                k = find(chance, below, guesses)
-                code, width, place = coder.shift_in(data, code - part * below[k], part * (below[k + u(1)] - below[k]), place)
-                high = np.int64(k) - reach
-            else:
-                code, width, place = coder.shift_in(data, code - part * u(coder.ONE - ESCAPE), part * u(ESCAPE), place)
-                head, code, width, place = coder.take_number(u(7), data, code, width, place)
-                length = head >> u(1)
-                top, code, width, place = coder.take_number(length - min(length, u(32)), data, code, width, place)
-                bottom, code, width, place = coder.take_number(min(length, u(32)), data, code, width, place)
-                if length + u(low_bits) > u(62):
-                    return i
-                high = np.int64(top << u(32) | bottom) + reach
-                if head & u(1):
-                    high = -high
-            if low_bits > 0:
-                high, code, width, place = take_low(high, low_bits, data, code, width, place)
-            integers[i, j] = high
-        end = coder.end_of(data, code, width, place)
+        end = np.int64(coder.CORRUPT)
+        if integers.shape[1] <= (ends[i] - at[i]) * MOST_IN_A_BYTE:
+            end = coder.end_of(data, code_gaussian(integers[i], low_bits, below, guesses, data, coder.begun(data, at[i])))
         if not 0 <= end <= ends[i]:
             return i
         at[i] = end

@@ -40,15 +40,15 @@ def spread(one, other):
 
 
 @kernel
-def coded(n, bits, writes, keys, first, second, model, stream):
+def coded(n, bits, keys, first, second, model, stream):
     """Write an integer n of so many bits, or read it, in contexts `keys`, INPUTS of uint64, by two sets of weights.
 
     Args:
         model: chance uint16 and seen uint8 of 2^k cells, weights int64 (SETS, INPUTS, LEVELS), and scratch int64 (5, INPUTS).
-        stream: digits, data, and the coder's state: low or code, width, and at.
+        stream: digits or data, and the coder's state, an array.
     """
     chance, seen, weights, (slots, inputs, level, p, never) = model
-    digits, data, state = stream
+    data, state = stream
     second = FIRST + second % (SETS - FIRST)
     node = u(1)
     for depth in range(bits):
@@ -61,14 +61,9 @@ def coded(n, bits, writes, keys, first, second, model, stream):
             one += weights[first, i, level[i]] * inputs[i]
             two += weights[second, i, level[i]] * inputs[i]
         p[0], never[0] = (65536 - squashed((one + two) >> 1)) << 12, 0
-        low, width, at = state
-        if writes:
-            bit = n >> (bits - 1 - depth) & 1
-            low, width, at = coder.put_bit(bit == 1, 0, p, never, digits, low, width, at)
-        else:
-            read, low, width, at = coder.take_bit(0, p, never, data, low, width, at)
-            bit = np.int64(read)
-        state[0], state[1], state[2] = low, width, at
+        found, moved = coder.code_bit(n >> (bits - 1 - depth) & 1, 0, p, never, data, (state[0], state[1], state[2]))
+        bit = np.int64(found)
+        state[0], state[1], state[2] = moved
         for i in range(INPUTS):
             weights[first, i, level[i]] += inputs[i] * ((bit << 16) - squashed(one)) >> 13
             weights[second, i, level[i]] += inputs[i] * ((bit << 16) - squashed(two)) >> 13
@@ -80,7 +75,7 @@ def coded(n, bits, writes, keys, first, second, model, stream):
 
 
 @kernel
-def code_bits(rows, labels, writes, model, stream):
+def code_bits(rows, labels, model, stream):
     """Write or read bits rows (N, across) uint8, by those of three rows above and the entries before. False: there is no room, or
     no more to read."""
     for r in range(rows.shape[0]):
@@ -97,20 +92,20 @@ def code_bits(rows, labels, writes, model, stream):
                 spread(column, over << u(1) | label), spread(last, over << u(2) | missed),
                 above << u(6) | missed << u(4) | min(run, u(15)),
             )  # fmt: skip
-            rows[r, c] = coded(np.int64(rows[r, c]), 1, writes, keys, np.int64(missed), c, model, stream)
+            rows[r, c] = coded(np.int64(rows[r, c]), 1, keys, np.int64(missed), c, model, stream)
             if u(rows[r, c]) == over:
                 run += u(1)
             else:
                 missed, run = min(missed + u(1), u(3)), u(0)
             if rows[r, c]:
                 one, two, three = column + u(1), one, two
-            if is_full(writes, 1, stream):
+            if is_full(1, *stream):
                 return False
     return True
 
 
 @kernel
-def code_numbers(numbers, columns, bits, writes, model, stream):
+def code_numbers(numbers, columns, bits, model, stream):
     """Write or read numbers (M,) uint64 of so many bits, by those before and those above in their `columns` (M,)."""
     above = np.zeros((2, columns.max() + 1 if columns.size else 1), np.uint64)
     one = two = u(0)
@@ -119,16 +114,17 @@ def code_numbers(numbers, columns, bits, writes, model, stream):
         column, over, last = u(c), spread(u(c), above[0, c]), spread(u(c), one)
         before, twice = spread(u(1), one), spread(last, two)
         keys = (u(0), column, over, spread(over, above[1, c]), last, before, spread(last, above[0, c]), twice)
-        numbers[j] = u(coded(np.int64(numbers[j]), bits, writes, keys, 0, c, model, stream))
+        numbers[j] = u(coded(np.int64(numbers[j]), bits, keys, 0, c, model, stream))
         above[1, c], above[0, c] = above[0, c], numbers[j]
         one, two = numbers[j], one
-        if is_full(writes, bits, stream):
+        if is_full(bits, *stream):
             return False
     return True
 
 
-@kernel
-def is_full(writes, bits, stream):
+@coder.by_data
+def is_full(bits, data, state):
     """True if the room for digits, or what is read, ends here."""
-    digits, data, state = stream
-    return state[2] + u(ROOM * (bits + 1)) > u(digits.size) if writes else state[2] > u(data.size) + u(8)
+    if coder.writes(data):
+        return lambda bits, data, state: state[2] + u(ROOM * (bits + 1)) > u(data.size)
+    return lambda bits, data, state: coder.is_over(data, state)

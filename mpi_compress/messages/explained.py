@@ -9,7 +9,7 @@ from mpi_compress.messages.fields import Reader
 from mpi_compress.messages.link import Batch, Link
 
 _NAMES = {"counts": "count", "numbers": "float", "floats": "floats", "signs": "signs", "integers": "integers", "signed": "integers"}
-_READ = {*_NAMES, "take", "skip", "bytes", "wholes"}
+_READ = {*_NAMES, "skip", "bytes", "wholes"}
 
 
 class _Noting(Reader):

@@ -66,11 +66,6 @@ class Reader:
             raise CorruptMessage(f"{what} needs {(_of_row(nbits, i) + 7) // 8} bytes; there are {self.left(i)}")
         return starts
 
-    def take(self, nbytes: int, what: str) -> Bytes:
-        """The next bytes of each row (m, nbytes), which are `what`."""
-        starts = self.skip(8 * nbytes, what)
-        return np.concatenate([self.data[:0], *(self.data[at : at + nbytes] for at in starts)]).reshape(starts.size, nbytes)
-
     def bytes(self, most: int, what: str) -> Numbers:
         """A byte up to `most` of each row, which says `what`."""
         found = np.empty_like(self.at)
@@ -115,7 +110,7 @@ class Reader:
         """An array (T,) for what ends there, or for so many of each row, and these ends. A byte holds `most` at most; the array is
         empty if there are too few bytes."""
         ends = self._ends(ends)
-        total = _last(ends)
+        total = last(ends)
         return np.empty(total if total <= most * self.data.size else 0, dtype=dtype), ends
 
     def integers(self, count: int, most: Any) -> NDArray[Any]:
@@ -172,12 +167,12 @@ def joined(*fields: Field) -> Field:
     """The messages whose fields these are, with 8 bytes more behind them."""
     while len(fields) > _TOGETHER:
         fields = tuple(joined(*fields[i : i + _TOGETHER]) for i in range(0, len(fields), _TOGETHER))
-    if len(fields) == 1 and fields[0][0].size >= _last(fields[0][1]) + ROOM:
+    if len(fields) == 1 and fields[0][0].size >= last(fields[0][1]) + ROOM:
         return fields[0]
     data, ends = zip(*fields, strict=True)
     stops, room = np.empty_like(ends[0]), ROOM
     for each in ends:
-        room += _last(each)
+        room += last(each)
     out = np.empty(room, dtype=np.uint8)
     kernels.join(data, ends, out, stops)
     return out, stops
@@ -185,7 +180,7 @@ def joined(*fields: Field) -> Field:
 
 def in_turn(messages: Sequence[Field]) -> Field:
     """The rows of several fields, all those of one after all of another."""
-    data = [out[: _last(ends)] for out, ends in messages]
+    data = [out[: last(ends)] for out, ends in messages]
     sizes = np.cumsum([0, *(each.size for each in data)])
     return np.concatenate([*data, _ROOM]), np.concatenate([ends + size for (_, ends), size in zip(messages, sizes, strict=False)])
 
@@ -194,10 +189,11 @@ def some_of(field: Field, kept: Flags) -> Field:
     """The field without the bytes of the rows that are not `kept` (m,)."""
     out, ends = field
     sizes = lengths_of(ends)
-    return out[: _last(ends)][np.repeat(kept, sizes)], np.cumsum(sizes * kept)
+    return out[: last(ends)][np.repeat(kept, sizes)], np.cumsum(sizes * kept)
 
 
-def _last(ends: Numbers) -> int:
+def last(ends: Numbers) -> int:
+    """Where the last of some rows ends."""
     return int(ends[-1]) if ends.size else 0
 
 
@@ -207,18 +203,11 @@ def equal_ends(m: int, size: int) -> Numbers:
     return size * np.arange(1, m + 1)
 
 
-def counts(numbers: Numbers, running: bool = False) -> Field:
-    """Counts (m,), or those whose running totals these are, in seven-bit groups, low ones first, the top bit set on all but the
-    last."""
+def counts(numbers: Numbers) -> Field:
+    """Counts (m,) in seven-bit groups, low ones first, the top bit set on all but the last."""
     out, ends = np.empty(9 * numbers.size + ROOM, dtype=np.uint8), np.empty_like(numbers)
-    kernels.put_counts(numbers, running, out, ends)
+    kernels.put_counts(numbers, out, ends)
     return out, ends
-
-
-def count_bytes(count: int) -> Bytes:
-    """One count, as `counts` writes it."""
-    out, ends = counts(np.array([count]))
-    return out[: ends[0]]
 
 
 def count_lengths(counts: Any) -> Any:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import mixing
 from mpi_compress.kernels import range_coder as coder
-from mpi_compress.messages.fields import Field, Reader, count_bytes, in_turn
+from mpi_compress.messages import fields as written
+from mpi_compress.messages.fields import Field, Reader, in_turn
 from mpi_compress.messages.kinds import Bytes, Compressed, Each, Indices, Vector
 from mpi_compress.messages.link import Link
 
@@ -66,17 +67,18 @@ class SamplesLink(Link):
     def _written(self, c: Samples) -> Field:
         room = 2**12
         used, columns = np.unique(c.indices, return_inverse=True)
-        (head, labels), (head_of_values, values) = _as_integers(c.labels), _as_integers(c.values)
-        counts = [c.labels.size, c.values.size, *head, *head_of_values]
+        (of_labels, labels), (of_values, values) = _as_integers(c.labels), _as_integers(c.values)
+        counts = [c.labels.size, c.values.size, *of_labels, *of_values]
         while True:
             try:
                 w = _Coder(counts, self.dim, np.empty(8, np.uint8), room)
-                w.integers(labels, head[-1])
+                w.integers(labels, of_labels[-1])
                 w.columns(used)
                 w.places(c.labels, used.size, c.lengths, columns)
-                w.integers(values, head_of_values[-1], columns)
+                w.integers(values, of_values[-1], columns)
                 body = w.end()
-                data = np.concatenate([*map(count_bytes, [*counts, body.size]), body])
+                head, ends = written.counts(np.array([*counts, body.size]))
+                data = np.concatenate([head[: ends[-1]], body])
                 return data, np.array([data.size])
             except _Full:
                 room *= 4
@@ -88,7 +90,8 @@ class SamplesLink(Link):
         left = r.left(0)
         counts = [r.counts(most).item() for most in (_LONGEST, _LONGEST, *_HEAD, *_HEAD)]
         N, nonzeros, *heads = counts
-        body = r.take(r.counts(_LONGEST).item(), "packed samples")[0]
+        start = r.skip(8 * r.counts(_LONGEST).item(), "packed samples").item()
+        body = r.data[start : r.at[0]]
         if max(N, nonzeros, self.dim) > _OF_A_BYTE * body.size or nonzeros > N * self.dim:
             raise CorruptMessage(f"{body.size} bytes cannot hold {N} samples with {nonzeros} entries")
         try:
@@ -122,8 +125,8 @@ class _Coder:
         weights = np.full((mixing.SETS, mixing.INPUTS, mixing.LEVELS), mixing.START)
         chances = np.full(min(cells, _CELLS), 2**15, np.uint16)
         self.model = chances, np.zeros(chances.size, np.uint8), weights, np.zeros((5, mixing.INPUTS), np.int64)
-        state = [0, coder.FULL, 1] if room else [int.from_bytes(data[:8].tobytes(), "big"), coder.FULL, 8]
-        self.stream = np.zeros(room, np.uint16), data, np.array(state, np.uint64)
+        state = coder.BEGUN if self.writes else coder.begun(data, 0)
+        self.stream = np.zeros(room, np.uint16) if self.writes else data, np.array(state, np.uint64)
 
     def integers(self, numbers: NDArray[Any], bits: int, columns: Any = None) -> NDArray[np.uint64]:
         numbers, columns = numbers.astype(np.uint64), np.zeros(numbers.size, np.int64) if columns is None else columns
@@ -154,14 +157,14 @@ class _Coder:
         return rows.sum(axis=1, dtype=np.int64), np.nonzero(rows)[1]
 
     def _code(self, kernel: Callable[..., bool], *arrays: Any) -> None:
-        if not kernel(*arrays, self.writes, self.model, self.stream):
+        if not kernel(*arrays, self.model, self.stream):
             raise _Full
 
     def end(self) -> Bytes:
         """What was written."""
-        digits, _, (low, width, at) = self.stream
+        digits, state = self.stream
         out = np.empty(digits.size, np.uint8)
-        return out[: coder.settle(digits, low, width, at, out)]
+        return out[: coder.settle(digits, tuple(state), out)]
 
 
 def _as_integers(values: Vector) -> tuple[list[int], NDArray[np.uint64]]:

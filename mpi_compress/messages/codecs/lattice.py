@@ -49,8 +49,8 @@ class LatticePoints(FieldCodec):
         if (forms == GAUSSIAN).any():
             if adaptive.longest(c.integers.ravel(), 0) > MOST_BITS:
                 raise OverflowError("lattice points beyond 2^62: σ is too small for this vector")
-            low_bits, below, _ = model(spread(c.sigma, radius, c.stochastic))
-            gaussian, learned = kernels.put_gaussian(c.integers, low_bits, below), fields.integers(c.integers)
+            coding = model(spread(c.sigma, radius, c.stochastic))
+            gaussian, learned = kernels.put_gaussian(c.integers, *coding), fields.integers(c.integers)
             shorter = lengths_of(learned[1]) < lengths_of(gaussian[1])
             forms = np.where((forms == GAUSSIAN) & shorter, ADAPTIVE, forms)
             bodies = [fields.some_of(gaussian, forms == GAUSSIAN), fields.some_of(learned, forms == ADAPTIVE)]
@@ -72,13 +72,13 @@ class LatticePoints(FieldCodec):
         if form in (ZERO, NOT_FINITE):
             return made(np.zeros((r.at.size, dim), dtype=np.int64))
         try:
-            low_bits, below, guesses = model(spread(sigma, radius, stochastic))
+            coding = model(spread(sigma, radius, stochastic))
         except OverflowError as error:
             raise CorruptMessage(str(error)) from None
         if form == ADAPTIVE:
             return made(r.integers(dim, 2**MOST_BITS - 1))
         integers = np.empty((r.at.size, dim), dtype=np.int64)
-        row = kernels.take_gaussian(r.data, r.at, r.ends, low_bits, below, guesses, integers)
+        row = kernels.take_gaussian(r.data, r.at, r.ends, *coding, integers)
         r.refuse(row, f"an array of {dim} lattice points")
         return made(integers)
 
