@@ -1,7 +1,7 @@
 """Streams of bits, least significant bit first: index sets as fields of one width, and the steps of other codes.
 
-A stream's state is three numbers, `held, nheld, at`: up to 63 bits that are not yet written in whole bytes, their number, and the
-place of the next byte. They are passed and returned, so that a compiled loop keeps them in registers.
+A stream is three numbers, (held, nheld, at): up to 63 bits that are not yet written in whole bytes, their number, and the place of
+the next byte. It is passed and returned, so that a compiled loop keeps it in registers.
 """
 
 import numpy as np
@@ -11,6 +11,7 @@ from mpi_compress.kernels.instructions import leading_zeros, trailing_zeros
 
 u = np.uint64
 CORRUPT = -1
+EMPTY = u(0), u(0), u(0)
 
 
 @kernel
@@ -20,23 +21,23 @@ def bit_length(n):
 
 
 @kernel
-def put(value, width, out, held, nheld, at):
+def put(value, width, out, stream):
     """Append `value` < 2^width, width ≤ 32; nheld < 32 before and after."""
     # The early return matters: with the state changed inside an `if`, Numba counts references to `out` in every call, 20 ns.
+    held, nheld, at = stream
     held |= value << nheld
     nheld += width
     if nheld < u(32):
         return held, nheld, at
-    out[at] = np.uint8(held)
-    out[at + u(1)] = np.uint8(held >> u(8))
-    out[at + u(2)] = np.uint8(held >> u(16))
-    out[at + u(3)] = np.uint8(held >> u(24))
+    for i in range(4):
+        out[at + u(i)] = np.uint8(held >> u(8 * i))
     return held >> u(32), nheld - u(32), at + u(4)
 
 
 @kernel
-def put_rest(out, held, nheld, at):
+def put_rest(out, stream):
     """Write the bits that are held, the last byte padded by 0. Returns where they end."""
+    held, nheld, at = stream
     while nheld > u(0):
         out[at] = np.uint8(held)
         at += u(1)
@@ -53,16 +54,10 @@ def window(data, bit):
     shift = bit - at * u(8)
     if shift > u(63):
         return u(0)
-    return (
-        u(data[at])
-        | u(data[at + u(1)]) << u(8)
-        | u(data[at + u(2)]) << u(16)
-        | u(data[at + u(3)]) << u(24)
-        | u(data[at + u(4)]) << u(32)
-        | u(data[at + u(5)]) << u(40)
-        | u(data[at + u(6)]) << u(48)
-        | u(data[at + u(7)]) << u(56)
-    ) >> shift
+    word = u(0)
+    for i in range(8):
+        word |= u(data[at + u(i)]) << u(8 * i)
+    return word >> shift
 
 
 @kernel
@@ -73,10 +68,10 @@ def write_fields(fields, width, out):
             out[u(2) * u(j)] = np.uint8(fields[j])
             out[u(2) * u(j) + u(1)] = np.uint8(fields[j] >> np.uint32(8))
         return u(2 * fields.size)
-    held, nheld, at = u(0), u(0), u(0)
+    stream = EMPTY
     for j in range(fields.size):
-        held, nheld, at = put(u(fields[j]), u(width), out, held, nheld, at)
-    return put_rest(out, held, nheld, at)
+        stream = put(u(fields[j]), u(width), out, stream)
+    return put_rest(out, stream)
 
 
 @kernel

@@ -6,7 +6,7 @@ A code word is at most 43 bits for n < 2^32 and stands in the low bits of a word
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.bits import CORRUPT, bit_length, put, put_rest, window
+from mpi_compress.kernels.bits import CORRUPT, EMPTY, bit_length, put, put_rest, window
 from mpi_compress.kernels.fields import put_count, take_count
 from mpi_compress.kernels.instructions import trailing_zeros
 
@@ -114,12 +114,12 @@ def read_code(word, omega):
 
 
 @kernel
-def put_long(code, length, out, held, nheld, at):
+def put_long(code, length, out, stream):
     """Append a code word of up to 64 bits."""
     if length <= u(32):
-        return put(code, length, out, held, nheld, at)
-    held, nheld, at = put(code & u(0xFFFFFFFF), u(32), out, held, nheld, at)
-    return put(code >> u(32), length - u(32), out, held, nheld, at)
+        return put(code, length, out, stream)
+    stream = put(code & u(0xFFFFFFFF), u(32), out, stream)
+    return put(code >> u(32), length - u(32), out, stream)
 
 
 @kernel
@@ -136,13 +136,13 @@ def set_length(indices, omega):
 @kernel
 def write_set(indices, omega, out):
     """Write the codes of a set's gaps. Returns where they end."""
-    held, nheld, at, before = u(0), u(0), u(0), u(0)
+    stream, before = EMPTY, u(0)
     for j in range(indices.size):
         index = u(indices[j]) + u(1)
         code, length = code_of(index - before, omega)
-        held, nheld, at = put_long(code, length, out, held, nheld, at)
+        stream = put_long(code, length, out, stream)
         before = index
-    return put_rest(out, held, nheld, at)
+    return put_rest(out, stream)
 
 
 @kernel
@@ -192,20 +192,20 @@ def paper_bits(levels):
 @kernel
 def write_levels(levels, form, omega, out):
     """Write levels (d,) in this form. Returns where they end."""
-    held, nheld, at, before = u(0), u(0), u(0), u(0)
+    stream, before = EMPTY, u(0)
     for j in range(levels.size):
         level = levels[j]
         size = u(abs(np.int64(level)))
         if form == DENSE:
             code, length = code_of(size + u(1), omega)
-            held, nheld, at = put_long(code | u(level < 0) << length, length + u(level != 0), out, held, nheld, at)
+            stream = put_long(code | u(level < 0) << length, length + u(level != 0), out, stream)
         elif level:
             code, length = code_of(u(j) + u(1) - before, omega)
-            held, nheld, at = put_long(code, length, out, held, nheld, at)
+            stream = put_long(code, length, out, stream)
             code, length = code_of(size, omega)
-            held, nheld, at = put_long(u(level < 0) | code << u(1), length + u(1), out, held, nheld, at)
+            stream = put_long(u(level < 0) | code << u(1), length + u(1), out, stream)
             before = u(j) + u(1)
-    return put_rest(out, held, nheld, at)
+    return put_rest(out, stream)
 
 
 @kernel

@@ -50,12 +50,12 @@ def put_count(count, out):
 
 
 @kernel
-def put_counts(numbers, running, out, stops):
-    """Write counts (m,), or those whose running totals these are."""
-    before = at = 0
+def put_counts(numbers, out, stops):
+    """Write counts (m,)."""
+    at = 0
     for i in range(numbers.size):
-        at += put_count(numbers[i] - before, out[at:])
-        before, stops[i] = numbers[i] if running else 0, at
+        at += put_count(numbers[i], out[at:])
+        stops[i] = at
 
 
 @kernel
@@ -89,19 +89,27 @@ def take_counts(data, at, ends, most, running, numbers):
 
 
 @kernel
+def too_short(at, ends, stops, nbits):
+    """The first row that has no room for as many of so many bits as end at stops (m,), or NONE."""
+    start = 0
+    for i in range(at.size):
+        if (stops[i] - start) * nbits > 8 * (ends[i] - at[i]):
+            return i
+        start = stops[i]
+    return NONE
+
+
+@kernel
 def take_values(data, at, ends, stops, precision, values):
     """Read floats into values (T,), those of a row before stops[i]; no one is written unless all are there."""
     size, start = float_bytes(precision), 0
-    for i in range(at.size):
-        if stops[i] - start > (ends[i] - at[i]) // size:
-            return i
-        start = stops[i]
-    start = 0
-    for i in range(at.size):
-        take_floats(data, at[i], precision, values[start : stops[i]])
-        at[i] += (stops[i] - start) * size
-        start = stops[i]
-    return NONE
+    short = too_short(at, ends, stops, 8 * size)
+    if short == NONE:
+        for i in range(at.size):
+            take_floats(data, at[i], precision, values[start : stops[i]])
+            at[i] += (stops[i] - start) * size
+            start = stops[i]
+    return short
 
 
 @kernel
@@ -127,17 +135,6 @@ def skip(at, ends, nbits):
 
 
 @kernel
-def too_short(at, ends, stops, nbits):
-    """The first row that has no room for as many of so many bits as end at stops (m,), or NONE."""
-    start = 0
-    for i in range(at.size):
-        if (stops[i] - start) * nbits > 8 * (ends[i] - at[i]):
-            return i
-        start = stops[i]
-    return NONE
-
-
-@kernel
 def put_signs(negative, ends, out, stops):
     """Write flags (T,), those of a row before ends[i], as bits, the first one lowest."""
     start = at = 0
@@ -150,12 +147,12 @@ def put_signs(negative, ends, out, stops):
 def take_signs(data, at, ends, stops, negative):
     """Read flags into negative (T,), those of a row before stops[i]."""
     start = 0
-    for i in range(at.size):
-        if at[i] + (stops[i] - start + 7) // 8 > ends[i]:
-            return i
-        at[i] = read_flags(data, at[i], negative[start : stops[i]])
-        start = stops[i]
-    return NONE
+    short = too_short(at, ends, stops, 1)
+    if short == NONE:
+        for i in range(at.size):
+            at[i] = read_flags(data, at[i], negative[start : stops[i]])
+            start = stops[i]
+    return short
 
 
 @kernel
@@ -166,12 +163,12 @@ def put_signed(integers, widths, out, stops):
     for i in range(stops.size):
         width = u(of_row(widths, i))
         if width > u(0):
-            held, nheld = u(0), u(0)
+            stream = u(0), u(0), at
             for j in range(integers.shape[1]):
                 integer = np.int64(integers[i, j])
                 field = u(abs(integer)) << u(1) | u(integer < 0)
-                held, nheld, at = put(field, width + u(1), out, held, nheld, at)
-            at = put_rest(out, held, nheld, at)
+                stream = put(field, width + u(1), out, stream)
+            at = put_rest(out, stream)
         stops[i] = at
 
 

@@ -6,7 +6,7 @@ A gap g, counted from 0 (the indices left out between two that are in), is ⌊g 
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.bits import CORRUPT, bit_length, put, put_rest, window
+from mpi_compress.kernels.bits import CORRUPT, EMPTY, bit_length, put, put_rest, window
 from mpi_compress.kernels.instructions import trailing_zeros
 
 u = np.uint64
@@ -41,7 +41,7 @@ def set_length(indices, k):
 @kernel
 def write_set(indices, k, out):
     """Write the set, the last byte padded by 0. Returns where it ends."""
-    held, nheld, at, after = u(0), u(0), u(0), u(0)
+    stream, after = EMPTY, u(0)
     mask = (u(1) << k) - u(1)
     for j in range(indices.size):
         gap = u(indices[j]) - after
@@ -49,14 +49,14 @@ def write_set(indices, k, out):
         zeros = gap >> k
         low = gap & mask
         if zeros + k < u(32):
-            held, nheld, at = put((u(1) | low << u(1)) << zeros, zeros + k + u(1), out, held, nheld, at)
+            stream = put((u(1) | low << u(1)) << zeros, zeros + k + u(1), out, stream)
         else:
             for _ in range(zeros // u(32)):
-                held, nheld, at = put(u(0), u(32), out, held, nheld, at)
-            held, nheld, at = put(u(0), zeros & u(31), out, held, nheld, at)
-            held, nheld, at = put(u(1), u(1), out, held, nheld, at)
-            held, nheld, at = put(low, k, out, held, nheld, at)
-    return put_rest(out, held, nheld, at)
+                stream = put(u(0), u(32), out, stream)
+            stream = put(u(0), zeros & u(31), out, stream)
+            stream = put(u(1), u(1), out, stream)
+            stream = put(low, k, out, stream)
+    return put_rest(out, stream)
 
 
 @kernel

@@ -16,17 +16,17 @@ def put_digits(signs, last_bits, out, stops):
     d, at = signs.shape[1], u(0)
     whole = d // BLOCK
     for i in range(stops.size):
-        row, held, nheld = signs[i], u(0), u(0)
+        row, stream = signs[i], (u(0), u(0), at)
         for b in range(whole):
             field = np.uint32(0)
             for k in range(BLOCK):
                 field = field * np.uint32(3) + np.uint32(row[u(b) * u(BLOCK) + u(BLOCK - 1 - k)] + 1)
-            held, nheld, at = put(u(field), u(BLOCK_BITS), out, held, nheld, at)
+            stream = put(u(field), u(BLOCK_BITS), out, stream)
         field = np.uint32(0)
         for j in range(d - 1, whole * BLOCK - 1, -1):
             field = field * np.uint32(3) + np.uint32(row[j] + 1)
-        held, nheld, at = put(u(field), u(last_bits), out, held, nheld, at)
-        at = put_rest(out, held, nheld, at)
+        stream = put(u(field), u(last_bits), out, stream)
+        at = put_rest(out, stream)
         stops[i] = at
 
 
