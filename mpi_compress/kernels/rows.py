@@ -7,29 +7,52 @@ kernels are written once, over `row_dot` and `row_add`; values may be float32 or
 import numpy as np
 
 from mpi_compress.kernels import REASSOCIATING, by_types, kernel
-from mpi_compress.kernels.instructions import fma
+from mpi_compress.kernels.instructions import fetch, fma
 from mpi_compress.kernels.losses import loss_and_slope
 
-_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+u = np.uint64
+_ONE, _TWO, _THREE, _FOUR = u(1), u(2), u(3), u(4)
+_AHEAD = u(192)  # nonzeros: what they touch is fetched that early
 
 
 in_kernels = by_types(**REASSOCIATING)
 
 
+@in_kernels
+def value_at(values, p):
+    """The p-th of values, or the one number that they all are."""
+    return (lambda values, p: values[p]) if hasattr(values, "dtype") else (lambda values, p: values)
+
+
+@in_kernels
+def fetch_ahead(p, indices, x, gradient):
+    """Ask for what four nonzeros further on touch in x and in the gradient, unless that is None."""
+
+    def of_both(p, indices, x, gradient):
+        q = min(p + _AHEAD, u(indices.size) - _FOUR)
+        for j in range(q, q + _FOUR):
+            fetch(x, indices[j])
+            fetch(gradient, indices[j])
+
+    return of_both if hasattr(gradient, "dtype") else lambda p, indices, x, gradient: None
+
+
 @kernel
-def sparse_dot(start, stop, indices, values, x):
-    """Σ values_p x_{indices_p} over start ≤ p < stop, in four sums, each product added with one rounding."""
+def sparse_dot(start, stop, indices, values, x, gradient):
+    """Σ values_p x_{indices_p} over start ≤ p < stop, in four sums, each product added with one rounding. `gradient` is what is
+    added to next, where neither it nor x is cached; else None."""
     a = b = c = d = 0.0
     p = start
     whole = start + ((stop - start) & ~_THREE)
     while p < whole:
-        a = fma(values[p], x[indices[p]], a)
-        b = fma(values[p + _ONE], x[indices[p + _ONE]], b)
-        c = fma(values[p + _TWO], x[indices[p + _TWO]], c)
-        d = fma(values[p + _THREE], x[indices[p + _THREE]], d)
+        fetch_ahead(p, indices, x, gradient)
+        a = fma(value_at(values, p), x[indices[p]], a)
+        b = fma(value_at(values, p + _ONE), x[indices[p + _ONE]], b)
+        c = fma(value_at(values, p + _TWO), x[indices[p + _TWO]], c)
+        d = fma(value_at(values, p + _THREE), x[indices[p + _THREE]], d)
         p += _FOUR
     while p < stop:
-        a = fma(values[p], x[indices[p]], a)
+        a = fma(value_at(values, p), x[indices[p]], a)
         p += _ONE
     return ((b + c) + d) + a
 
@@ -41,10 +64,10 @@ def sparse_add(start, stop, indices, values, scale, out):
     whole = start + ((stop - start) & ~_THREE)
     while p < whole:
         for q in range(p, p + _FOUR):
-            out[indices[q]] = fma(scale, values[q], out[indices[q]])
+            out[indices[q]] = fma(scale, value_at(values, q), out[indices[q]])
         p += _FOUR
     while p < stop:
-        out[indices[p]] = fma(scale, values[p], out[indices[p]])
+        out[indices[p]] = fma(scale, value_at(values, p), out[indices[p]])
         p += _ONE
 
 
@@ -54,7 +77,7 @@ def row_dot(matrix, i, x):
     spread over four sums by hand, in the order that `kernels.shards` states: the compiler would gather by vector instructions,
     which takes twice as long."""
     if len(matrix) == 3:
-        return lambda matrix, i, x: sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x)
+        return lambda matrix, i, x: sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x, None)
 
     def dense(matrix, i, x):
         row = matrix[0][i]
@@ -120,7 +143,7 @@ def row_square(matrix, i):
 @kernel
 def margins(matrix, x, out):
     """out (N,): a_i · x."""
-    for i in range(np.uint64(out.size)):
+    for i in range(u(out.size)):
         out[i] = row_dot(matrix, i, x)
 
 
@@ -128,14 +151,14 @@ def margins(matrix, x, out):
 def gram_product(matrix, weights, v, out):
     """out (d,): Σ_i weights_i (a_i · v) a_i, that is Aᵀ diag(weights) A v."""
     out[:] = 0.0
-    for i in range(np.uint64(weights.size)):
+    for i in range(u(weights.size)):
         row_add(matrix, i, weights[i] * row_dot(matrix, i, v), out)
 
 
 @kernel
 def add_gram(indptr, indices, values, weights, out):
     """out (d, d) += Σ_i weights_i a_i a_iᵀ, of rows in CSR form: Aᵀ diag(weights) A."""
-    for i in range(np.uint64(weights.size)):
+    for i in range(u(weights.size)):
         start, stop = indptr[i], indptr[i + _ONE]
         for p in range(start, stop):
             scale, into = values[p] * weights[i], out[indices[p]]
@@ -147,14 +170,14 @@ def add_gram(indptr, indices, values, weights, out):
 def weighted_sum(matrix, weights, out):
     """out (d,): Σ_i weights_i a_i, that is Aᵀ weights."""
     out[:] = 0.0
-    for i in range(np.uint64(weights.size)):
+    for i in range(u(weights.size)):
         row_add(matrix, i, weights[i], out)
 
 
 @kernel
 def squared_norms(matrix, out):
     """out (N,): ‖a_i‖²."""
-    for i in range(np.uint64(out.size)):
+    for i in range(u(out.size)):
         out[i] = row_square(matrix, i)
 
 
@@ -186,11 +209,11 @@ def add_gradients(matrix, labels, cuts, rows, ends, loss, weights, mu, zs, scale
 @kernel
 def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out):
     """`add_gradients` of sparse rows of a shard, µ = 0. Returns the coordinates, each row's increasing, and what ‖out‖² grew by."""
-    n = np.uint64(0)
+    n = u(0)
     for r in range(rows.size):
         n += indptr[rows[r] + _ONE] - indptr[rows[r]]
     touched = np.empty(n, np.uint32)
-    n = np.uint64(0)
+    n = u(0)
     growth = 0.0
     matrix = (indptr, indices, values)
     for r in range(rows.size):

@@ -11,89 +11,14 @@ at once. A product of a sparse row is not rounded before it is added.
 import numpy as np
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.instructions import fetch, fma
 from mpi_compress.kernels.losses import losses_and_slopes
 from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, sparse_add, sparse_dot
 from mpi_compress.kernels.vectors import compensated, sum_of_squares
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 _FAR = 2**16  # coordinates: from there on x and the gradient are not cached together
-_AHEAD = np.uint64(192)  # nonzeros: what they touch is fetched that early
 _BLOCK, _FAR_BLOCK = 512, 64  # rows
 _CACHED = 2**14  # numbers in a block of dense rows
-
-
-@kernel
-def _sparse_dots(indptr, indices, values, x, out):
-    for r in range(np.uint64(out.size)):
-        out[r] = sparse_dot(indptr[r], indptr[r + _ONE], indices, values, x)
-
-
-@kernel
-def _far_dots(indptr, indices, values, x, gradient, out):
-    """`_sparse_dots` where neither x nor the gradient is cached: what rows further on touch in both is fetched meanwhile."""
-    last = np.uint64(indices.size) - _FOUR
-    for r in range(np.uint64(out.size)):
-        a = b = c = d = 0.0
-        p, stop = indptr[r], indptr[r + _ONE]
-        whole = p + ((stop - p) & ~_THREE)
-        while p < whole:
-            q = min(p + _AHEAD, last)
-            i, j, k, l = indices[q], indices[q + _ONE], indices[q + _TWO], indices[q + _THREE]
-            fetch(x, i)
-            fetch(x, j)
-            fetch(x, k)
-            fetch(x, l)
-            fetch(gradient, i)
-            fetch(gradient, j)
-            fetch(gradient, k)
-            fetch(gradient, l)
-            a = fma(values[p], x[indices[p]], a)
-            b = fma(values[p + _ONE], x[indices[p + _ONE]], b)
-            c = fma(values[p + _TWO], x[indices[p + _TWO]], c)
-            d = fma(values[p + _THREE], x[indices[p + _THREE]], d)
-            p += _FOUR
-        while p < stop:
-            a = fma(values[p], x[indices[p]], a)
-            p += _ONE
-        out[r] = ((b + c) + d) + a
-
-
-@kernel
-def _equal_dots(indptr, indices, values, x, out):
-    """`_sparse_dots` of rows whose values are all equal."""
-    for r in range(np.uint64(out.size)):
-        value = values[r]
-        a = b = c = d = 0.0
-        p, stop = indptr[r], indptr[r + _ONE]
-        whole = p + ((stop - p) & ~_THREE)
-        while p < whole:
-            a = fma(value, x[indices[p]], a)
-            b = fma(value, x[indices[p + _ONE]], b)
-            c = fma(value, x[indices[p + _TWO]], c)
-            d = fma(value, x[indices[p + _THREE]], d)
-            p += _FOUR
-        while p < stop:
-            a = fma(value, x[indices[p]], a)
-            p += _ONE
-        out[r] = ((b + c) + d) + a
-
-
-@kernel
-def _add_sparse(indptr, indices, values, scales, out):
-    for r in range(np.uint64(scales.size)):
-        if scales[r] != 0.0:
-            sparse_add(indptr[r], indptr[r + _ONE], indices, values, scales[r], out)
-
-
-@kernel
-def _add_equal(indptr, indices, values, scales, out):
-    """`_add_sparse` of rows whose values are all equal."""
-    for r in range(np.uint64(scales.size)):
-        if scales[r] != 0.0:
-            value = values[r]
-            for p in range(indptr[r], indptr[r + _ONE]):
-                out[indices[p]] = fma(scales[r], value, out[indices[p]])
 
 
 @in_kernels
@@ -106,16 +31,19 @@ def rows_of_a_block(matrix, dim):
 
 @in_kernels
 def dots_of_a_block(matrix, i, x, gradient, out):
-    """out_r = a_{i+r} · x; dense rows four by four, so that x is read once for them. `gradient` is what will be added to next."""
+    """out_r = a_{i+r} · x; dense rows four by four, so that x is read once for them. `gradient` is what is added to next:
+    where neither it nor x is cached, what sparse rows further on touch in both is fetched meanwhile."""
 
     def sparse(matrix, i, x, gradient, out):
         indptr, indices, values = matrix
-        if values.size < indices.size:
-            _equal_dots(indptr[i:], indices, values[i:], x, out)
-        elif x.size > _FAR:
-            _far_dots(indptr[i:], indices, values, x, gradient, out)
-        else:
-            _sparse_dots(indptr[i:], indices, values, x, out)
+        for r in range(np.uint64(out.size)):
+            start, stop = indptr[i + r], indptr[i + r + _ONE]
+            if values.size < indices.size:
+                out[r] = sparse_dot(start, stop, indices, values[i + r], x, None)
+            elif x.size > _FAR:
+                out[r] = sparse_dot(start, stop, indices, values, x, gradient)
+            else:
+                out[r] = sparse_dot(start, stop, indices, values, x, None)
 
     def dense(matrix, i, x, gradient, out):
         fours = np.uint64(out.size) & ~_THREE
@@ -140,10 +68,13 @@ def add_block(matrix, i, scales, out):
 
     def sparse(matrix, i, scales, out):
         indptr, indices, values = matrix
-        if values.size < indices.size:
-            _add_equal(indptr[i:], indices, values[i:], scales, out)
-        else:
-            _add_sparse(indptr[i:], indices, values, scales, out)
+        for r in range(np.uint64(scales.size)):
+            start, stop = indptr[i + r], indptr[i + r + _ONE]
+            if scales[r] != 0.0:
+                if values.size < indices.size:
+                    sparse_add(start, stop, indices, values[i + r], scales[r], out)
+                else:
+                    sparse_add(start, stop, indices, values, scales[r], out)
 
     def dense(matrix, i, scales, out):
         fours = np.uint64(scales.size) & ~_THREE
