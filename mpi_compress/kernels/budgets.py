@@ -9,6 +9,7 @@ import numpy as np
 from mpi_compress.kernels import kernel, reassociating_kernel
 from mpi_compress.kernels.threshold import reaching
 
+u = np.uint64
 ALPHA, BETA, OMEGA = 0, 1, 2
 TIE = 1e-12  # ratios this close, relatively, are equal, and sums have reached a bound: the smallest T among them is taken
 _SLACK = 1 + 1e-13  # for the rounding of bounds
@@ -29,7 +30,6 @@ def absolute_and_squares(v, start, stop):
 @kernel
 def sums_and_largest(vs, thresholds):
     """Σ|v_j| and Σv_j² of each row; its nonzeros whose magnitude reaches its threshold, one row after another; how many it has."""
-    u = np.uint64
     m, d = vs.shape
     absolute, squares, counts = np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64)
     indices, values, n = np.empty(d, dtype=np.uint32), np.empty(vs.size), 0

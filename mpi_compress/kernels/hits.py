@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.kernels import inlined_kernel, kernel
 
+u = np.uint64
 Indices = NDArray[np.uint32]
 MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 BLOCK = 512  # coordinates compared at once, in vector registers
@@ -26,19 +27,18 @@ def append_hits(hit, eight, size, start, found, n):
     """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n. `eight` is
     `hit` as words of eight: where hits are rare, 64 or 8 neighbours are skipped at once. `found` is `with_room`: some entries are
     written twice."""
-    one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
     for j in range(size, BLOCK):
         hit[j] = 0
     for first in range(0, (size + 7) >> 3, 8):
-        a = np.uint64(first)
-        b = a + four
-        low = eight[a] | eight[a + one] | eight[a + two] | eight[a + two + one]
-        if low | eight[b] | eight[b + one] | eight[b + two] | eight[b + two + one]:
+        some = u(0)
+        for w in range(8):
+            some |= eight[u(first) + u(w)]
+        if some:
             for w in range(first, first + 8):
                 if eight[w]:
                     for j in range(8 * w, 8 * w + 8):
                         found[n] = start + j
-                        n += np.uint64(hit[j])
+                        n += u(hit[j])
     return n
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import inlined_kernel, kernel, reassociating_kernel, reassociating_rows
+from mpi_compress.kernels import inlined_kernel, kernel, reassociating_rows
 from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, Indices, append_hits, with_room
 from mpi_compress.kernels.vectors import lengths_of
 
@@ -43,7 +43,7 @@ def sizes_of(vs: Vector) -> Sizes:
 
 @reassociating_rows
 def measure_rows(vs, peaks, nonzeros, sums, squares, scales, norms):
-    """`measure` of each row, again with another scale than 1 where squares may be no floats."""
+    """`Sizes` of each row, with another scale than 1 where squares may be no floats."""
     for i in range(vs.shape[0]):
         v = vs[i]
         bits = v.view(np.int64)
@@ -61,20 +61,6 @@ def measure_rows(vs, peaks, nonzeros, sums, squares, scales, norms):
                 break
             scales[i] = math.ldexp(1.0, 400 - exponent if exponent > 400 else -300 - exponent)
         norms[i] = np.sqrt(squares[i]) / scales[i] if peaks[i] < np.inf else peaks[i]
-
-
-@reassociating_kernel
-def measure(v, scale):
-    """max |v_j|, or a NaN that is there; the number of nonzeros, Σ |v_j|·scale, Σ (v_j·scale)²."""
-    bits = v.view(np.int64)
-    peak, nonzeros, total, squares = np.int64(0), 0, 0.0, 0.0
-    for j in range(v.size):
-        peak = max(peak, bits[j] & MAGNITUDE)
-        nonzeros += v[j] != 0
-        a = abs(v[j]) * scale
-        total += a
-        squares += a * a
-    return np.int64(peak).view(np.float64), nonzeros, total, squares
 
 
 @reassociating_rows
@@ -98,18 +84,9 @@ def below(vs, levels, scales, wanted, above, sums, squares):
 def levels_of_budget(vs: Vector, sizes: Sizes, budget: Any, passes: int | None = None) -> Vector:
     """m of each row with Σ min(1, a_j/m) = budget, one or (m,), a_j = |v_j|·scale; 0 where it covers all nonzeros of the row.
     `passes`: the number of steps, after which Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m."""
-    wanted = sizes.nonzeros > (budget if passes is None else 0)
+    wanted, budgets = sizes.nonzeros > (budget if passes is None else 0), np.broadcast_to(budget, len(vs))
     start = np.where(wanted, sizes.sum / budget, 0.0)
-    levels, unsettled = _by_steps(
-        vs, sizes, start, wanted, _NEWTON_STEPS if passes is None else passes,
-        lambda above, sums, _: np.where(above < budget, sums / (budget - above), np.inf),
-    )  # fmt: skip
-    for i in np.flatnonzero(unsettled) if passes is None else ():
-        a, total, _ = _falling(vs[i], sizes.scale[i])
-        left = np.maximum(np.broadcast_to(budget, len(vs))[i] - np.arange(a.size), 0)
-        k = int(np.argmax(left * a <= total))
-        levels[i] = total[k] / left[k] if left[k] > 0 else levels[i]
-    return levels
+    return _levels(vs, sizes, start, wanted, lambda above, sums, _, rows: (sums, budgets[rows] - above), passes)
 
 
 def levels_of_variance(vs: Vector, sizes: Sizes, epsilon: float) -> Vector:
@@ -117,31 +94,30 @@ def levels_of_variance(vs: Vector, sizes: Sizes, epsilon: float) -> Vector:
     extra, wanted = epsilon * sizes.squares, sizes.nonzeros > 0
     with np.errstate(invalid="ignore"):
         start = np.where(wanted, (extra + sizes.squares) / sizes.sum, 0.0)
-    levels, unsettled = _by_steps(
-        vs, sizes, start, wanted, _NEWTON_STEPS,
-        lambda _, sums, squares: np.where(sums > 0, (extra + squares) / sums, np.inf),
-    )  # fmt: skip
-    for i in np.flatnonzero(unsettled):
-        a, total, squares = _falling(vs[i], sizes.scale[i])
-        k = int(np.argmax(a * total <= extra[i] + squares))
-        levels[i] = (extra[i] + squares[k]) / total[k]
-    return levels
+    return _levels(vs, sizes, start, wanted, lambda _, sums, squares, rows: (extra[rows] + squares, sums))
 
 
-def _by_steps(
-    vs: Vector, sizes: Sizes, levels: Vector, unsettled: NDArray[np.bool_], steps: int, better: Callable[..., Vector]
-) -> tuple[Vector, NDArray[np.bool_]]:
-    """The levels after so many steps to `better` ones, which are lower, and the rows where they still fall."""
+def _levels(
+    vs: Vector, sizes: Sizes, levels: Vector, unsettled: Any, terms: Callable[..., tuple[Vector, Vector]], passes: int | None = None
+) -> Vector:
+    """m = N/D of each row, from `levels` on, which fall, for N and D of the number of a_j ≥ m and the sums of the other a_j and
+    a_j²: `terms`. After so many `passes`, or as it is exactly."""
     found = np.zeros(levels.size, dtype=np.int64), np.zeros(levels.size), np.zeros(levels.size)
-    for _ in range(steps):
+    for _ in range(_NEWTON_STEPS if passes is None else passes):
         below(vs, levels, sizes.scale, unsettled, *found)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            lower = better(*found)
+            N, D = terms(*found, slice(None))
+            lower = np.where(D > 0, N / D, np.inf)
         unsettled = unsettled & (lower < levels)
         if not unsettled.any():
             break
         levels = np.where(unsettled, lower, levels)
-    return levels, unsettled
+    for i in np.flatnonzero(unsettled) if passes is None else ():
+        a, *sums = _falling(vs[i], sizes.scale[i])
+        N, D = terms(np.arange(a.size), *sums, i)
+        k = int(np.argmax(np.maximum(D, 0) * a <= N))
+        levels[i] = N[k] / D[k] if D[k] > 0 else levels[i]
+    return levels
 
 
 def _falling(v: Vector, scale: float) -> tuple[Vector, Vector, Vector]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.hits import BLOCK, append_hits, with_room
-from mpi_compress.kernels.probabilities import measure, random_bytes
+from mpi_compress.kernels.probabilities import random_bytes
 
 MOST = 2**53  # the largest integer that is rounded to
 
@@ -99,18 +99,3 @@ def round_to_nearest(vs, step, some, out):
                 x -= 1
             out[i, j] = np.int64(x)
 
-
-@kernel
-def bucket_sizes(vs, bucket, euclidean, out):
-    """out_ib: the 2-norm of bucket b of row i if `euclidean`, else its largest magnitude; NaN and infinity propagate."""
-    for i in range(out.shape[0]):
-        for b in range(out.shape[1]):
-            part = vs[i, b * bucket : min((b + 1) * bucket, vs.shape[1])]
-            peak, _, _, squares = measure(part, 1.0)
-            out[i, b] = peak
-            if euclidean and 0 < peak < np.inf:
-                lift = 1.0
-                if not 1e-140 < peak < 1e140:  # squares that are no floats
-                    lift = 2.0**600 if peak < 1 else 2.0**-600
-                    _, _, _, squares = measure(part, lift)
-                out[i, b] = np.sqrt(squares) / lift

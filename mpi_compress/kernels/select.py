@@ -16,6 +16,7 @@ from mpi_compress.kernels.hits import MAGNITUDE, Indices, take
 from mpi_compress.kernels.instructions import trailing_zeros
 from mpi_compress.kernels.threshold import reaching
 
+u = np.uint64
 _BELOW_ALL = np.int64(-1)
 _INFINITE = np.float64(np.inf).view(np.int64)
 _GLANCE = 64  # coordinates whose largest magnitude says whether any of them is wanted
@@ -42,7 +43,6 @@ def take_few_largest(v, out, values):
     small k: one pass. The k-th largest of the blocks' peaks is no larger than the k-th largest of all: few blocks are looked at
     again. There the k best so far are kept in order, the best first; what comes later must be larger to come before."""
     bits = v.view(np.int64)
-    u = np.uint64
     k = out.size
     last = u(k - 1)
     peaks = _peaks(bits)
@@ -67,7 +67,6 @@ def take_few_largest(v, out, values):
 @kernel
 def _sort(few):
     """Sort few numbers where they stand, by insertion. Numba's own sort takes half as long to compile as all else of a top-k."""
-    u = np.uint64
     for at in range(1, few.size):
         a, i = few[at], u(at)
         while i > u(0) and few[i - u(1)] > a:
@@ -79,7 +78,6 @@ def _sort(few):
 @kernel
 def _peaks(bits):
     """The largest magnitude of each block of neighbours."""
-    u = np.uint64
     whole = u(bits.size // _GLANCE)
     out = np.zeros((bits.size + _GLANCE - 1) // _GLANCE, dtype=np.int64)
     for b in range(whole):
@@ -110,14 +108,14 @@ def take_largest(v, out, values):
         return
     keys = kept[:found].view(np.int64)
     among = np.empty(found + 1, dtype=np.int64)
-    n = np.uint64(0)
+    n = u(0)
     for i in range(found):
         key = keys[i] & MAGNITUDE
         among[n] = key
-        n += np.uint64(key <= high)
+        n += u(key <= high)
     rank = k - (found - np.int64(n))
     if rank < 1:  # the sample misled, above
-        among, n, rank = keys & MAGNITUDE, np.uint64(found), k
+        among, n, rank = keys & MAGNITUDE, u(found), k
     chosen = np.empty(k, dtype=np.uint32)
     _take_from(keys, kth_largest(among[:n], rank), chosen)
     for i in range(k):
@@ -159,7 +157,6 @@ def _bracket(bits, k):
 @kernel
 def _sample(bits, m):
     """m magnitudes, one of each ⌊d/m⌋ neighbours and anywhere among them, so that periodic vectors do not mislead."""
-    u = np.uint64
     stride = u(bits.size // m)
     out = np.empty(m, dtype=np.int64)
     x = u(0x9E3779B97F4A7C15)
@@ -179,8 +176,8 @@ def kth_largest(keys, k):
         ones |= keys[i]
         both &= keys[i]
     differ = ones ^ both
-    low = np.int64(bit_length(np.uint64(differ)))  # the lowest bit that is settled, up to now above all that differ
-    end = np.int64(trailing_zeros(np.uint64(differ)))
+    low = np.int64(bit_length(u(differ)))  # the lowest bit that is settled, up to now above all that differ
+    end = np.int64(trailing_zeros(u(differ)))
     m = keys.size
     count = np.empty(1 << _DIGIT, dtype=np.int64)
     while low > end:
@@ -195,11 +192,11 @@ def kth_largest(keys, k):
             k -= count[digit]
             digit -= 1
         if count[digit] < m:
-            n = np.uint64(0)
+            n = u(0)
             for i in range(m):
                 key = keys[i]
                 keys[n] = key
-                n += np.uint64(((key >> low) & mask) == digit)
+                n += u(((key >> low) & mask) == digit)
             m = np.int64(n)
         if m <= 2 * _FEW:
             return _kth_by_heap(keys[:m], k)
@@ -209,7 +206,6 @@ def kth_largest(keys, k):
 @kernel
 def _kth_by_heap(keys, k):
     """The same for small k: one pass with a heap of the k largest, smallest on top."""
-    u = np.uint64
     heap = np.full(k, _BELOW_ALL)
     k = u(k)
     for at in range(keys.size):
@@ -237,12 +233,12 @@ def _take_from(bits, threshold, out):
     for j in range(bits.size):
         above += (bits[j] & MAGNITUDE) > threshold
     ties = out.size - above
-    n = np.uint64(0)
+    n = u(0)
     for j in range(bits.size):
         out[n] = j
         b = bits[j] & MAGNITUDE
         tie = (b == threshold) & (ties > 0)
         ties -= tie
-        n += np.uint64((b > threshold) | tie)
-        if n == np.uint64(out.size):
+        n += u((b > threshold) | tie)
+        if n == u(out.size):
             return

@@ -4,7 +4,8 @@ import numpy as np
 
 from mpi_compress.kernels import inlined_kernel, kernel
 
-_BLOCK = np.uint64(32)  # coordinates that are compared before any of them is looked at alone
+u = np.uint64
+_BLOCK = u(32)  # coordinates that are compared before any of them is looked at alone
 
 
 @inlined_kernel
@@ -19,14 +20,14 @@ def _reaches_within(v, start, stop, threshold):
 def reaching(v, threshold, indices, values):
     """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there, written to the front of two arrays (d,).
     Returns their number."""
-    n, size = np.uint64(0), np.uint64(v.size)
-    for start in range(np.uint64(0), size, _BLOCK):
+    n, size = u(0), u(v.size)
+    for start in range(u(0), size, _BLOCK):
         stop = min(start + _BLOCK, size)
         if _reaches_within(v, start, stop, threshold):
             for j in range(start, stop):  # without a branch that processors could mispredict
                 indices[n] = j
                 values[n] = v[j]
-                n += np.uint64(not abs(v[j]) < threshold)
+                n += u(not abs(v[j]) < threshold)
     return n
 
 
@@ -45,7 +46,6 @@ def reaching_of_rows(vs, threshold):
 @kernel
 def reaching_among(v, touched, threshold):
     """`reaching` among the coordinates `touched` (increasing): their indices and values."""
-    u = np.uint64
     indices = np.empty(touched.size, dtype=np.uint32)
     values = np.empty(touched.size)
     n = u(0)

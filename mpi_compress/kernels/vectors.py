@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mpi_compress.kernels import inlined_kernel, kernel
 from mpi_compress.kernels.hits import take
 
+u = np.uint64
 
 def taken(v: NDArray[np.float64], indices: NDArray[Any]) -> NDArray[np.float64]:
     """v[indices] as a new array (T,) of float64."""
@@ -141,7 +142,7 @@ def refuse_beyond(indices, size):
     largest = np.uint32(0)
     for i in indices:
         largest = max(largest, i)
-    if indices.size and np.uint64(largest) >= np.uint64(size):
+    if indices.size and u(largest) >= u(size):
         raise ValueError("a sparse vector has an index beyond the vector that it is added to")
 
 
@@ -163,10 +164,10 @@ def scatter_add(indices, values, ends, scale, to, out):
     refuse_unequal(indices.size, values.size)
     refuse_beyond(indices, out.shape[1])
     refuse_rows(ends.size, to, out.shape[0])
-    start = np.uint64(0)
+    start = u(0)
     for i in range(ends.size):
-        into, stop = out[to[i]], np.uint64(ends[i])
-        for j in range(start, min(stop, np.uint64(indices.size))):
+        into, stop = out[to[i]], u(ends[i])
+        for j in range(start, min(stop, u(indices.size))):
             into[indices[j]] += scale * values[j]
         start = stop
 
@@ -187,29 +188,17 @@ def signs_add(indices, negative, ends, magnitudes, to, out):
     refuse_unequal(ends.size, magnitudes.size)
     refuse_beyond(indices, out.shape[1])
     refuse_rows(ends.size, to, out.shape[0])
-    start = np.uint64(0)
+    start = u(0)
     for i in range(ends.size):
-        into, stop, magnitude = out[to[i]], np.uint64(ends[i]), magnitudes[i]
-        for j in range(start, min(stop, np.uint64(indices.size))):
+        into, stop, magnitude = out[to[i]], u(ends[i]), magnitudes[i]
+        for j in range(start, min(stop, u(indices.size))):
             into[indices[j]] += -magnitude if negative[j] else magnitude
         start = stop
 
 
 @kernel
-def dense_add(values, scales, to, out):
-    """out += scales (m,) · values (m, d), which are floats or integers."""
-    refuse_unequal(values.shape[1], out.shape[1])
-    refuse_unequal(values.shape[0], scales.size)
-    refuse_rows(scales.size, to, out.shape[0])
-    for i in range(scales.size):
-        into, row, scale = out[to[i]], values[i], scales[i]
-        for j in range(row.size):
-            into[j] += scale * row[j]
-
-
-@kernel
 def levels_add(levels, steps, bucket, scale, to, out):
-    """out_j += scale · steps[⌊j / bucket⌋] · levels_j, levels (m, d), steps (m, ⌈d / bucket⌉)."""
+    """out_j += scale · steps[⌊j / bucket⌋] · levels_j, levels (m, d), integers or floats, steps (m, ⌈d / bucket⌉)."""
     refuse_unequal(levels.shape[1], out.shape[1])
     refuse_unequal(levels.shape[0], steps.shape[0])
     refuse_unequal(steps.shape[1], (levels.shape[1] + bucket - 1) // bucket)
@@ -257,26 +246,27 @@ def united(a, b):
 
 
 @kernel
-def merge(indices, values, ends, sign_indices, negative, magnitudes, sign_ends, out_indices, out_values):
-    """Merge two disjoint increasing index sets of each row, with values (s,) and ±magnitude (r,), to one of s + r indices with
-    values; `ends` and `sign_ends` (m,) say where the rows of each end, magnitudes (m,)."""
+def merge(indices, values, ends, sign_indices, negative, magnitudes, sign_ends):
+    """Two disjoint increasing index sets of each row, with values (s,) and ±magnitude (r,), as one of s + r indices with values;
+    `ends` and `sign_ends` (m,) say where the rows of each end, magnitudes (m,)."""
     refuse_unequal(indices.size, values.size)
     refuse_unequal(sign_indices.size, negative.size)
-    refuse_unequal(out_indices.size, indices.size + sign_indices.size)
-    refuse_unequal(out_values.size, out_indices.size)
-    i, j, at = np.uint64(0), np.uint64(0), np.uint64(0)
+    size = indices.size + sign_indices.size
+    out_indices, out_values = np.empty(size, dtype=np.uint32), np.empty(size)
+    i, j, at = u(0), u(0), u(0)
     for row in range(ends.size):
-        stop, sign_stop = np.uint64(ends[row]), np.uint64(sign_ends[row])
+        stop, sign_stop = u(ends[row]), u(sign_ends[row])
         while i < stop or j < sign_stop:
             if j == sign_stop or (i < stop and indices[i] < sign_indices[j]):
                 out_indices[at] = indices[i]
                 out_values[at] = values[i]
-                i += np.uint64(1)
+                i += u(1)
             else:
                 out_indices[at] = sign_indices[j]
                 out_values[at] = -magnitudes[row] if negative[j] else magnitudes[row]
-                j += np.uint64(1)
-            at += np.uint64(1)
+                j += u(1)
+            at += u(1)
+    return out_indices, out_values
 
 
 @kernel
@@ -294,22 +284,24 @@ def scatter_add_noting(indices, values, total, seen):
     refuse_unequal(indices.size, values.size)
     refuse_beyond(indices, total.size)
     new = np.empty(indices.size, dtype=np.uint32)
-    n = np.uint64(0)
+    n = u(0)
     for j in range(indices.size):
         i = indices[j]
         if not seen[i]:
             seen[i] = True
             new[n] = i
-            n += np.uint64(1)
+            n += u(1)
         total[i] += values[j]
     return new[:n]
 
 
 @kernel
-def take_and_clear(indices, divisor, total, seen, values):
-    """values = total[indices] / divisor; then total and seen are cleared there."""
+def take_and_clear(indices, divisor, total, seen):
+    """total[indices] / divisor; then total and seen are cleared there."""
+    values = np.empty(indices.size)
     for j in range(indices.size):
         i = indices[j]
         values[j] = total[i] / divisor
         total[i] = 0.0
         seen[i] = False
+    return values

@@ -15,7 +15,7 @@ from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
-from mpi_compress.messages.fields import ROOM, Field, Reader, joined, numbers
+from mpi_compress.messages.fields import ROOM, Field, Reader, joined, last, numbers
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, Vector, WithScalar, concatenated, no_coordinates
 from mpi_compress.messages.kinds.base import C, Places, in_turn
 
@@ -55,19 +55,14 @@ class Batch:
     @property
     def size(self) -> int:
         """The bytes of all."""
-        return int(self.ends[-1]) if self.ends.size else 0
+        return last(self.ends)
 
     def part(self, start: int, stop: int) -> "Batch":
         """The messages of the senders start … stop − 1."""
         first = int(self.ends[start - 1]) if start else 0
         refused = {i - start: error for i, error in self.refused.items() if start <= i < stop}
         ends = self.ends[start:stop] - first
-        return Batch(self.data[first : first + (int(ends[-1]) if ends.size else 0) + ROOM], ends, refused=refused)
-
-    @property
-    def is_silent(self) -> bool:
-        """True if nobody says anything."""
-        return self.size == 0
+        return Batch(self.data[first : first + last(ends) + ROOM], ends, refused=refused)
 
 
 Message = Batch
@@ -111,7 +106,7 @@ def together(batches: Sequence[Batch]) -> Batch:
         ends.append(b.ends + size)
         refused |= {first + i: error for i, error in b.refused.items()}
         size, first = size + b.size, first + len(b)
-    contents = [_rows_of(b) for b in batches if not b.is_silent]
+    contents = [_rows_of(b) for b in batches if b.size]
     content = concatenated(contents) if contents and all(c is not None for c in contents) else None  # type: ignore[arg-type]
     return Batch(np.concatenate([*(b.raw for b in batches), _ROOM]), np.concatenate(ends), content, refused)
 

@@ -30,15 +30,13 @@ class Averager:
         if sparse is not None and is_few(sparse.indices.size, self.dim):
             return self._sum_of(sparse, float(n)) if sparse.indices.size else no_coordinates(self.dim)
         total = np.zeros((1, self.dim))
-        rows.add_to(total, 1.0, np.zeros(len(rows), dtype=np.int64))  # type: ignore[call-arg, arg-type]
+        rows.add_to(total, 1.0, np.zeros(len(rows), dtype=np.int64))  # type: ignore[call-arg]
         total /= n
         return Dense(total[0])
 
     def _sum_of(self, rows: Sparse, divisor: float) -> Sparse:
         indices = np.sort(kernels.scatter_add_noting(rows.indices, rows.values, self._total, self._seen))
-        values = np.empty(indices.size)
-        kernels.take_and_clear(indices, divisor, self._total, self._seen, values)
-        return Sparse(self.dim, indices, values)
+        return Sparse(self.dim, indices, kernels.take_and_clear(indices, divisor, self._total, self._seen))
 
 
 def is_few(held: int, dim: int) -> bool:

@@ -17,12 +17,9 @@ UNEQUAL = {
     "scatter_add, far": lambda: vectors.scatter_add(FAR, np.ones(1), np.array([1]), 1.0, TO, OUT),
     "scatter_add, no such row": lambda: vectors.scatter_add(THREE, np.ones(3), ONE_ROW, 1.0, TO + 1, OUT),
     "scatter_add_noting": lambda: vectors.scatter_add_noting(FAR, np.ones(1), np.zeros(9), np.zeros(9, dtype=np.bool_)),
-    "dense_add": lambda: vectors.dense_add(np.ones((1, 9)), np.ones(1), TO, np.zeros((1, 8))),
     "signs_add": lambda: vectors.signs_add(FAR, np.ones(1, dtype=np.bool_), np.array([1]), np.ones(1), TO, OUT),
     "levels_add": lambda: vectors.levels_add(np.ones((1, 9), dtype=np.int64), np.ones((1, 1)), 4, 1.0, TO, OUT),
-    "merge": lambda: vectors.merge(
-        TWO, np.ones(2), np.array([2]), THREE, np.ones(3, dtype=np.bool_), np.ones(1), ONE_ROW, np.empty(9, np.uint32), np.empty(9)
-    ),
+    "merge": lambda: vectors.merge(THREE, np.ones(2), ONE_ROW, TWO, np.ones(2, dtype=np.bool_), np.ones(1), np.array([2])),
     "put_messages": lambda: sets.put_messages(
         sets.FIXED, 4, 64, THREE, np.ones(2), ONE_ROW, *NO_SIGNS, np.zeros(64, dtype=np.uint8), np.zeros(1, dtype=np.int64)
     ),

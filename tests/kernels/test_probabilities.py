@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from mpi_compress.kernels import probabilities, quantize
 from mpi_compress.kernels.probabilities import Draws, Sizes, levels_of_budget, levels_of_variance, sizes_of
 from mpi_compress.messages.compressors.at_random import GSpar
+from mpi_compress.messages.compressors.levels import QSGD
 
 FAST = settings(max_examples=100, deadline=None, derandomize=True)
 
@@ -239,10 +240,7 @@ def test_bytes_round_to_the_exact_mean(x, out):
 @FAST
 def test_bucket_norms_and_peaks_are_those_of_slices(v, bucket):
     buckets = [v[i : i + bucket] for i in range(0, v.size, bucket)]
-    peaks, norms = np.empty((1, len(buckets))), np.empty((1, len(buckets)))
-    quantize.bucket_sizes(v[None], bucket, False, peaks)
-    quantize.bucket_sizes(v[None], bucket, True, norms)
-    peaks, norms = peaks[0], norms[0]
+    peaks, norms = (QSGD(1, norm)._norms(v[None], bucket)[0] for norm in ("max", "l2"))
     np.testing.assert_array_equal(peaks, [np.max(np.abs(b)) for b in buckets])
     wanted = [p * np.linalg.norm(b / p) if p > 0 else 0.0 for p, b in zip(peaks, buckets, strict=True)]
     np.testing.assert_allclose(norms, wanted, rtol=1e-12, atol=1e-323)

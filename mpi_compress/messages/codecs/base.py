@@ -104,7 +104,14 @@ def _decoded(given: Any, dim: int) -> Decoded:
 
 
 class FieldCodec(Codec):
-    """A codec of ours, which writes and reads messages field by field, those of all rows at once."""
+    """A codec of ours, which writes and reads messages field by field, those of all rows at once: as kinds say that have its name
+    among their `layouts`, or in its own way."""
+
+    def write(self, c: Any) -> Field:
+        return fields.joined(*c.write(self.float_format))
+
+    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+        return kind.read(r, dim, known)
 
 
 def write_by(forms: Any, c: Any, write: Callable[[Any, Any], Field]) -> Field:
@@ -124,16 +131,6 @@ def read_by(forms: Any, r: Reader, read: Callable[[Reader, Any], Any]) -> Any:
 def _all_equal(forms: Any) -> bool:
     """True if all have the same form; NaN is one."""
     return len(forms) == 1 or np.array_equal(forms, np.broadcast_to(forms[:1], forms.shape), equal_nan=True)
-
-
-class LayoutCodec(FieldCodec):
-    """A codec whose messages are as kinds say them, those that have its name among their `layouts`."""
-
-    def write(self, c: Any) -> Field:
-        return fields.joined(*c.write(self.float_format))
-
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
-        return kind.read(r, dim, known)
 
 
 INDEXED = (Sparse, SignSparse, Hybrid)
@@ -168,6 +165,8 @@ class IndexCodec(FieldCodec):
         return fields.count_lengths(T) + values + set_bytes
 
     def write(self, c: Any) -> Field:
+        if type(c) not in INDEXED:
+            return super().write(c)
         dim, form, kind = c.dim, self.float_format, type(c)
         valued, signed = NO_VALUED, NO_SIGNED
         if kind is SignSparse:
@@ -185,6 +184,8 @@ class IndexCodec(FieldCodec):
         return out, stops
 
     def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+        if kind not in INDEXED:
+            return super().read(r, dim, kind, known)
         ends = r.counts(dim, running=True)
         if kind is Sparse:
             values = r.floats(ends)
@@ -204,7 +205,7 @@ class IndexCodec(FieldCodec):
 
     def read_sets(self, r: Reader, dim: int, ends: Numbers) -> Indices:
         """The index sets (T,) of all rows, those of each before its end."""
-        indices = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.uint32)
+        indices = np.empty(fields.last(ends), dtype=np.uint32)
         r.refuse(sets.take_sets(self.way, r.data, r.at, r.ends, dim, ends, indices), f"a set of indices below {dim}")
         return indices
 

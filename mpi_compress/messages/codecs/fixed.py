@@ -3,8 +3,7 @@
 from typing import Any
 
 from mpi_compress.kernels import sets
-from mpi_compress.messages.codecs.base import INDEXED, IndexCodec, Known, codecs
-from mpi_compress.messages.fields import Field, Reader, joined
+from mpi_compress.messages.codecs.base import INDEXED, IndexCodec, codecs
 from mpi_compress.messages.kinds import index_bits
 
 
@@ -17,12 +16,6 @@ class Fixed(IndexCodec):
     """
 
     kinds, way = INDEXED, sets.FIXED
-
-    def write(self, c: Any) -> Field:
-        return joined(*c.write(self.float_format)) if "fixed" in c.layouts else super().write(c)
-
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
-        return kind.read(r, dim, known) if "fixed" in kind.layouts else super().read(r, dim, kind, known)
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
         return (T * index_bits(dim) + 7) // 8

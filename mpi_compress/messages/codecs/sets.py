@@ -68,10 +68,10 @@ class Elias(IndexCodec):
     def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
         if kind is not Levels:
             return super().read(r, dim, kind, known)
-        forms, scales = r.bytes(elias.SPARSE, "form of levels"), Levels.read_steps(r, dim, known)
+        forms, (_, made) = r.bytes(elias.SPARSE, "form of levels"), Levels.read_head(r, dim, known)
         levels = np.zeros((forms.size, dim), dtype=np.int32)
         r.refuse(elias.take_levels(r.data, r.at, r.ends, forms, self.way == sets.OMEGA, levels), f"an array of {dim} levels")
-        return Levels.on_grid(levels, scales, known)
+        return made(levels)
 
 
 @codecs.register("elias-delta")

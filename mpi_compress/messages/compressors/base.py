@@ -129,6 +129,10 @@ class Sized(Compressor):
         """The sizes to choose from for vectors (dim,), at most 255, the first ones with the fewest bits: 1, 2, 4, … and d."""
         return [*(1 << i for i in range((dim - 1).bit_length())), dim]
 
+    def check(self, dim: int) -> None:
+        self.known(dim)  # which raises where the size is not settled
+        super().check(dim)
+
     def at_size(self, size: int) -> "Sized":
         """This compressor with that size."""
         return replace(self, **{self.size_field: size})
@@ -164,10 +168,16 @@ def share(k: str) -> float:
     return value
 
 
+def settled(value: Any, wanted: str) -> Any:
+    """A parameter that has been set; ValueError if it has not."""
+    if value is None:
+        raise ValueError(f"needs {wanted} (only some algorithms set it)")
+    return value
+
+
 def count_of(k: int | str | None, dim: int) -> int:
     """The number of coordinates that k means for d = dim: the nearest whole number to a share of d, and at least 1."""
-    if k is None:
-        raise ValueError("needs k = a count or a percentage (only some algorithms set it)")
+    k = settled(k, "k = a count or a percentage")
     if isinstance(k, str):
         return max(1, round(share(k) * dim))
     if k > dim:

@@ -14,7 +14,7 @@ from mpi_compress.kernels import quantize
 from mpi_compress.kernels.powers import round_to_powers
 from mpi_compress.kernels.probabilities import sizes_of
 from mpi_compress.messages.compressors.among_workers import SharedOut
-from mpi_compress.messages.compressors.base import Compressor, Levels32, Sized, compressors
+from mpi_compress.messages.compressors.base import Compressor, Levels32, Sized, compressors, settled
 from mpi_compress.messages.compressors.signs import scaled_norms
 from mpi_compress.messages.formats import MOST
 from mpi_compress.messages.kinds import Compressed, Dithered, Known, Levels, Powers, Vector
@@ -84,12 +84,11 @@ class QSGD(Compressor):
 
     def _norms(self, V: Vector, bucket: int) -> Vector:
         """The norms of the buckets of each row (m, ·)."""
-        if bucket == V.shape[1]:  # the usual case, in vector registers
-            sizes = sizes_of(V)
-            return (sizes.norm if self.norm == "l2" else sizes.peak)[:, None]
-        norms = np.empty((len(V), -(-V.shape[1] // bucket)))
-        quantize.bucket_sizes(V, bucket, self.norm == "l2", norms)
-        return norms
+        d, whole = V.shape[1], V.shape[1] // bucket * bucket
+        if whole < d:
+            return np.hstack([self._norms(V[:, :whole], bucket), self._norms(V[:, whole:], d - whole)])
+        sizes = sizes_of(np.ascontiguousarray(V).reshape(-1, bucket))
+        return (sizes.norm if self.norm == "l2" else sizes.peak).reshape(len(V), -1)
 
     def _bucket(self, dim: int) -> int:
         return min(self.bucket or dim, dim)
@@ -135,12 +134,7 @@ class Dithering(Sized):
 
     @property
     def _levels(self) -> int:
-        if self.levels is None:
-            raise ValueError("needs levels = s (only some algorithms set it)")
-        return self.levels
-
-    def check(self, dim: int) -> None:
-        self._levels  # noqa: B018  raises where it is not settled
+        return settled(self.levels, "levels = s")
 
     def sizes(self, dim: int) -> Sequence[int]:
         """1, 3, 7, …: all that a field of 1, 2, 3, … bits holds."""
@@ -168,10 +162,6 @@ class CorrelatedDithering(Dithering, SharedOut):
 
     n: AtLeastOne | None = None  # the number of workers; left out: as the run has them
     paper = "Suresh, Sun, Ro, Yu (2022); with MARINA: Panferov et al. (2025)"
-
-    def check(self, dim: int) -> None:
-        Dithering.check(self, dim)
-        SharedOut.check(self, dim)
 
     def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray[Any]) -> None:
         n, common = self.workers(t), np.random.Generator(np.random.Philox(key=t.common_seed))

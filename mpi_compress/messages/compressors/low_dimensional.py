@@ -7,7 +7,7 @@ import scipy  # which loads linalg where it is first used
 
 from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.core.streams import Round, Rounds
-from mpi_compress.messages.compressors.base import Compressor, Count, Sized, compressors, count_of
+from mpi_compress.messages.compressors.base import Compressor, Count, Sized, compressors, count_of, settled
 from mpi_compress.messages.kinds import Compressed, Eigenpairs, Known, Projections, Sketch, Vector, side_of, square
 from mpi_compress.messages.kinds.low_dimensional import gaussians, hashes
 
@@ -89,9 +89,6 @@ class Core(Sized):
     def known(self, dim: int) -> Known:
         return {"m": count_of(self.m, dim)}
 
-    def check(self, dim: int) -> None:
-        count_of(self.m, dim)
-
     def payload(self, dim: int, fpp: int) -> float:
         return fpp * count_of(self.m, dim)
 
@@ -123,15 +120,10 @@ class CountSketch(Sized):
         return Sketch(d, np.array(tables), np.full(len(V), seed))
 
     def _columns(self, dim: int) -> int:
-        if self.columns is None:
-            raise ValueError("needs columns = b (only some algorithms set it)")
-        return count_of(self.columns, dim)
+        return count_of(settled(self.columns, "columns = b"), dim)
 
     def known(self, dim: int) -> Known:
         return {"rows": self.rows, "columns": self._columns(dim)}
-
-    def check(self, dim: int) -> None:
-        self._columns(dim)
 
     def payload(self, dim: int, fpp: int) -> float:
         return fpp * self.rows * self._columns(dim)

@@ -10,7 +10,7 @@ from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Rounds
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import sizes_of
-from mpi_compress.messages.compressors.base import Compressor, compressors
+from mpi_compress.messages.compressors.base import Compressor, compressors, settled
 from mpi_compress.messages.kinds import Compressed, Dense, Known, Lattice, Vector
 
 
@@ -81,14 +81,13 @@ class LatticeQuantizer(Compressor):
 
     def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
         """Raises OverflowError where the grid is finer than floats."""
-        assert self.sigma is not None
-        d, sizes, step = V.shape[1], sizes_of(V), 2 * self.sigma / sqrt(V.shape[1])
-        norms = sizes.norm
+        σ, d, sizes = settled(self.sigma, "sigma = σ"), V.shape[1], sizes_of(V)
+        norms, step = sizes.norm, 2 * σ / sqrt(d)
         if self.radius is None or self.range == "sent":
             radius = self._radius(np.where((norms > 0) & (norms < inf), np.nextafter(norms, inf), norms))
         else:
             radius = np.where(norms < inf, self._radius(self.radius), norms)
-        sent = (radius < inf) & (self.sigma < (radius if self.stochastic else np.minimum(norms, radius)))
+        sent = (radius < inf) & (σ < (radius if self.stochastic else np.minimum(norms, radius)))
         if (finer := sent & (sizes.peak >= quantize.MOST * step)).any():
             peak = sizes.peak[finer][0]
             raise OverflowError(f"a grid of {step:g} is finer than floats of magnitude {peak:g}; use a larger sigma")
@@ -97,7 +96,7 @@ class LatticeQuantizer(Compressor):
             quantize.round_at_random(V, np.full((len(V), 1), step), d, quantize.MOST, integers, t, sent)
         else:
             quantize.round_to_nearest(V, step, sent, integers)
-        return Lattice(integers, self.sigma, radius, self.range == "sent", self.stochastic)
+        return Lattice(integers, σ, radius, self.range == "sent", self.stochastic)
 
     def _radius(self, radius: Any) -> Any:
         """M. Random rounding needs M > σ: a vector with M ≤ σ is sent as 0, which would be biased."""
@@ -108,8 +107,7 @@ class LatticeQuantizer(Compressor):
         return {"sigma": self.sigma, "radius": radius, "stochastic": self.stochastic}
 
     def check(self, dim: int) -> None:
-        if self.sigma is None:
-            raise ValueError("needs sigma = σ (only some algorithms set it)")
+        settled(self.sigma, "sigma = σ")
         if self.range == "bound" and self.radius is None:
             raise ValueError('range = "bound" needs radius = M (only some algorithms set it)')
 

@@ -25,16 +25,13 @@ class Payload(CostModel):
 
 
 @costs.register("wire")
-class Wire(CostModel):
+class Wire(Payload):
     """C = the bits of the message as it is sent: what the codec writes, its padding and its 4-byte length included.
 
     CAT tunes for it where T alone decides what the codec writes: fixed and bitmap.
     """
 
-    on_wire, unit = True, "bit"
-
-    def cost(self, payload: Any) -> Any:
-        return payload
+    on_wire = True
 
 
 @costs.register("affine")

@@ -6,7 +6,7 @@ Fields that all rows share stay as they are.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -18,11 +18,11 @@ from mpi_compress.core import arrays
 from mpi_compress.core.arrays import Bytes, Flags, Indices, Vector
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
-from mpi_compress.messages.fields import Field, Reader
+from mpi_compress.messages.fields import Field
 from mpi_compress.messages.formats import FloatFormat
 
 __all__ = [
-    "Bytes", "Compressed", "Each", "Flags", "FromSeed", "Indices", "Known", "Ragged", "SaysLayout", "Sparse", "Stacked", "Vector",
+    "Bytes", "Compressed", "Each", "Flags", "FromSeed", "Indices", "Known", "Ragged", "Sparse", "Stacked", "Vector",
     "checked", "concatenated", "index_bits", "no_coordinates", "stacked",
 ]  # fmt: skip
 
@@ -39,7 +39,10 @@ class Compressed(ABC):
     """A compressed vector of `dim` coordinates. It takes the memory of what it holds, not of d numbers."""
 
     floats: ClassVar[tuple[str, ...]]  # the fields that are floats, or arrays of floats
-    layouts: ClassVar[tuple[str, ...]] = ()  # the codecs that write this kind as it says itself: see `SaysLayout`
+    layouts: ClassVar[tuple[str, ...]] = ()
+    """The codecs that write this kind as it says itself: `write(form)` gives the fields of the messages of rows, with floats of
+    that format, and the class's `read(r, dim, known)` the rows whose messages `r` is at. They raise OverflowError and
+    CorruptMessage where `encode` and `decode` of a codec do."""
 
     if TYPE_CHECKING:  # a field of some kinds, a property of others
 
@@ -98,6 +101,9 @@ class Compressed(ABC):
         """The rows of some rows of this one's class, in their order; None: they are not alike."""
         return None
 
+    def __len__(self) -> int:
+        return 1 if self.rows is None else self.rows
+
     def __getitem__(self, i: int) -> "Compressed":
         """Row i as one vector."""
         raise IndexError(f"row {i} of one vector")
@@ -117,11 +123,67 @@ def in_turn(m: int) -> Places:
     return np.arange(m)
 
 
-class Stacked(Compressed):
-    """A kind that holds one vector or m. A dataclass; all its fields but the `shared` ones have the axis of rows."""
+class InRows(Compressed):
+    """A kind that holds one vector or m. A dataclass; all its fields but the `shared` ones have the axis of rows, or are kinds,
+    or several kinds, of rows."""
 
     shared: ClassVar[tuple[str, ...]] = ("dim",)
     ragged: ClassVar[Mapping[str, str]] = {}  # flat arrays of all rows, and the field that says where each row's ends
+
+    def as_rows(self) -> Self:
+        if self.rows is not None:
+            return self
+        ends = {end: np.array([np.size(getattr(self, name))]) for name, end in self.ragged.items()}
+        return replaced(self, **{name: _each(_raised, held) for name, held in self._own()}, **ends)
+
+    def concatenated(self, parts: Sequence[Self]) -> Self | None:
+        if any(getattr(c, name) != getattr(self, name) for name in self.shared for c in parts[1:]):
+            return None
+        held: dict[str, Any] = {name: _joined([getattr(c, name) for c in parts]) for name, _ in self._own()}
+        for name, end in self.ragged.items():
+            each = [getattr(c, name) for c in parts]
+            starts = np.cumsum([0, *(a.size for a in each[:-1])])
+            ends = [getattr(c, end) + start for c, start in zip(parts, starts, strict=True)]
+            held |= {name: np.concatenate(each), end: np.concatenate(ends)}
+        return replaced(self, **held)
+
+    def __getitem__(self, i: int) -> Self:
+        if not 0 <= i < len(self):
+            raise IndexError(f"row {i} of {len(self)}")
+        cut: dict[str, Any] = {}
+        for name, end in self.ragged.items():
+            ends = getattr(self, end)
+            cut |= {name: getattr(self, name)[ends[i - 1] if i else 0 : ends[i]], end: None}
+
+        def row(held: Any) -> Any:
+            found = held[i]
+            return found.item() if isinstance(found, np.generic) else found
+
+        return replaced(self, **{name: _each(row, held) for name, held in self._own()}, **cut)
+
+    def _own(self) -> Iterator[tuple[str, Any]]:
+        """The fields with an axis of rows that are not ragged, and what they hold."""
+        left = {*self.shared, *self.ragged, *self.ragged.values()}
+        return ((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in left)  # type: ignore[arg-type]
+
+
+def _each(made: Callable[[Any], Any], held: Any) -> Any:
+    """What is made of what a field holds, or of each of several."""
+    return tuple(map(made, held)) if isinstance(held, list | tuple) else made(held)
+
+
+def _raised(held: Any) -> Any:
+    return held.as_rows() if isinstance(held, Compressed) else np.asarray(held)[None]
+
+
+def _joined(held: Sequence[Any]) -> Any:
+    if isinstance(held[0], list | tuple):
+        return tuple(map(concatenated, zip(*held, strict=True)))
+    return concatenated(held) if isinstance(held[0], Compressed) else np.concatenate(held)
+
+
+class Stacked(InRows):
+    """A kind of arrays with an axis of rows."""
 
     def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> None:
         """out += scale · this, out (dim,). Of rows: out[to_i] += scale · row i, one after another; None: out[i]."""
@@ -138,44 +200,6 @@ class Stacked(Compressed):
         if super().is_finite():
             return True if self.rows is None else np.ones(self.rows, dtype=np.bool_)
         return False if self.rows is None else np.array([bool(self[i].is_finite()) for i in range(self.rows)])
-
-    def as_rows(self) -> Self:
-        if self.rows is not None:
-            return self
-        ends = {end: np.array([np.size(getattr(self, name))]) for name, end in self.ragged.items()}
-        return replaced(self, **{name: np.asarray(held)[None] for name, held in self._own()}, **ends)
-
-    def concatenated(self, parts: Sequence[Self]) -> Self | None:
-        if any(getattr(c, name) != getattr(self, name) for name in self.shared for c in parts[1:]):
-            return None
-        held: dict[str, Any] = {name: np.concatenate([getattr(c, name) for c in parts]) for name, _ in self._own()}
-        for name, end in self.ragged.items():
-            each = [getattr(c, name) for c in parts]
-            starts = np.cumsum([0, *(a.size for a in each[:-1])])
-            ends = [getattr(c, end) + start for c, start in zip(parts, starts, strict=True)]
-            held |= {name: np.concatenate(each), end: np.concatenate(ends)}
-        return replaced(self, **held)
-
-    def __len__(self) -> int:
-        return 1 if self.rows is None else self.rows
-
-    def __getitem__(self, i: int) -> Self:
-        if not 0 <= i < len(self):
-            raise IndexError(f"row {i} of {len(self)}")
-        cut: dict[str, Any] = {}
-        for name, end in self.ragged.items():
-            ends = getattr(self, end)
-            cut |= {name: getattr(self, name)[ends[i - 1] if i else 0 : ends[i]], end: None}
-        return replaced(self, **{name: _one(held[i]) for name, held in self._own()}, **cut)
-
-    def _own(self) -> Iterator[tuple[str, Any]]:
-        """The fields with an axis of rows that are not ragged, and what they hold."""
-        left = {*self.shared, *self.ragged, *self.ragged.values()}
-        return ((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in left)  # type: ignore[arg-type]
-
-
-def _one(held: Any) -> Any:
-    return held.item() if isinstance(held, np.generic) else held
 
 
 def stacked(parts: Sequence[Compressed]) -> Compressed:
@@ -230,22 +254,6 @@ class Each(Compressed):
     def __getitem__(self, i: int) -> Compressed:
         return self.parts[i]
 
-    def __len__(self) -> int:
-        return self.rows
-
-
-class SaysLayout(Stacked):
-    """A kind that says how it is written: its messages by each codec that its `layouts` name."""
-
-    @abstractmethod
-    def write(self, form: FloatFormat) -> list[Field]:
-        """The fields of the messages of rows, with floats of that format; raises OverflowError where `Codec.encode` does."""
-
-    @classmethod
-    @abstractmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> Self:
-        """Read the rows whose messages `r` is at; raises CorruptMessage where `Codec.decode` does."""
-
 
 class Ragged(Stacked):
     """A kind whose vectors hold different numbers of coordinates."""
@@ -266,8 +274,13 @@ class Ragged(Stacked):
     def elements(self) -> Any:
         return self.counts
 
+    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
+        sparse = self.sparse()
+        assert sparse is not None
+        sparse.add_rows(out, scale, to)
 
-class FromSeed(SaysLayout):
+
+class FromSeed(Stacked):
     """Numbers, and a seed from which both ends draw what these belong to. Paper bits: FPP for each number. A kind names the field
     of its numbers in `floats`."""
 

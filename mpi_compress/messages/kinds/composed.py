@@ -3,19 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
 from mpi_compress.core.sums import added
-from mpi_compress.messages.kinds.base import Compressed, Each, Places, Sparse, Vector, concatenated, index_bits, replaced
+from mpi_compress.messages.kinds.base import Compressed, Each, InRows, Places, Sparse, Vector, in_turn, index_bits, replaced
 from mpi_compress.messages.kinds.coordinates import Drawn, Permuted
 
 __all__ = ["Accompanied", "Blocks", "Chained", "Pair", "Several", "WithScalar", "WithSize"]
 
 
-class _Together(Compressed):
+class _Together(InRows):
     """Compressed vectors in one message; of rows, whose parts are rows.  Paper bits: the sum of theirs."""
+
+    shared: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:  # a field of some kinds, a property of others
 
@@ -48,22 +50,6 @@ class _Together(Compressed):
     def is_finite(self) -> Any:
         return np.logical_and.reduce([each.is_finite() for each in self.parts])
 
-    def with_parts(self, parts: Sequence[Compressed]) -> Self:
-        """The same of other parts."""
-        return type(self)(*parts)
-
-    def as_rows(self) -> Self:
-        return self if self.rows is not None else self.with_parts([each.as_rows() for each in self.parts])
-
-    def concatenated(self, parts: Sequence[Self]) -> Self | None:
-        return self.with_parts([concatenated(each) for each in zip(*[c.parts for c in parts], strict=True)])
-
-    def __getitem__(self, i: int) -> Self:
-        return self.with_parts([each[i] for each in self.parts])
-
-    def __len__(self) -> int:
-        return 1 if self.rows is None else self.rows
-
 
 class Accompanied(_Together):
     """A vector with a number beside it, in one message."""
@@ -90,15 +76,6 @@ class WithScalar(Accompanied):
 
     def is_finite(self) -> Any:
         return np.isfinite(self.scalar) & self.vector.is_finite()
-
-    def as_rows(self) -> "WithScalar":
-        return self if self.rows is not None else WithScalar(np.array([self.scalar]), self.vector.as_rows())
-
-    def concatenated(self, parts: Sequence["WithScalar"]) -> "WithScalar":
-        return WithScalar(np.concatenate([c.scalar for c in parts]), concatenated([c.vector for c in parts]))
-
-    def __getitem__(self, i: int) -> "WithScalar":
-        return WithScalar(self.scalar[i].item(), self.vector[i])
 
 
 @dataclass(frozen=True)
@@ -140,9 +117,6 @@ class Several(_Together):
 
     parts: Sequence[Compressed]
 
-    def with_parts(self, parts: Sequence[Compressed]) -> "Several":
-        return Several(parts)
-
     def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> NoReturn:
         raise ValueError("a message of several vectors is no vector, and cannot be added")
 
@@ -151,6 +125,7 @@ class Several(_Together):
 class Blocks(_Together):
     """Compressed vectors one after the other, as one vector.  Paper bits: the sum of theirs."""
 
+    shared = ("codec",)
     parts: tuple[Compressed, ...]
     codec: str  # the codec that writes each of them; known to both ends
 
@@ -158,16 +133,11 @@ class Blocks(_Together):
     def dim(self) -> int:
         return sum(part.dim for part in self.parts)
 
-    def with_parts(self, parts: Sequence[Compressed]) -> "Blocks":
-        return Blocks(tuple(parts), self.codec)
-
     def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> None:
         if out.shape[-1] != self.dim:
             raise ValueError("two vectors that should have the same length have not")
         if self.rows is not None:
-            for i in range(self.rows):
-                self[i].add_to(out[i if to is None else to[i]], scale)
-            return
+            return super().add_to(out, scale, in_turn(self.rows) if to is None else to)
         for start, part in self._placed:
             part.add_to(out[start : start + part.dim], scale)
 
@@ -191,7 +161,7 @@ class Blocks(_Together):
 
     def checked(self, dim: int) -> "Blocks":
         super().checked(dim)
-        return self.with_parts([part.checked(part.dim) for part in self.parts])
+        return replace(self, parts=tuple(part.checked(part.dim) for part in self.parts))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import log2
 from typing import Any, ClassVar, Self
@@ -99,9 +99,6 @@ class Hybrid(Ragged):
     def elements(self) -> Any:
         return self.counts + self.sign_counts
 
-    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
-        self.sparse().add_rows(out, scale, to)
-
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         indices = self.elements * log2(self.dim) if indices_counted else 0.0
         return self.counts * fpp + fpp + np.minimum(indices, 2 * self.dim)
@@ -118,8 +115,7 @@ class Hybrid(Ragged):
 
     def sparse(self) -> Sparse:
         c = self.as_rows()
-        indices, values = np.empty(c.indices.size + c.sign_indices.size, dtype=np.uint32), np.empty(c.values.size + c.negative.size)
-        kernels.merge(c.indices, c.values, c.ends, c.sign_indices, c.negative, c.magnitude, c.sign_ends, indices, values)
+        indices, values = kernels.merge(c.indices, c.values, c.ends, c.sign_indices, c.negative, c.magnitude, c.sign_ends)
         return Sparse(self.dim, indices, values, None if self.rows is None else c.ends + c.sign_ends)  # type: ignore[operator]
 
     def checked(self, dim: int) -> "Hybrid":
@@ -162,9 +158,6 @@ class SharedSeed(FromSeed, Ragged):
         assert self.ends is not None
         return self.ends
 
-    def add_rows(self, out: Vector, scale: float, to: Places) -> None:
-        self.sparse().add_rows(out, scale, to)
-
     def sparse(self) -> Sparse:
         return Sparse(self.dim, self.indices, self.values, self.ends)
 
@@ -179,6 +172,10 @@ class SharedSeed(FromSeed, Ragged):
         full = replaced(self, values=values(np.repeat(in_turn(counts.size), counts), indices), ends=np.cumsum(counts))
         vars(full)["indices"] = indices
         return full
+
+    def read_values(self, r: Reader) -> Self:
+        """These rows, which have no values yet, with those that `r` reads."""
+        return self.filled(lambda row, _: r.floats(np.bincount(row, minlength=self.seed.size).cumsum()))
 
     def _bare(self, i: int) -> Self:
         """Row i of rows without values."""
@@ -203,8 +200,7 @@ class Drawn(SharedSeed):
     def read(cls, r: Reader, dim: int, known: Known) -> "Drawn":
         seed, expected = r.wholes("<u8", "a seed"), known["kappa"] * dim
         r.room_for(int(expected - 20 * expected**0.5), r.form.bits, "floats")  # 20 standard deviations below the mean
-        drawn = Drawn(dim, seed, known["kappa"], np.empty(0))
-        return drawn.filled(lambda row, _: r.floats(np.bincount(row, minlength=seed.size).cumsum()))
+        return Drawn(dim, seed, known["kappa"], np.empty(0)).read_values(r)
 
 
 def uniform_indices(dim: int, kappa: float, rng: np.random.Generator) -> Indices:
@@ -224,6 +220,7 @@ def _gaps(dim: int, kappa: float, many: int, rng: np.random.Generator) -> NDArra
     return np.where((drawn < 1) | (drawn > dim), dim + 1, drawn)
 
 
+@dataclass(frozen=True, eq=False)
 class OneOfParts(SharedSeed):
     """Values at one worker's coordinates in a pattern that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
@@ -232,6 +229,8 @@ class OneOfParts(SharedSeed):
     seed: Any  # 32 bits; all workers of a round have the same
     part: Any  # which worker
     parts: int  # how many workers; known to both ends
+    values: Vector  # (T,)
+    ends: Places | None = None
 
     def checked(self, dim: int) -> Self:
         if not (0 <= self.seed < 2**32 and 0 <= self.part < self.parts and 1 <= getattr(self, "copies", 1) <= self.parts):
@@ -247,20 +246,11 @@ class OneOfParts(SharedSeed):
         seed, parts = r.wholes("<u4", "a seed"), known["parts"]
         part = r.counts(most=parts - 1)
         r.room_for(dim * known.get("copies", 1) // parts, r.form.bits, "floats of a worker")
-        content: Any = cls(**{"dim": dim, "seed": seed, "part": part, "values": np.empty(0), **known})
-        return content.filled(lambda row, _: r.floats(np.bincount(row, minlength=seed.size).cumsum()))
+        return cls(**{"dim": dim, "seed": seed, "part": part, "values": np.empty(0), **known}).read_values(r)
 
 
-@dataclass(frozen=True, eq=False)
 class Permuted(OneOfParts):
     """The pattern is a random permutation, of which each worker has one block."""
-
-    dim: int
-    seed: Any
-    part: Any
-    parts: int
-    values: Vector  # (T,)
-    ends: Places | None = None
 
     def drawn(self) -> Indices:
         return permuted_indices(self.dim, int(self.seed), self.part, self.parts)
@@ -286,13 +276,7 @@ class Cyclic(OneOfParts):
     """The pattern has each coordinate at `copies` workers."""
 
     shared = ("dim", "parts", "copies")
-    dim: int
-    seed: Any
-    part: Any
-    parts: int
-    copies: int  # how many of them have a coordinate; known to both ends
-    values: Vector  # (T,)
-    ends: Places | None = None
+    copies: int = field(kw_only=True)  # how many of them have a coordinate; known to both ends
 
     def drawn(self) -> Indices:
         return cyclic_indices(self.dim, int(self.seed), self.part, self.parts, self.copies)

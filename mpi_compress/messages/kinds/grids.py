@@ -1,9 +1,7 @@
 """Kinds with a number for each of the d coordinates: floats, whole numbers on a grid, lattice points."""
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from math import ceil, inf, isfinite, log2, nan, sqrt
 from typing import Any, ClassVar, Self
 
@@ -16,7 +14,7 @@ from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Flags, Known, Places, SaysLayout, Stacked, Vector, replaced
+from mpi_compress.messages.kinds.base import Flags, Known, Places, Stacked, Vector, replaced
 
 __all__ = ["BlockSigns", "Dense", "Dithered", "Grid", "Lattice", "Levels", "Ternary", "lattice_bits"]
 
@@ -51,7 +49,7 @@ class Whole(Stacked):
 
 
 @dataclass(frozen=True, eq=False)
-class Dense(Whole, SaysLayout):
+class Dense(Whole):
     """All coordinates.  Paper bits: d·FPP."""
 
     numbers, floats, layouts = "values", ("values",), ("fixed", "dense")
@@ -62,7 +60,7 @@ class Dense(Whole, SaysLayout):
         return self.all_elements
 
     def add_rows(self, out: Vector, scale: float, to: Places) -> None:
-        kernels.dense_add(self.values, np.full(len(self), scale), to, out)
+        kernels.levels_add(self.values, np.ones((len(self), 1)), self.dim, scale, to, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         return self.elements * fpp
@@ -78,24 +76,10 @@ class Dense(Whole, SaysLayout):
         return Dense(r.floats(dim).reshape(-1, dim))
 
 
-class Integral(Whole, SaysLayout):
-    """Whole numbers (d,), and a head that says what they mean. The layout "entropy" is the head, then the numbers by the range
-    coder."""
-
-    @abstractmethod
-    def head(self, form: FloatFormat) -> Field:
-        """What is written before the numbers of rows."""
-
-    @classmethod
-    @abstractmethod
-    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
-        """The largest magnitude of a number, one for all rows or (m,), and what makes the rows of the numbers (m, d)."""
-
-
-class Grid(Integral):
+class Grid(Whole):
     """v_j = step[⌊j / bucket⌋]·numbers[j]: whole numbers on a grid, whose step a bucket of coordinates shares. A kind names its
     fields: `numbers`, the steps in `floats` (one number where all coordinates share it), and `bucket`. The layout "packed" is the
-    steps, then a sign and ⌈log2(most + 1)⌉ bits for each number."""
+    steps, then a sign and ⌈log2(most + 1)⌉ bits for each number; "entropy" is the `head`, then the numbers by the range coder."""
 
     bucket_name: ClassVar[str] = ""  # the field that says how many coordinates share a step; "": all
     largest: ClassVar[int] = 2**31 - 1  # the largest magnitude of a number, unless a field `most` says it
@@ -111,31 +95,27 @@ class Grid(Integral):
         """The numbers (d,), of rows (m, d)."""
         return self.held
 
-    @classmethod
-    def known_grid(cls, dim: int, known: Known) -> tuple[int, int]:
-        """The bucket, and the largest magnitude of a number, by what both ends know."""
-        return known.get(cls.bucket_name) or dim, known.get("most", cls.largest)
-
-    @classmethod
-    def on_grid(cls, integers: NDArray[np.signedinteger], steps: Vector, known: Known) -> Self:
-        """The rows with these numbers (m, d) and steps (m, ·), and with what both ends know."""
-        bucket, most = cls.known_grid(integers.shape[-1], known)
-        shared = {cls.bucket_name: bucket} if cls.bucket_name else {}
-        numbers = integers.astype(np.int8 if most < 128 else np.int32, copy=False)
-        return cls(**{cls.numbers: numbers, cls.floats[0]: steps if shared else steps[:, 0], **known, **shared})
-
     def head(self, form: FloatFormat) -> Field:
+        """What is written before the numbers of rows."""
         return written.floats(self.steps.ravel(), written.equal_ends(*self.steps.shape), form)
 
     @classmethod
     def read_steps(cls, r: Reader, dim: int, known: Known) -> Vector:
         """The steps (m, ·) that `head` wrote."""
-        buckets = -(-dim // cls.known_grid(dim, known)[0])
+        buckets = -(-dim // known.get(cls.bucket_name, dim))
         return r.floats(buckets).reshape(-1, buckets)
 
     @classmethod
     def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
-        return cls.known_grid(dim, known)[1], partial(cls.on_grid, steps=cls.read_steps(r, dim, known), known=known)
+        """The largest magnitude of a number, one for all rows or (m,), and what makes the rows of the numbers (m, d)."""
+        most, steps = known.get("most", cls.largest), cls.read_steps(r, dim, known)
+        bucket = {cls.bucket_name: dim} if cls.bucket_name else {}
+
+        def made(integers: NDArray[Any]) -> Any:
+            numbers = integers.astype(np.int8 if most < 128 else np.int32, copy=False)
+            return cls(**{cls.numbers: numbers, cls.floats[0]: steps if bucket else steps[:, 0], **bucket, **known})
+
+        return most, made
 
     def write(self, form: FloatFormat) -> list[Field]:
         return [self.head(form), written.signed_fields(self.integers, getattr(self, "most", self.largest).bit_length())]
@@ -262,7 +242,7 @@ class Lattice(Whole):
         return held if self.rows else int(held)
 
     def add_rows(self, out: Vector, scale: float, to: Places) -> None:
-        kernels.dense_add(self.integers, scale * self.step, to, out)
+        kernels.levels_add(self.integers, self.step[:, None], self.dim, scale, to, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         if self.rows is not None:

@@ -1,6 +1,7 @@
 """Vectors of few numbers: matrices of low rank, of which a triangle is a vector, and linear maps drawn from a seed."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isqrt, prod
@@ -11,17 +12,17 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.kernels.triangles import add_pairs, square, triangle
-from mpi_compress.kernels.vectors import dense_add
+from mpi_compress.kernels.vectors import levels_add
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import FromSeed, Known, Places, SaysLayout, Vector, replaced
+from mpi_compress.messages.kinds.base import FromSeed, Known, Places, Stacked, Vector, replaced
 
 __all__ = ["Eigenpairs", "Projections", "Sketch", "side_of", "square", "triangle"]
 
 
 @dataclass(frozen=True, eq=False)
-class Eigenpairs(SaysLayout):
+class Eigenpairs(Stacked):
     """Σ_r λ_r u_r u_rᵀ as `triangle` writes a matrix, its first `dim` entries.  Paper bits: FPP·R(s + 1), s the matrix's side."""
 
     floats, layouts = ("values", "vectors"), ("eigenpairs",)
@@ -94,11 +95,18 @@ class LinearMap(FromSeed):
     def add_rows(self, out: Vector, scale: float, to: Places) -> None:
         with np.errstate(invalid="ignore", over="ignore"):  # ∞ − ∞
             estimates = np.array([self[i].estimate() for i in range(len(self))])
-        dense_add(estimates, np.full(len(self), scale), to, out)
+        levels_add(estimates, np.ones((len(self), 1)), self.dim, scale, to, out)
+
+    def estimate(self) -> Vector:
+        """One vector (d,): the mean of its estimates, added one after another."""
+        total = np.zeros(self.dim)
+        for each in self.estimates():
+            total += each
+        return total / len(self.held)
 
     @abstractmethod
-    def estimate(self) -> Vector:
-        """One vector (d,)."""
+    def estimates(self) -> Iterator[Vector]:
+        """Estimates of one vector (d,), each from a number, or row, of those sent."""
 
     def checked(self, dim: int) -> Self:
         super().checked(dim)
@@ -125,12 +133,9 @@ class Sketch(LinearMap):
     table: NDArray[np.float64]  # (r, b)
     seed: Any
 
-    def estimate(self) -> Vector:
-        rows, width = self.table.shape
-        estimate = np.zeros(self.dim)
-        for row, (bucket, sign) in zip(self.table, hashes(self.dim, int(self.seed), rows, width), strict=True):
-            estimate += sign * row[bucket]
-        return estimate / rows
+    def estimates(self) -> Iterator[Vector]:
+        drawn = hashes(self.dim, int(self.seed), *self.table.shape)
+        return (sign * row[bucket] for row, (bucket, sign) in zip(self.table, drawn, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +147,8 @@ class Projections(LinearMap):
     values: NDArray[np.float64]  # (m,) p_j = ⟨v, ξ_j⟩
     seed: Any
 
-    def estimate(self) -> Vector:
-        estimate = np.zeros(self.dim)
-        for p, ξ in zip(self.values, gaussians(self.dim, int(self.seed), self.values.size), strict=True):
-            estimate += p * ξ
-        return estimate / self.values.size
+    def estimates(self) -> Iterator[Vector]:
+        return (p * ξ for p, ξ in zip(self.values, gaussians(self.dim, int(self.seed), self.values.size), strict=True))
 
 
 @lru_cache(maxsize=2)

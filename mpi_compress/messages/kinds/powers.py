@@ -14,7 +14,7 @@ from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader, read_exponent
 from mpi_compress.messages.formats import LEAST, MOST, FloatFormat
 from mpi_compress.messages.kinds.base import Known, Places, Vector
-from mpi_compress.messages.kinds.grids import Integral
+from mpi_compress.messages.kinds.grids import Whole
 
 __all__ = ["Powers"]
 
@@ -24,7 +24,7 @@ EXPONENT_BITS = {16: 5, 32: 8, 64: 11}  # the exponent bits of IEEE's floats
 
 
 @dataclass(frozen=True, eq=False)
-class Powers(Integral):
+class Powers(Whole):
     """v_j = ±2^e (1 + m/2^fraction), m < 2^fraction: a sign, an exponent and the first digits after the point, or 0.
 
     integers[j] = ±(2^fraction (e − least) + m + 1), 0 for v_j = 0. A vector with NaN or infinity is NaN in all coordinates.
