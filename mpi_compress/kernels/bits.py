@@ -54,10 +54,16 @@ def window(data, bit):
     shift = bit - at * u(8)
     if shift > u(63):
         return u(0)
-    word = u(0)
-    for i in range(8):
-        word |= u(data[at + u(i)]) << u(8 * i)
-    return word >> shift
+    return (
+        u(data[at])
+        | u(data[at + u(1)]) << u(8)
+        | u(data[at + u(2)]) << u(16)
+        | u(data[at + u(3)]) << u(24)
+        | u(data[at + u(4)]) << u(32)
+        | u(data[at + u(5)]) << u(40)
+        | u(data[at + u(6)]) << u(48)
+        | u(data[at + u(7)]) << u(56)
+    ) >> shift
 
 
 @kernel

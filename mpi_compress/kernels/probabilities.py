@@ -33,19 +33,23 @@ class Sizes(NamedTuple):
     norm: Vector  # ‖v‖; NaN or infinity where v has one
 
 
-def sizes_of(vs: Vector) -> Sizes:
-    """The sizes of the rows of vs (m, d), to full precision whatever their scales."""
-    m = len(vs)
+def sizes_of(vs: Vector, bucket: int | None = None) -> Sizes:
+    """The sizes of the rows of vs (m, d), to full precision whatever their scales; or of buckets of so many coordinates, the last
+    of a row perhaps of fewer, those of one row after those of another."""
+    bucket = bucket or vs.shape[1]
+    m = len(vs) * -(-vs.shape[1] // bucket)
     sizes = Sizes(np.empty(m), np.empty(m, dtype=np.int64), np.empty(m), np.empty(m), np.ones(m), np.empty(m))
-    measure_rows(vs, *sizes)
+    measure_rows(vs, bucket, *sizes)
     return sizes
 
 
 @reassociating_rows
-def measure_rows(vs, peaks, nonzeros, sums, squares, scales, norms):
+def measure_rows(vs, bucket, peaks, nonzeros, sums, squares, scales, norms):
     """`Sizes` of each row, with another scale than 1 where squares may be no floats."""
-    for i in range(vs.shape[0]):
-        v = vs[i]
+    buckets = peaks.size // len(vs)
+    for i in range(peaks.size):
+        start = i % buckets * bucket
+        v = vs[i // buckets][start : start + bucket]
         bits = v.view(np.int64)
         for _ in range(2):
             peak, some, total, square = np.int64(0), 0, 0.0, 0.0

@@ -206,9 +206,10 @@ def levels_add(levels, steps, bucket, scale, to, out):
     for i in range(levels.shape[0]):
         into, row = out[to[i]], levels[i]
         for b in range(steps.shape[1]):
-            step = scale * steps[i, b]
-            for j in range(b * bucket, min((b + 1) * bucket, row.size)):
-                into[j] += step * row[j]
+            step, start, stop = scale * steps[i, b], b * bucket, (b + 1) * bucket
+            held, added = into[start:stop], row[start:stop]
+            for j in range(added.size):
+                held[j] += step * added[j]
 
 
 @kernel

@@ -84,10 +84,7 @@ class QSGD(Compressor):
 
     def _norms(self, V: Vector, bucket: int) -> Vector:
         """The norms of the buckets of each row (m, ·)."""
-        d, whole = V.shape[1], V.shape[1] // bucket * bucket
-        if whole < d:
-            return np.hstack([self._norms(V[:, :whole], bucket), self._norms(V[:, whole:], d - whole)])
-        sizes = sizes_of(np.ascontiguousarray(V).reshape(-1, bucket))
+        sizes = sizes_of(V, bucket)
         return (sizes.norm if self.norm == "l2" else sizes.peak).reshape(len(V), -1)
 
     def _bucket(self, dim: int) -> int:
