@@ -55,7 +55,7 @@ class Auto(FieldCodec):
     def _by_length(self, c: Compressed) -> Numbers:
         """The places (m,) of the codecs with the shortest messages."""
         if isinstance(c, Dense):
-            return np.full(c.rows, DENSE)
+            return np.full(len(c), DENSE)
         able = _able(self, type(c.parts[0] if isinstance(c, Each) else c))
         lengths = [lengths_of(self.choices[place].write(c)[1]) for place in able]
         return np.array(able)[np.argmin(lengths, axis=0)]
