@@ -130,7 +130,7 @@ def later(dim: int, rng: np.random.Generator, short: Callable[[int], Any]) -> It
     for rank in {1, min(2, kinds.side_of(dim)), kinds.side_of(dim)}:
         yield kinds.Eigenpairs(dim, short(rank), short(rank * kinds.side_of(dim)).reshape(rank, kinds.side_of(dim)))
     for part, parts, copies, seed in ((0, 1, 1, 0), (2, 3, 2, 77), (149, 150, 4, 2**32 - 1)):
-        yield kinds.Cyclic(dim, seed, part, parts, short(kinds.cyclic_indices(dim, seed, part, parts, copies).size), copies=copies)
+        yield kinds.Cyclic(dim, seed, part, parts, copies, short(kinds.cyclic_indices(dim, seed, part, parts, copies).size))
     yield kinds.Projections(dim, short(3), 2**32 - 1)
 
 

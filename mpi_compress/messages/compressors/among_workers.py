@@ -84,7 +84,7 @@ class Pattern(SharedOut):
 
     def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
         n, s = self.workers(t), self.copies
-        empty = Cyclic(V.shape[1], np.full(len(V), t.common_seed), t.who, n, np.empty(0), copies=s)
+        empty = Cyclic(V.shape[1], np.full(len(V), t.common_seed), t.who, n, s, np.empty(0))
         return empty.filled(lambda row, indices: V[row, indices] * (n / s))
 
     def known(self, dim: int) -> Known:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import log2
 from typing import Any, ClassVar, Self
@@ -220,7 +220,6 @@ def _gaps(dim: int, kappa: float, many: int, rng: np.random.Generator) -> NDArra
     return np.where((drawn < 1) | (drawn > dim), dim + 1, drawn)
 
 
-@dataclass(frozen=True, eq=False)
 class OneOfParts(SharedSeed):
     """Values at one worker's coordinates in a pattern that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
@@ -229,8 +228,6 @@ class OneOfParts(SharedSeed):
     seed: Any  # 32 bits; all workers of a round have the same
     part: Any  # which worker
     parts: int  # how many workers; known to both ends
-    values: Vector  # (T,)
-    ends: Places | None = None
 
     def checked(self, dim: int) -> Self:
         if not (0 <= self.seed < 2**32 and 0 <= self.part < self.parts and 1 <= getattr(self, "copies", 1) <= self.parts):
@@ -249,8 +246,16 @@ class OneOfParts(SharedSeed):
         return cls(**{"dim": dim, "seed": seed, "part": part, "values": np.empty(0), **known}).read_values(r)
 
 
+@dataclass(frozen=True, eq=False)
 class Permuted(OneOfParts):
     """The pattern is a random permutation, of which each worker has one block."""
+
+    dim: int
+    seed: Any
+    part: Any
+    parts: int
+    values: Vector  # (T,)
+    ends: Places | None = None
 
     def drawn(self) -> Indices:
         return permuted_indices(self.dim, int(self.seed), self.part, self.parts)
@@ -276,7 +281,13 @@ class Cyclic(OneOfParts):
     """The pattern has each coordinate at `copies` workers."""
 
     shared = ("dim", "parts", "copies")
-    copies: int = field(kw_only=True)  # how many of them have a coordinate; known to both ends
+    dim: int
+    seed: Any
+    part: Any
+    parts: int
+    copies: int  # how many of them have a coordinate; known to both ends
+    values: Vector  # (T,)
+    ends: Places | None = None
 
     def drawn(self) -> Indices:
         return cyclic_indices(self.dim, int(self.seed), self.part, self.parts, self.copies)
