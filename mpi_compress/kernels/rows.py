@@ -1,12 +1,13 @@
 """Passes over the rows a_i of a shard, sparse or dense.
 
 A matrix is a tuple of arrays: (indptr (N+1,) uint64, indices (nnz,) uint32, values (nnz,)) in CSR form, or (values (N, d),). The
-kernels are written once, over `row_dot` and `row_add`; values may be float32 or float64, sums are float64.
+kernels are written once, over `row_dot` and `row_add`; values may be float32 or float64, sums are float64. Sums are in written
+orders: those of dense rows are in `kernels.lanes`.
 """
 
 import numpy as np
 
-from mpi_compress.kernels import REASSOCIATING, by_types, kernel
+from mpi_compress.kernels import by_types, kernel, lanes
 from mpi_compress.kernels.instructions import fetch, fma
 from mpi_compress.kernels.losses import loss_and_slope
 
@@ -15,7 +16,7 @@ _ONE, _TWO, _THREE, _FOUR = u(1), u(2), u(3), u(4)
 _AHEAD = u(192)  # nonzeros: what they touch is fetched that early
 
 
-in_kernels = by_types(**REASSOCIATING)
+in_kernels = by_types(error_model="numpy", forceinline=True)
 
 
 @in_kernels
@@ -73,20 +74,10 @@ def sparse_add(start, stop, indices, values, scale, out):
 
 @in_kernels
 def row_dot(matrix, i, x):
-    """a_i · x. Only the node that hosts a row computes it, so a dense row's additions may be reassociated. A sparse row's are
-    spread over four sums by hand, in the order that `kernels.shards` states: the compiler would gather by vector instructions,
-    which takes twice as long."""
+    """a_i · x."""
     if len(matrix) == 3:
         return lambda matrix, i, x: sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x, None)
-
-    def dense(matrix, i, x):
-        row = matrix[0][i]
-        total = 0.0
-        for j in range(x.size):
-            total += row[j] * x[j]
-        return total
-
-    return dense
+    return lambda matrix, i, x: lanes.dot(matrix[0], i, x)
 
 
 @in_kernels
@@ -94,30 +85,7 @@ def row_add(matrix, i, scale, out):
     """out += scale · a_i."""
     if len(matrix) == 3:
         return lambda matrix, i, scale, out: sparse_add(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], scale, out)
-
-    def dense(matrix, i, scale, out):
-        row = matrix[0][i]
-        for j in range(out.size):
-            out[j] += scale * row[j]
-
-    return dense
-
-
-@in_kernels
-def row_add_with(matrix, i, scale, c, x, out):
-    """out += scale · a_i + c · x, in one pass where a_i is dense."""
-
-    def sparse(matrix, i, scale, c, x, out):
-        row_add(matrix, i, scale, out)
-        for j in range(out.size):
-            out[j] += c * x[j]
-
-    def dense(matrix, i, scale, c, x, out):
-        row = matrix[0][i]
-        for j in range(out.size):
-            out[j] += scale * row[j] + c * x[j]
-
-    return sparse if len(matrix) == 3 else dense
+    return lambda matrix, i, scale, out: lanes.add(matrix[0], i, scale, out)
 
 
 @in_kernels
@@ -127,14 +95,13 @@ def row_square(matrix, i):
     def sparse(matrix, i):
         total = 0.0
         for p in range(matrix[0][i], matrix[0][i + _ONE]):
-            total += matrix[2][p] * np.float64(matrix[2][p])
+            total = fma(matrix[2][p], matrix[2][p], total)
         return total
 
     def dense(matrix, i):
-        row = matrix[0][i]
         total = 0.0
-        for j in range(row.size):
-            total += row[j] * np.float64(row[j])
+        for j in range(matrix[0].shape[1]):
+            total = fma(matrix[0][i, j], matrix[0][i, j], total)
         return total
 
     return sparse if len(matrix) == 3 else dense
@@ -196,14 +163,10 @@ def add_gradients(matrix, labels, cuts, rows, ends, loss, weights, mu, zs, scale
             _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
             if slope == 0.0:
                 continue
-            if c == 0.0:
-                row_add(matrix, i, weights[shard] * slope, gradient)
-            else:
-                row_add_with(matrix, i, weights[shard] * slope, c, z, gradient)
-                c = 0.0
+            row_add(matrix, i, weights[shard] * slope, gradient)
         if c != 0.0:
             for j in range(gradient.size):
-                gradient[j] += c * z[j]
+                gradient[j] = fma(c, z[j], gradient[j])
 
 
 @kernel

@@ -2,39 +2,42 @@
 
 A matrix is as in `kernels.rows`. That of sparse rows may have values (N,), fewer than nnz: then those of a row are equal.
 
-For a block the margins come first, then all losses, then the rows are added to the gradient. No bit depends on the size of a block,
-nor on what is fetched ahead. The order of additions: the products of a sparse row go to four sums a, b, c, d in turn, those after
-its last whole four to a, and a_i · x = ((b + c) + d) + a; sparse rows are added to the gradient one after another, dense ones four
-at once. A product of a sparse row is not rounded before it is added.
+For a block the margins come first, then all losses, then the rows are added to the gradient; eight long dense rows are added while
+the margins of the next eight are computed. No bit depends on the size of a block, nor on what is fetched ahead. The order of
+additions: the products of a sparse row go to four sums a, b, c, d in turn, those after its last whole four to a, and
+a_i · x = ((b + c) + d) + a; dense rows are as `kernels.lanes` says. Rows are added to the gradient one after another. No product is
+rounded before it is added.
 """
 
 import numpy as np
 
 from mpi_compress.kernels import kernel
+from mpi_compress.kernels.lanes import EIGHT, WHOLE, add_rows, dots, next_eight
 from mpi_compress.kernels.losses import losses_and_slopes
-from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, sparse_add, sparse_dot
+from mpi_compress.kernels.rows import in_kernels, sparse_add, sparse_dot
 from mpi_compress.kernels.vectors import compensated, sum_of_squares
 
-_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_ONE = np.uint64(1)
 _FAR = 2**16  # coordinates: from there on x and the gradient are not cached together
 _BLOCK, _FAR_BLOCK = 512, 64  # rows
 _CACHED = 2**14  # numbers in a block of dense rows
+_LONG = _CACHED // 8  # numbers in a row: eight longer ones are a block
 
 
 @in_kernels
 def rows_of_a_block(matrix, dim):
-    """How many rows are read together: a multiple of 4."""
+    """How many rows are read together; of dense rows a multiple of 8."""
     if len(matrix) == 3:
         return lambda matrix, dim: np.uint64(_FAR_BLOCK if dim > _FAR else _BLOCK)
-    return lambda matrix, dim: np.uint64(max(4, min(_BLOCK, _CACHED // max(dim, 1) // 4 * 4)))
+    return lambda matrix, dim: max(EIGHT, min(np.uint64(_BLOCK), np.uint64(_CACHED // max(dim, 1)) & WHOLE))
 
 
 @in_kernels
-def dots_of_a_block(matrix, i, x, gradient, out):
-    """out_r = a_{i+r} · x; dense rows four by four, so that x is read once for them. `gradient` is what is added to next:
-    where neither it nor x is cached, what sparse rows further on touch in both is fetched meanwhile."""
+def dots_of_a_block(matrix, i, are_first, x, scales, gradient, out):
+    """out_r = a_{i+r} · x. `gradient` is what is added to next: where neither it nor x is cached, what sparse rows further on touch
+    in both is fetched meanwhile. To eight long dense rows those before are added, times scales (8,), unless these are the first."""
 
-    def sparse(matrix, i, x, gradient, out):
+    def sparse(matrix, i, are_first, x, scales, gradient, out):
         indptr, indices, values = matrix
         for r in range(np.uint64(out.size)):
             start, stop = indptr[i + r], indptr[i + r + _ONE]
@@ -45,28 +48,20 @@ def dots_of_a_block(matrix, i, x, gradient, out):
             else:
                 out[r] = sparse_dot(start, stop, indices, values, x, None)
 
-    def dense(matrix, i, x, gradient, out):
-        fours = np.uint64(out.size) & ~_THREE
-        for r in range(np.uint64(0), fours, _FOUR):
-            a, b, c, d = matrix[0][i + r], matrix[0][i + r + _ONE], matrix[0][i + r + _TWO], matrix[0][i + r + _THREE]
-            s = t = u = v = 0.0
-            for j in range(x.size):
-                s += a[j] * x[j]
-                t += b[j] * x[j]
-                u += c[j] * x[j]
-                v += d[j] * x[j]
-            out[r], out[r + _ONE], out[r + _TWO], out[r + _THREE] = s, t, u, v
-        for r in range(fours, np.uint64(out.size)):
-            out[r] = row_dot(matrix, i + r, x)
+    def dense(matrix, i, are_first, x, scales, gradient, out):
+        if x.size > _LONG and out.size == EIGHT:
+            next_eight(matrix[0], i, x, scales, gradient, out, are_first)
+        else:
+            dots(matrix[0], i, x, out)
 
     return sparse if len(matrix) == 3 else dense
 
 
 @in_kernels
-def add_block(matrix, i, scales, out):
-    """out += Σ_r scales_r · a_{i+r}; dense rows four by four, so that `out` is read and written once for them."""
+def add_block(matrix, i, scales, left, out):
+    """out += Σ_r scales_r · a_{i+r}; long dense rows only if fewer than eight rows are left after them, for else the next do it."""
 
-    def sparse(matrix, i, scales, out):
+    def sparse(matrix, i, scales, left, out):
         indptr, indices, values = matrix
         for r in range(np.uint64(scales.size)):
             start, stop = indptr[i + r], indptr[i + r + _ONE]
@@ -76,15 +71,9 @@ def add_block(matrix, i, scales, out):
                 else:
                     sparse_add(start, stop, indices, values, scales[r], out)
 
-    def dense(matrix, i, scales, out):
-        fours = np.uint64(scales.size) & ~_THREE
-        for r in range(np.uint64(0), fours, _FOUR):
-            a, b, c, d = matrix[0][i + r], matrix[0][i + r + _ONE], matrix[0][i + r + _TWO], matrix[0][i + r + _THREE]
-            s, t, u, v = scales[r], scales[r + _ONE], scales[r + _TWO], scales[r + _THREE]
-            for j in range(out.size):
-                out[j] += (s * a[j] + t * b[j]) + (u * c[j] + v * d[j])
-        for r in range(fours, np.uint64(scales.size)):
-            row_add(matrix, i + r, scales[r], out)
+    def dense(matrix, i, scales, left, out):
+        if out.size <= _LONG or left < EIGHT:
+            add_rows(matrix[0], i, scales, out)
 
     return sparse if len(matrix) == 3 else dense
 
@@ -98,12 +87,12 @@ def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient):
     total, lost = 0.0, 0.0
     for i in range(start, stop, most):
         n = min(most, stop - i)
-        dots_of_a_block(matrix, i, x, gradient, margins[:n])
+        dots_of_a_block(matrix, i, i == start, x, slopes, gradient, margins[:n])
         losses_and_slopes(loss, labels[i : i + n], margins[:n], of_rows[:n], slopes[:n])
         for r in range(n):
             total, lost = compensated(total, lost, of_rows[r])
             slopes[r] *= weight
-        add_block(matrix, i, slopes[:n], gradient)
+        add_block(matrix, i, slopes[:n], stop - i - n, gradient)
     if abs(total) < np.inf:  # or infinity would become NaN
         total += lost
     return total

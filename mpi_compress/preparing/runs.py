@@ -32,7 +32,7 @@ from mpi_compress.preparing.shapes import is_soon_parsed, shape_of
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.partitions import refuse_idle_workers
-from mpi_compress.results.reader import LABEL
+from mpi_compress.results.reader import LABEL, NUMBERS
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "links": str(spec.cost.clock) if spec.cost.clock else None,
         "follows_link": follows_link(method) if spec.cost.clock else None,
         "rising": json.dumps(spec.rising) if spec.metrics else None,
+        "numbers": NUMBERS,
         "versions": json.dumps(_versions() | _packages(spec)),
         **problem.loss.provenance,
         "mpi_library": ranks.library,

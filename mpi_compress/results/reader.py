@@ -26,6 +26,7 @@ from mpi_compress.results.probing import complaint_of, is_doubtful
 from mpi_compress.results.targets import Target, rises
 
 FORMAT = "mpi-compress/1"
+NUMBERS = 2  # version of how sums are rounded; before 2, those over dense rows were as the processor has it, and not written down
 _TRIES = 5
 LABEL = "label"  # the attribute of a file that holds the label of its run
 _NEEDED = (LABEL, "status")

@@ -16,6 +16,7 @@ from typing import Any
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.results.locks import whole
+from mpi_compress.results.reader import NUMBERS
 from mpi_compress.results.writer import Mark
 from mpi_compress.saving.frames import Frame, dump, frames_in, write_frame
 from mpi_compress.saving.saved_states import UNKNOWN, Damaged, Expected, load
@@ -77,7 +78,7 @@ class OfWorker:
 
 def schema_of(columns: Iterable[str]) -> str:
     """A hash of this format, this version and the columns of a trace; the states themselves are compared as they are read."""
-    return hashlib.sha256("\n".join([_FORMAT, metadata.version("mpi-compress"), *columns]).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join([_FORMAT, metadata.version("mpi-compress"), str(NUMBERS), *columns]).encode()).hexdigest()[:16]
 
 
 def remove_checkpoint(file: Path) -> None:

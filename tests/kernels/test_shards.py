@@ -67,6 +67,35 @@ def test_gradient_of_a_shard_has_the_bits_of_the_stated_order_of_additions(n, di
         assert values[0] == pytest.approx(value, rel=1e-14)
 
 
+def in_lanes(A, labels, weight, mu, x) -> tuple[float, np.ndarray]:
+    """`losses_and_gradients` of one shard of dense rows, as `kernels.lanes` states it."""
+    gradient, of_rows, whole = np.zeros(x.size), [], x.size // 8 * 8
+    for a, y in zip(A, labels, strict=True):
+        s = [0.0] * 8
+        for j in range(whole):
+            s[j % 8] = fma(a[j], x[j], s[j % 8])
+        margin = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+        for j in range(whole, x.size):
+            margin = fma(a[j], x[j], margin)
+        value, slope = loss_and_slope(LOGISTIC, y, margin)
+        of_rows.append(value)
+        gradient = np.array([fma(weight * slope, a[j], gradient[j]) for j in range(x.size)])
+    return weight * float(sum(map(Fraction, of_rows))) + 0.5 * mu * float(x @ x), gradient + mu * x
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("n", "dim"), [(0, 5), (1, 8), (7, 13), (8, 3), (21, 29), (530, 3), (2, 2050), (9, 2049), (25, 2064)])  # long rows, too
+def test_gradient_of_dense_rows_has_the_bits_of_the_stated_order_of_additions(n, dim, dtype):
+    rng = np.random.default_rng(n)
+    A, labels, x = rng.standard_normal((n, dim)).astype(dtype), rng.choice([-1.0, 1.0], n), rng.standard_normal(dim)
+    value, gradient = in_lanes(A, labels, 1 / max(n, 1), 0.25, x)
+    values, gradients = np.empty(1), np.empty((1, dim))
+    cuts = np.array([0, n], dtype=np.uint64)
+    losses_and_gradients((A,), labels, cuts, LOGISTIC, 1 / max(n, 1), 0.25, x[None], values, gradients)
+    assert gradients[0].tobytes() == gradient.tobytes()
+    assert values[0] == pytest.approx(value, rel=1e-14)
+
+
 @pytest.mark.parametrize("equal", [False, True])
 def test_shards_together_have_the_bits_of_each_alone(equal):
     rng = np.random.default_rng(5)
