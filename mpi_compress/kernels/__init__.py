@@ -1,12 +1,7 @@
 """Numba kernels: plain functions on C-contiguous arrays, no objects, files or prints. Each has a NumPy twin in its test.
 
-`kernel` compiles with the disk cache and without fast-math, also where its caller has it: the result is that of the loop as
-it is written, on any rank.
-`reassociating_kernel` lets sums be reordered so that they use vector registers; it is for values that one node computes and no
-other recomputes. NaN and infinity still propagate. It is always inlined: otherwise several copies of it, each optimised by itself,
-would exist, and which one runs would depend on what was compiled in this process and what was cached.
-`reassociating_rows` is for sums of rows that Python asks for. They stand in the loops of such a kernel itself: what is inlined is
-optimised once more, which may order sums otherwise.
+`kernel` compiles with the disk cache and without fast-math: the result is that of the loop as it is written, on any rank and any
+processor. Sums that should use vector registers are written in lanes (`kernels.lanes`).
 `inlined_kernel` is for a few lines that kernels share in their inner loops.
 
 To import Numba takes longer than many commands take. It is imported when a kernel is first called, and within functions
@@ -169,10 +164,6 @@ def _decorator(**options: Any) -> Callable:
 
 kernel = _decorator(error_model="numpy", fastmath=False)
 inlined_kernel = _decorator(error_model="numpy", inline="always")
-_LOOSE: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
-REASSOCIATING: Any = {**_LOOSE, "forceinline": True}
-reassociating_kernel = _decorator(**REASSOCIATING)
-reassociating_rows = _decorator(**_LOOSE)
 
 
 def intrinsic(function: Callable) -> Any:

@@ -6,7 +6,8 @@ of `tuning.search`.
 
 import numpy as np
 
-from mpi_compress.kernels import kernel, reassociating_kernel
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.lanes import absolute_and_squares
 from mpi_compress.kernels.threshold import reaching
 
 u = np.uint64
@@ -18,15 +19,6 @@ _BLOCK = 512  # coordinates that are added up at once
 _FEW = 128  # coordinates that the next search begins with, at least
 
 
-@reassociating_kernel
-def absolute_and_squares(v, start, stop):
-    absolute, squares = 0.0, 0.0
-    for j in range(start, stop):
-        absolute += abs(v[j])
-        squares += v[j] * v[j]
-    return absolute, squares
-
-
 @kernel
 def sums_and_largest(vs, thresholds):
     """Σ|v_j| and Σv_j² of each row; its nonzeros whose magnitude reaches its threshold, one row after another; how many it has."""
@@ -35,7 +27,7 @@ def sums_and_largest(vs, thresholds):
     indices, values, n = np.empty(d, dtype=np.uint32), np.empty(vs.size), 0
     for i in range(m):
         for start in range(0, d, _BLOCK):
-            a, s = absolute_and_squares(vs[i], u(start), u(min(start + _BLOCK, d)))
+            a, s = absolute_and_squares(vs[i, start : min(start + _BLOCK, d)], 1.0, np.nan)
             absolute[i] += a
             squares[i] += s
         if thresholds[i] < np.inf:

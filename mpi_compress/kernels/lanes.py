@@ -1,7 +1,7 @@
 """Dense rows against vectors in sums that are written out, so that their bits depend on no processor.
 
-a · x is eight sums: product j is added to sum j mod 8, with one rounding; the eight are added in pairs, and then the products behind
-the last whole eight, one after another. Rows are added to a vector one after another, each product with one rounding.
+a · x is eight sums: product j is added to sum j mod 8, with one rounding; the eight are added in pairs, and then the products
+behind the last whole eight, one after another. Rows are added to a vector one after another, each product with one rounding.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,14 @@ from mpi_compress.kernels.instructions import fma
 
 EIGHT, _FOUR = np.uint64(8), np.uint64(4)
 WHOLE = ~np.uint64(7)  # n & WHOLE: the whole eights of n
+_SUMS = 32  # of absolute values and of squares
 _AHEAD = 128  # columns: so early rows are fetched
 _IN_PAIRS = [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 1), (2, 3)], [(0, 1)]
 
 
 def _sweep(rows: int, before: int) -> Any:
-    """The instruction (A, i, x, scales, out, dots), over the whole eights of columns: dots_r is a_{i+r} · x for r < `rows`, and meanwhile
-    out += Σ scales_r a_{i−before+r} for r < `before`. Of one row the dot is returned."""
+    """The instruction (A, i, x, scales, out, dots), over the whole eights of columns: dots_r is a_{i+r} · x for r < `rows`, and
+    meanwhile out += Σ scales_r a_{i−before+r} for r < `before`. Of one row the dot is returned."""
 
     @intrinsic
     def sweep(typing, A, i, x, scales, out, dots):
@@ -107,6 +108,27 @@ _one, _first, _next = _sweep(1, 0), _sweep(8, 0), _sweep(8, 8)
 
 
 @kernel
+def absolute_and_squares(v, scale, level):
+    """Σ a_j and Σ a_j² over the a_j = |v_j|·scale below `level`, or all if that is NaN: a_j goes to sum j mod 32, and these are
+    added in halves."""
+    a, b = np.zeros(_SUMS), np.zeros(_SUMS)
+    for start in range(0, v.size, _SUMS):
+        part = v[start : start + _SUMS]
+        for j in range(part.size):
+            size = abs(part[j]) * scale
+            size = size if size < level or level != level else 0.0
+            a[j] += size
+            b[j] += size * size
+    half = _SUMS // 2
+    while half > 0:
+        for j in range(half):
+            a[j] += a[j + half]
+            b[j] += b[j + half]
+        half //= 2
+    return a[0], b[0]
+
+
+@kernel
 def dot(A, i, x):
     """a_i · x."""
     total = _one(A, i, x, x, x, x)
@@ -147,7 +169,7 @@ def add_rows(A, i, scales, out):
 
 @kernel
 def next_eight(A, i, x, scales, out, dots, are_first):
-    """dots (8,): a_i · x, … of the next eight rows; and the eight before are added to `out`, times scales (8,), unless there are none."""
+    """dots (8,): a_i · x, … of the next eight rows; those before are added to `out`, times scales (8,), unless there are none."""
     if are_first:
         _first(A, i, x, scales, out, dots)
     else:

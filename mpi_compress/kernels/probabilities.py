@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import inlined_kernel, kernel, reassociating_rows
+from mpi_compress.kernels import inlined_kernel, kernel
 from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, Indices, append_hits, with_room
+from mpi_compress.kernels.lanes import absolute_and_squares
 from mpi_compress.kernels.vectors import lengths_of
 
 Vector = NDArray[np.float64]
@@ -43,7 +44,7 @@ def sizes_of(vs: Vector, bucket: int | None = None) -> Sizes:
     return sizes
 
 
-@reassociating_rows
+@kernel
 def measure_rows(vs, bucket, peaks, nonzeros, sums, squares, scales, norms):
     """`Sizes` of each row, with another scale than 1 where squares may be no floats."""
     buckets = peaks.size // len(vs)
@@ -52,14 +53,12 @@ def measure_rows(vs, bucket, peaks, nonzeros, sums, squares, scales, norms):
         v = vs[i // buckets][start : start + bucket]
         bits = v.view(np.int64)
         for _ in range(2):
-            peak, some, total, square = np.int64(0), 0, 0.0, 0.0
+            peak, some = np.int64(0), 0
             for j in range(v.size):
                 peak = max(peak, bits[j] & MAGNITUDE)
                 some += v[j] != 0
-                a = abs(v[j]) * scales[i]
-                total += a
-                square += a * a
-            peaks[i], nonzeros[i], sums[i], squares[i] = np.int64(peak).view(np.float64), some, total, square
+            peaks[i], nonzeros[i] = np.int64(peak).view(np.float64), some
+            sums[i], squares[i] = absolute_and_squares(v, scales[i], np.nan)
             exponent = math.frexp(peaks[i])[1] if 0 < peaks[i] < np.inf else 0
             if -300 <= exponent <= 400:
                 break
@@ -67,22 +66,17 @@ def measure_rows(vs, bucket, peaks, nonzeros, sums, squares, scales, norms):
         norms[i] = np.sqrt(squares[i]) / scales[i] if peaks[i] < np.inf else peaks[i]
 
 
-@reassociating_rows
+@kernel
 def below(vs, levels, scales, wanted, above, sums, squares):
     """Of each row that is `wanted`: the number of magnitudes a_j = |v_j|·scale that reach its level, and Σ a_j and Σ a_j² over the
     others."""
     for i in range(vs.shape[0]):
         if wanted[i]:
-            v, level, scale = vs[i], levels[i], scales[i]
-            reach, total, square = 0, 0.0, 0.0
-            for j in range(v.size):
-                a = abs(v[j]) * scale
-                inside = a < level
-                reach += not inside
-                a = a if inside else 0.0
-                total += a
-                square += a * a
-            above[i], sums[i], squares[i] = reach, total, square
+            reach = 0
+            for j in range(vs.shape[1]):
+                reach += not abs(vs[i, j]) * scales[i] < levels[i]
+            above[i] = reach
+            sums[i], squares[i] = absolute_and_squares(vs[i], scales[i], levels[i])
 
 
 def levels_of_budget(vs: Vector, sizes: Sizes, budget: Any, passes: int | None = None) -> Vector:

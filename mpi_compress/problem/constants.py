@@ -27,6 +27,7 @@ _POINTS = 5  # along gradient descent, at which an estimate looks
 _TURNS = 20  # of its direction at each of them
 _SHORT = 1e-4  # the length of a difference, over 1 + ‖x‖
 _SQUARED_UP_TO = 1e150  # the square of a longer gradient, or a sum of such squares, overflows
+_BITS = 40  # of an eigenvalue
 WIDE, FEW = 2**16, 8  # columns, and how many times as many as rows: from there on AAᵀ is looked at
 
 
@@ -122,7 +123,7 @@ def steepest_change(f: Objective, x: Vector) -> float:
 def largest_eigenvalue(rows: Rows) -> float:
     """λmax(AᵀA) by Lanczos's method to machine precision, without forming AᵀA unless it is 2 × 2; 0 or ∞ if it is 0 or overflows.
     It is computed as λmax(AAᵀ), on the columns that the rows hold, where A has at least 65,536 columns and 8 times as many as
-    rows."""
+    rows. It is rounded to 40 bits: further ones depend on the BLAS."""
     wide = rows.dim >= max(WIDE, FEW * len(rows))
     rows = rows.on_own_columns()[1] if wide else rows
     size = len(rows) if wide else rows.dim
@@ -142,13 +143,16 @@ def largest_eigenvalue(rows: Rows) -> float:
     if not 0 < length < math.inf:
         return length
     if size <= 2:
-        return float(np.linalg.eigvalsh(np.stack([product(e) for e in np.eye(size)]))[-1])
-    operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=product, dtype=np.float64)
-    return float(scipy.sparse.linalg.eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
+        found = float(np.linalg.eigvalsh(np.stack([product(e) for e in np.eye(size)]))[-1])
+    else:
+        operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=product, dtype=np.float64)
+        found = float(scipy.sparse.linalg.eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
+    fraction, exponent = math.frexp(found)
+    return math.ldexp(round(math.ldexp(fraction, _BITS)), exponent - _BITS) if math.isfinite(found) else found
 
 
 def eigenvalues_file(data: DataSet, n_shards: int = 1) -> Path:
-    return data.beside(f"eigenvalues-{n_shards}.json")
+    return data.beside(f"eigenvalues-{_BITS}-bits-{n_shards}.json")
 
 
 def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:

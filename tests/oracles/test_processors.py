@@ -47,7 +47,7 @@ def test_older_processors_give_the_same_bits(tmp_path):
     job.write_text(JOB)
 
     def played(numba, blas):
-        names = {"NUMBA_CPU_NAME": numba, "OPENBLAS_CORETYPE": blas, "NUMBA_CACHE_DIR": str(tmp_path / f"kernels-{numba}")}
+        names = {"NUMBA_CPU_NAME": numba, "OPENBLAS_CORETYPE": blas, "NUMBA_CACHE_DIR": str(tmp_path / f"kernels-{numba}"), "MPI_COMPRESS_CACHE": str(tmp_path / f"cache-{numba}")}
         environment = {**os.environ, **{name: value for name, value in names.items() if value}}
         out = tmp_path / f"out-{numba}"
         subprocess.run([BIN / "mpi-compress", "run", job, "--out", out, "--quiet"], check=True, env=environment, timeout=3 * PATIENT)

@@ -49,14 +49,14 @@ def change_entry(file) -> None:
 
 
 CHANGES = {
-    "a digit of an eigenvalue": ("*-eigenvalues-1.json", change_eigenvalue),
+    "a digit of an eigenvalue": ("*-eigenvalues-*-1.json", change_eigenvalue),
     "f*": ("*-optimum-*.h5", change_attribute("f", 1e-3)),
     "an entry of x*": ("*-optimum-*.h5", change_entry),
     "the number of samples": ("gspar-????????????????.h5", change_attribute("n_samples", -1)),
     "d": ("gspar-????????????????.h5", change_attribute("dim", 1)),
     "all of x*": ("*-optimum-*.h5", lambda file: file.write_bytes(b"nonsense")),
     "half of x*": ("*-optimum-*.h5", lambda file: file.write_bytes(file.read_bytes()[:1000])),
-    "the end of the eigenvalues": ("*-eigenvalues-1.json", lambda file: file.write_text(file.read_text()[:3])),
+    "the end of the eigenvalues": ("*-eigenvalues-*-1.json", lambda file: file.write_text(file.read_text()[:3])),
 }
 
 
@@ -77,8 +77,8 @@ def test_what_was_changed_is_made_again_with_one_line(what, played, capfd):
 
 def test_a_file_of_another_key_is_not_taken(played):
     wanted = played()
-    file = kept("*-eigenvalues-1.json")
-    other = file.with_name("other-eigenvalues-1.json")
+    file = kept("*-eigenvalues-*-1.json")
+    other = file.with_name("other-eigenvalues-40-bits-1.json")
     other.write_text("[2.0]")
     seals.seal(other, other.name)
     other.replace(file)

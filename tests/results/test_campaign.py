@@ -61,7 +61,7 @@ def report(what: str, counts: Counter) -> None:
     print(f"\n{what}: {', '.join(f'{n} {how}' for how, n in sorted(counts.items()))}")
 
 
-@pytest.mark.parametrize("what", ["gspar-????????????????.h5", "*-eigenvalues-1.json", "*-optimum-*.h5"])
+@pytest.mark.parametrize("what", ["gspar-????????????????.h5", "*-eigenvalues-*-1.json", "*-optimum-*.h5"])
 def test_data_eigenvalues_and_optima(what, place, capfd):
     job, counts, draw = mc.load_job("small.toml", only="GD"), Counter(), random.Random(what)
     wanted = numbers(mc.run(job, out="out")[0])
