@@ -27,6 +27,8 @@ def _sweep(rows: int, before: int) -> Any:
     def sweep(typing, A, i, x, scales, out, dots):
         from numba import types
 
+        if A.layout != "C":
+            raise TypeError("rows are C-contiguous")
         made = types.float64 if rows == 1 else types.void
         return made(A, types.uint64, x, scales, out, dots), _loop(rows, before)
 

@@ -25,11 +25,15 @@ def distinct(values: NDArray) -> NDArray:
 class Rows:
     """Samples a_j with their labels y_j, in memory."""
 
-    matrix: tuple[NDArray, ...]  # (indptr, indices, values) in CSR form, or (values (N, d),)
+    matrix: tuple[NDArray, ...]  # (indptr, indices, values) in CSR form, or (values (N, d),), which are kept C-contiguous
     labels: Vector  # (N,)
     dim: int
     whole: "Rows | None" = None  # what these were cut from,
     start: int = 0  # and from which row on
+
+    def __post_init__(self) -> None:
+        if len(self.matrix) == 1 and not self.matrix[0].flags.c_contiguous:
+            object.__setattr__(self, "matrix", (np.ascontiguousarray(self.matrix[0]),))
 
     def __len__(self) -> int:
         return self.labels.size

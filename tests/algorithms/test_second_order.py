@@ -102,6 +102,7 @@ def test_the_search_is_a_plain_backtracking_whose_trials_are_rounds(tmp_path):
         {"name": "fednl", "hessian": LOW_RANK, "search": True, "start_at": "zero", "c": 0.3, "beta": 0.4}, tmp_path, **tables
     )
     f, k, trials = Plain(), 0, 0
+    f.mu = played.attrs["mu"]  # a share of L, which is rounded to 40 bits; the first step is a thousand times as sensitive
     x, H = np.zeros(f.d), np.zeros((f.n, f.d, f.d))
     while k < 40:
         value = np.mean([f.value(i, x) for i in range(f.n)])

@@ -145,3 +145,14 @@ def test_losses_at_once_are_those_one_by_one_also_far_out(code):
         y, found = np.where(np.arange(some.size) % 3, 1.0, -1.0), np.empty((2, some.size))
         losses_and_slopes(code, y, some, *found)
         np.testing.assert_array_equal(found, np.transpose([loss_and_slope(code, a, m) for a, m in zip(y, some, strict=True)]))
+
+
+def test_rows_that_are_not_contiguous_have_the_gradient_of_their_copy():
+    whole, labels, x = np.random.default_rng(8).standard_normal((12, 9)), np.ones(4), np.ones(9)
+    for A in (whole[::3], np.asfortranarray(whole[:4]), whole[:4, ::-1]):
+        values, gradients = computed(Rows((A,), labels, 9).matrix, labels, 0.0, x)
+        again, expected = computed((np.ascontiguousarray(A),), labels, 0.0, x)
+        assert gradients.tobytes() == expected.tobytes()
+        assert values == again
+    with pytest.raises(Exception, match="rows are C-contiguous"):
+        computed((whole[::3],), labels, 0.0, x)
