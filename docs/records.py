@@ -77,7 +77,7 @@ Hassibi, arXiv 2002.02508): with R bits a coordinate and direction in a round â€
   sector.scale. BFGS and FedNL send Hessians, and are left out where d is 47,236 and more.
 - On news20 and sector.scale, made two-class by their first classes, the budget of 60 Mbit up ends every method that keeps the samples before 1e-12: sending the data takes 15 to 26.
 - All sets are of logistic regression, and the shards are in the order of the file. Nothing is said of networks, of minibatches or of partial participation.
-- The bits are of one kind of processor and one set of libraries: elsewhere a target may be reached one round earlier or later.
+- The bits are of results of version 1, on one kind of processor: elsewhere a target may be reached one round earlier or later.
 - Seconds are modelled but for [the links that were measured](reproduces.md#cat-on-links-that-were-measured), and computing is what one process took, over n, other programs running beside.
 
 To beat a record, write a job with the same `[data]`, `[objective]`, `[workers]` and `[protocol]` and a method of your own, state what you claim in a `[[record]]`

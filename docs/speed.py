@@ -27,6 +27,7 @@ What makes the pass fast changes no bit of a result, and the order of additions 
 - Samples are taken in blocks. All losses of a block are computed at once, by an exponential and a logarithm of our own: four at a time on a processor with
   AVX2, the same bits on every processor.
 - If x has more than 65,536 coordinates, the coordinates of x and of the gradient that later nonzeros touch are fetched ahead.
+- Dense samples of more than 2,048 numbers are added to the gradient while the next eight are multiplied by x, so that each is read from memory once.
 - If the values of each sample are equal, as in sets of zeros and ones, only one value a sample is read (which takes 8 bytes a sample more of memory).
 """
 

@@ -72,6 +72,7 @@ class Setting:
 
 _THEOREM, _LOG = "theorem is an mc.Theorem, which has V, terms and rate", "log is an mc.Log, of names and a function"
 _MOVED = {"lyapunov": _THEOREM, "lyapunov_terms": _THEOREM, "logs": _LOG, "worker_logs": _LOG}
+_OF_LINKS = ("up", "down", "codec")
 
 
 class Method(Part, ABC):
@@ -104,6 +105,8 @@ class Method(Part, ABC):
         super().__init_subclass__()
         for name in _MOVED.keys() & vars(cls).keys():
             raise TypeError(f"{cls.__name__}.{name} was removed: {_MOVED[name]}")
+        for name in vars(cls).keys() & {*_OF_LINKS}:
+            raise TypeError(f'{cls.__name__}.{name}: a class states its links as links = {{"up": {{…}}, "down": {{…}}}}, as a job does')
 
     def bind(self, setting: Setting) -> Self:
         """This method in one run: a new object, its formulas evaluated; ValueError where one has no value or a need is not met."""

@@ -70,7 +70,7 @@ def run(
         Stopped: a run was asked to end, by Ctrl-C or by `interrupts`; it is saved, and the same call goes on.
     """
     for name in removed:
-        raise refuse_key("mc.run", name, signature(run).parameters)
+        raise refuse_key("mc.run", name, signature(run).parameters.keys() - {"removed"})
     if on_row is not None and not callable(on_row):
         raise UserError(f"on_row: {on_row!r:.60} was given; it should be a function of a record")
     own = ranks or ranks_of(comm)

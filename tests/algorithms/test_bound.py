@@ -84,3 +84,9 @@ def test_columns_come_from_the_log_of_the_nearest_class():
 def test_what_a_class_of_a_method_stated_once_is_refused_by_a_line_that_says_what_to_write(name, instead):
     with pytest.raises(TypeError, match=rf"Mine\.{name} was removed: .*{instead}"):
         type("Mine", (mc.Estimator,), {name: ()})
+
+
+@pytest.mark.parametrize("name", ["up", "down", "codec"])
+def test_a_class_states_its_links_in_one_way(name):
+    with pytest.raises(TypeError, match=rf"Mine\.{name}: a class states its links as links = "):
+        type("Mine", (mc.Estimator,), {name: "top-k"})
