@@ -106,7 +106,7 @@ class Method(Part, ABC):
         for name in _MOVED.keys() & vars(cls).keys():
             raise TypeError(f"{cls.__name__}.{name} was removed: {_MOVED[name]}")
         for name in vars(cls).keys() & {*_OF_LINKS}:
-            raise TypeError(f'{cls.__name__}.{name}: a class states its links as links = {{"up": {{…}}, "down": {{…}}}}, as jobs do')
+            raise TypeError(f'{cls.__name__}.{name}: a class states its links as links = {{"up": {{…}}, "down": {{…}}}}')
 
     def bind(self, setting: Setting) -> Self:
         """This method in one run: a new object, its formulas evaluated; ValueError where one has no value or a need is not met."""
