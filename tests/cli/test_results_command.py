@@ -162,3 +162,14 @@ def test_mv_moves_those_of_jobs_below_too_and_of_no_other_name(job):
     moved = sorted(file.relative_to("results/runs").as_posix() for file in Path("results/runs").rglob("*.h5"))
     assert moved == sorted([*(file.name for file in Path("results/mine").glob("*.h5")), "steps/a.h5"])
     assert Path("results/sweeps/a.h5").exists()
+
+
+def test_gc_asks_for_all_others_only_where_jobs_are_named_and_results_are_of_none_of_them(job, capsys):
+    shutil.copytree("results/mine", "results/gone")
+    assert (main(["results", "gc", "--yes"]), capsys.readouterr().out) == (0, "removed 6 results\n")  # no job is named: all count
+    assert os.listdir("results") == ["mine"]
+
+
+def test_gc_of_a_named_job_removes_what_it_does_not_name(job, capsys):
+    assert (main(["results", "gc", "jobs/mine.toml", "--yes"]), capsys.readouterr().out) == (0, "removed 2 results\n")
+    assert sorted(name[:2] for name in os.listdir("results/mine")) == ["a-", "b-"]

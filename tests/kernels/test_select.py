@@ -144,3 +144,11 @@ def test_what_reaches_a_threshold_is_found_row_after_row(d):
         np.testing.assert_array_equal(indices, np.concatenate(each))
         np.testing.assert_array_equal(values, np.concatenate([v[found] for v, found in zip(vs, each, strict=True)]))
         assert ends.tolist() == np.cumsum([found.size for found in each]).tolist()
+
+
+@pytest.mark.parametrize("few", [[], [3], [2, 1], [5, 4, 3, 2, 1], [4, 0, 4, 1, 0]], ids=str)
+def test_few_numbers_are_sorted_and_nothing_before_them_is_read(few):
+    numbers = np.array(few, dtype=np.int64)
+    with np.errstate(all="ignore"):
+        select._sort.__wrapped__(numbers)  # as Python, in which an index before the first is an error
+    assert numbers.tolist() == sorted(few)
