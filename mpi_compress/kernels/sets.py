@@ -6,36 +6,74 @@ values, the magnitude, the set of either, the signs.
 
 import numpy as np
 
-from mpi_compress.kernels import adaptive, bits, elias, kernel, rice
+from mpi_compress.kernels import adaptive, bits, by_types, elias, kernel, rice
 from mpi_compress.kernels.fields import put_count
 from mpi_compress.kernels.floats import float_bytes, put_floats
 from mpi_compress.kernels.vectors import refuse_unequal
 
 u = np.uint64
-FIXED, BITMAP, RICE, DELTA, OMEGA, ENTROPY = range(6)
+Way = int | tuple[int]  # the others than the quick ones are of another type, so that they are not compiled where they are not used
+FIXED, BITMAP, RICE = range(3)
+DELTA, OMEGA, ENTROPY = (3,), (4,), (5,)
+QUICK, ALL = 3, (6,)  # ways that `shortest` tries
 MOST_BYTES = (4, 0, 5, 6, 6, 20)  # of an index, by its way
 
 
-def room(way: int, dim: int, float_bytes: int, valued: int, signed: int, m: int) -> int:
+def room(way: Way, dim: int, float_bytes: int, valued: int, signed: int, m: int) -> int:
     """Bytes that suffice for m messages with so many coordinates."""
     set_bytes = (dim + 7) // 8 if way == BITMAP else 10
-    return (valued + signed) * MOST_BYTES[way] + valued * float_bytes + signed + m * (2 * set_bytes + 30)
+    of_index = MOST_BYTES[way if isinstance(way, int) else way[0]]
+    return (valued + signed) * of_index + valued * float_bytes + signed + m * (2 * set_bytes + 30)
 
 
-@kernel
+_by_way = by_types(error_model="numpy")
+
+
+@_by_way
+def room_of_digits(way, n):
+    """The digits that n indices may be written by."""
+    return (lambda way, n: 0) if hasattr(way, "bitwidth") else lambda way, n: adaptive.room(n, 20)
+
+
+@_by_way
 def put_set(way, indices, dim, digits, out):
     """Write an increasing index set (T,) uint32 below `dim`. Returns the bytes that it takes."""
-    if way == FIXED:
-        return np.int64(bits.write_fields(indices, bits.bit_length(u(dim - 1)), out))
-    if way == BITMAP:
-        return bits.write_bitmap(indices, dim, out)
-    if way == RICE:
+
+    def quick(way, indices, dim, digits, out):
+        if way == FIXED:
+            return np.int64(bits.write_fields(indices, bits.bit_length(u(dim - 1)), out))
+        if way == BITMAP:
+            return np.int64(bits.write_bitmap(indices, dim, out))
         k, _ = rice.best_parameter(indices)
         out[0] = k
         return 1 + np.int64(rice.write_set(indices, k, out[1:]))
-    if way == ENTROPY:
-        return adaptive.write_set(indices, dim, digits, out)
-    return np.int64(elias.write_set(indices, way == OMEGA, out))
+
+    def other(way, indices, dim, digits, out):
+        if way == ENTROPY:
+            return np.int64(adaptive.write_set(indices, dim, digits, out))
+        return np.int64(elias.write_set(indices, way == OMEGA, out))
+
+    return quick if hasattr(way, "bitwidth") else other
+
+
+@_by_way
+def take_set(way, data, at, dim, held):
+    """Read an increasing index set (T,) below `dim` from data[at] on. Returns the bit where it ends; below 0: there is none."""
+
+    def quick(way, data, at, dim, held):
+        if way == BITMAP:
+            return 8 * bits.read_bitmap(data, at, dim, held)
+        if way == FIXED:
+            return bits.read_fields(data, 8 * at, bits.bit_length(u(dim - 1)), dim, held)
+        k = u(data[at])
+        return rice.read_set(data, 8 * at + 8, k, dim, held) if k < u(32) else bits.CORRUPT
+
+    def other(way, data, at, dim, held):
+        if way == ENTROPY:
+            return 8 * adaptive.read_set(data, at, dim, held)
+        return elias.read_set(data, 8 * at, way == OMEGA, dim, held)
+
+    return quick if hasattr(way, "bitwidth") else other
 
 
 @kernel
@@ -43,21 +81,34 @@ def set_bytes(way, indices, dim, digits, out):
     """The bytes that `put_set` writes; some ways write them to know."""
     if way == FIXED:
         return (indices.size * np.int64(bits.bit_length(u(dim - 1))) + 7) // 8
-    return (dim + 7) // 8 if way == BITMAP else put_set(way, indices, dim, digits, out)
+    return np.int64((dim + 7) // 8) if way == BITMAP else put_set(way, indices, dim, digits, out)
+
+
+@_by_way
+def other_bytes(ways, way, indices, dim, digits, out):
+    """`set_bytes` of a way that is not quick, where `ways` are all."""
+    if hasattr(ways, "bitwidth"):
+        return lambda ways, way, indices, dim, digits, out: np.int64(0)
+    return lambda ways, way, indices, dim, digits, out: put_set((way,), indices, dim, digits, out)
+
+
+@_by_way
+def number_of(ways):
+    return (lambda ways: ways) if hasattr(ways, "bitwidth") else lambda ways: ways[0]
 
 
 @kernel
 def shortest(ways, indices, ends, dim, float_bytes, best):
-    """For each of m index sets (T,), those of row i before ends[i], the way below `ways` that takes the fewest bytes, the first of
-    such ways; best (m,): 1 + the way, or 0 where all `dim` coordinates, each a float of so many bytes, take no more than the set
-    and its floats. float_bytes = 0: they cannot be sent."""
-    needed = adaptive.room(indices.size, MOST_BYTES[ENTROPY])
+    """For each of m index sets (T,), those of row i before ends[i], the way of `ways`, QUICK or ALL, that takes the fewest bytes,
+    the first of such ways; best (m,): 1 + the way, or 0 where all `dim` coordinates, each a float of so many bytes, take no more
+    than the set and its floats. float_bytes = 0: they cannot be sent."""
+    needed = max(room_of_digits(ways, indices.size), 5 * indices.size + 10)
     digits, out = np.empty(needed, dtype=np.uint16), np.empty(needed, dtype=np.uint8)
     start = 0
     for i in range(ends.size):
         held, least = indices[start : ends[i]], np.int64(2**62)
-        for way in range(ways):
-            taken = set_bytes(way, held, dim, digits, out)
+        for way in range(number_of(ways)):
+            taken = set_bytes(way, held, dim, digits, out) if way < QUICK else other_bytes(ways, way, held, dim, digits, out)
             if taken < least:
                 least, best[i] = taken, 1 + way
         if 0 < dim * float_bytes <= held.size * float_bytes + least:
@@ -73,7 +124,7 @@ def put_messages(way, dim, precision, indices, values, ends, sign_indices, negat
 
     Returns the first row in which a finite value overflows, or −1.
     """
-    digits = np.empty(adaptive.room(max(indices.size, sign_indices.size), 20) if way == ENTROPY else 0, dtype=np.uint16)
+    digits = np.empty(room_of_digits(way, max(indices.size, sign_indices.size)), dtype=np.uint16)
     valued, signed = ends.size > 0, sign_ends.size > 0
     refuse_unequal(indices.size, ends[-1] if valued else 0)
     refuse_unequal(values.size, indices.size if values.size else 0)
@@ -109,18 +160,8 @@ def take_sets(way, data, at, ends, dim, stops, indices):
     is none before ends[i], or −1."""
     start = 0
     for i in range(at.size):
-        held, bit = indices[start : stops[i]], 8 * at[i]
-        if way == BITMAP:
-            end = 8 * bits.read_bitmap(data, at[i], dim, held)
-        elif way == ENTROPY:
-            end = 8 * adaptive.read_set(data, at[i], dim, held)
-        elif way == FIXED:
-            end = bits.read_fields(data, bit, bits.bit_length(u(dim - 1)), dim, held)
-        elif way == RICE:
-            k = u(data[at[i]])
-            end = rice.read_set(data, bit + 8, k, dim, held) if k < u(32) else bits.CORRUPT
-        else:
-            end = elias.read_set(data, bit, way == OMEGA, dim, held)
+        held = indices[start : stops[i]]
+        end = take_set(way, data, at[i], dim, held)
         if end < 0 or (end + 7) // 8 > ends[i]:
             return i
         start, at[i] = stops[i], (end + 7) // 8

@@ -231,7 +231,7 @@ NOT_CAUGHT = {
 """Mutants that a theorem cannot tell from the method, and why."""
 
 
-@pytest.mark.parametrize("mutant", [name if i % 6 == 0 else pytest.param(name, marks=pytest.mark.slow) for i, name in enumerate(MUTANTS)])
+@pytest.mark.parametrize("mutant", [name if i % 6 == 0 and "adiana" not in name else pytest.param(name, marks=pytest.mark.slow) for i, name in enumerate(MUTANTS)])
 def test_a_wrong_method_is_caught_by_its_theorem_alone(mutant, monkeypatch):
     name, *changes = MUTANTS[mutant]
     for change in changes:

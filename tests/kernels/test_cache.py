@@ -91,7 +91,7 @@ def test_kernels_that_are_damaged_in_the_cache_are_compiled_again_and_one_line_s
             found = unit_row(folder)
             assert float(found.stdout) == 3 / 5
             assert found.stderr == f"{kept[0].parent}: a compiled kernel in it is damaged, and is compiled again\n", damage
-            assert unit_row(folder).stderr == ""
+    assert unit_row(folder).stderr == ""
 
 
 def test_kernels_are_compiled_where_the_cache_can_be_neither_read_nor_written(folder):

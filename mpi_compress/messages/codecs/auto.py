@@ -48,7 +48,7 @@ class Auto(FieldCodec):
     def _by_set(self, c: Sparse | SignSparse) -> Numbers:
         """The places (m,) of the codecs with the shortest index sets (the rest is the same for all), or of `dense` where that is
         shorter."""
-        best, ways = np.empty_like(c.ends), len(QUICK) if self.search == "quick" else len(SETS)
+        best, ways = np.empty_like(c.ends), sets.QUICK if self.search == "quick" else sets.ALL
         sets.shortest(ways, c.indices, c.ends, c.dim, self.float_format.nbytes * (type(c) is Sparse), best)
         return best
 

@@ -151,7 +151,7 @@ class IndexCodec(FieldCodec):
     with counts in seven-bit groups, and floats of the codec's format.
     """
 
-    way: ClassVar[int]  # of `kernels.sets`
+    way: ClassVar[sets.Way]
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
         """The number of bytes of any set of T indices; None if T alone does not decide it."""
