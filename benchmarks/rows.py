@@ -6,6 +6,7 @@ seconds of rounds. It needs a quiet machine, and a9a in $MPI_COMPRESS_DATA.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,11 +37,12 @@ label = "CAT sq"
 algorithm = { name = "cat" }
 up = { compressor = "sq" }
 """
-A9A = 'data = { name = "a9a" }\nobjective = { mu = "1e-3 L", f_star = "skip" }\nworkers.count = 20\n' + METHODS
+A9A = 'data = { name = "a9a" }\nobjective = { mu = "1e-3 L", f_star = "skip" }\nworkers.count = 20\nstop.rounds = 1\n' + METHODS
 MANY = """
 data = { generator = "gspar", samples = SAMPLES, dim = 20 }
 objective = { mu = "1e-3 L", f_star = "skip" }
 workers.count = WORKERS
+stop.rounds = 1
 """ + METHODS
 LABELS = [line.split('"')[1] for line in METHODS.splitlines() if line.startswith("label")]
 
@@ -48,6 +50,7 @@ LABELS = [line.split('"')[1] for line in METHODS.splitlines() if line.startswith
 def seconds(job: str, folder: Path, rounds: int, every: int, ranks: int = 1, only: list[str] = LABELS) -> dict[str, float]:
     """Seconds of each run's rounds by its own clock."""
     (folder / "job.toml").write_text(job)
+    shutil.rmtree(folder / "out", ignore_errors=True)
     tools = Path(sys.executable).parent
     line = [tools / "mpi-compress", "run", "job.toml", "--fresh", "--quiet", "--out", "out", "--force"]
     line += [part for key, value in (("stop.rounds", rounds), ("log.every", every)) for part in ("--set", f"{key}={value}")]
