@@ -38,6 +38,7 @@ from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Batch, ChoosingLink, Link, Message, attempt, together
 from mpi_compress.messages.mean import Averager
+from mpi_compress.problem.computing import Computing
 from mpi_compress.problem.objective import Objective, Shards
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
@@ -62,6 +63,8 @@ class Setting:
     penalty: Penalty | None = None  # r, beside µ
     penalty_apart: Penalty | None = None  # r likewise where it is applied apart, as one that is not smooth always is
     participants: int | None = None  # r of the n workers that take part in each round; None: all
+    waits: bool = False  # True: these are the first whose messages arrive, else they are drawn
+    computing: Computing | None = None  # how long workers compute; None: it takes no time
     whole: Callable[[Rows], Objective] | None = None  # f of all samples, where samples say all of it: a loss of a margin, no model
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
     f_star: float = math.nan  # where it is known
@@ -69,6 +72,11 @@ class Setting:
     @property
     def r(self) -> int:
         return self.n if self.participants is None else self.participants
+
+    @property
+    def has_clock(self) -> bool:
+        """True if the run has a model's clock."""
+        return self.cost.clock is not None or self.computing is not None
 
 _THEOREM, _LOG = "theorem is an mc.Theorem, which has V, terms and rate", "log is an mc.Log, of names and a function"
 _MOVED = {"lyapunov": _THEOREM, "lyapunov_terms": _THEOREM, "logs": _LOG, "worker_logs": _LOG}

@@ -1,6 +1,6 @@
 """The workers that one process hosts, and how they run a round."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,15 +41,24 @@ class HostedWorkers:
 
     def messages(self, node: Any, k: int) -> Batch:
         """Their messages of round k. Those that do not take part are silent; one that cannot be encoded is refused and says why."""
-        fs, t, awake, sent = self.fs, self.round(k), self.awake(node, k), {}
+        awake = self.awake(node, k)
+        return self.joined(self.sent(node, k, awake), awake)
+
+    def joined(self, sent: Mapping[int, Batch], rows: NDArray[np.int64]) -> Batch:
+        """The messages of all rows; these were sent by some of them, and the others are silent."""
+        return spread(together([sent[start] for start in sorted(sent)]), rows, len(self.fs))
+
+    def sent(self, node: Any, k: int, rows: NDArray[np.int64]) -> dict[int, Batch]:
+        """The messages of round k of these rows, by the first row of each part of them that works together."""
+        fs, t, sent = self.fs, self.round(k), dict[int, Batch]()
         if fs.are_random:
             fs.rounds[:] = [*t]
         with fs.iterate.fixed(getattr(node, "x", None)):
-            for part in self.parts(awake):
+            for part in self.parts(rows):
                 w = memories.some(self.workers, part)
                 sent[part.start] = self._sent(node, w, fs[part], t[part])
                 memories.put(self.workers, part, w)
-        return spread(together([sent[start] for start in sorted(sent)]), awake, len(fs))
+        return sent
 
     def _sent(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
         try:
@@ -68,7 +77,12 @@ class HostedWorkers:
 
     def awake(self, node: Any, k: int) -> NDArray[np.int64]:
         """The rows of the workers that take part in round k."""
-        setting, who = self.algorithm.setting, np.asarray(self.fs.who)
+        awake = self.taking_part(node, k)
+        return np.arange(len(self.fs)) if awake.size == self.algorithm.setting.n else np.flatnonzero(np.isin(self.fs.who, awake))
+
+    def taking_part(self, node: Any, k: int) -> NDArray[np.int64]:
+        """The workers, wherever they are hosted, that take part in round k."""
+        setting = self.algorithm.setting
         if setting.r == setting.n or self.algorithm.needs_all(node, k):
-            return np.arange(who.size)
-        return np.flatnonzero(np.isin(who, [*participants(self.streams, setting.n, setting.r, k)]))
+            return np.arange(setting.n)
+        return np.array(sorted(participants(self.streams, setting.n, setting.r, k)))

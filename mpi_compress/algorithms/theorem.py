@@ -26,6 +26,7 @@ class Theorem:
     tight: str = ""  # the step size of a tight analysis, as a formula, which steps may name `tight`
     needs: Sequence[Need] = ()  # of V, beside what the method needs itself
     formulas: Sequence[str] = ()  # further formulas that name quantities of V
+    of_first: bool = False  # True: the step size `theory` is that of the mean of the first messages to arrive, too
     also: Mapping[str, Any] = {}  # parameters with which the method is tried, too, where its theorem is checked
     rate: Any = None  # ρ: a formula of the method's quantities, or a method `rate(self, m, t)` of the round that V went through
 

@@ -142,7 +142,7 @@ def _problem(run: Run) -> Iterator[Line]:
 def _settings(run: Run) -> Iterator[Line]:
     """Every setting that the job wrote, in the order of its tables."""
     written = run.written
-    for key in ("algorithm", "up", "down", "objective", "cost", "start", "stop", "log", "tune", "workers"):
+    for key in ("algorithm", "up", "down", "objective", "cost", "time", "start", "stop", "log", "tune", "workers"):
         if table := written.get(key):
             yield key, _table(table)
     if isinstance(seed := written.get("seed", 0), int):
@@ -181,7 +181,8 @@ def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     """What the run evaluated and tuned, and the columns that its algorithm adds."""
     if "model_seconds" in last:
         fixed, bits = f"computing and latency {last['model_fixed']:.4g} s", f"{bits_text(last['model_bits'])} that were waited for"
-        yield "model", f"{last['model_seconds']:.4g} s on links of {run.attrs['links']}: {fixed}, and {bits}"
+        on = f" on links of {links}" if (links := run.attrs.get("links")) else ""
+        yield "model", f"{last['model_seconds']:.4g} s{on}: {fixed}, and {bits}"
     if evaluated := run.evaluated:
         yield "evaluated", ", ".join(f"{k} = {v:.9g}" for k, v in evaluated.items())
     if run.tuned:

@@ -20,6 +20,7 @@ REMOVED: dict[str, str] = {
     "workers.robust": "an estimator of your own can answer something else than the mean: def answer(self, ups)",
     "workers.byzantine": "an estimator of your own can change what some workers send: t.who is the worker's number",
     "workers.fold": "messages are added up in worker order: leave it out",
+    "cost.compute": 'computing has a table of its own: [time] compute = "2 ns", per = "nonzero"',
     "objective.clip_rows": 'up.compressor = "clip" clips what a worker sends',
     "data.stand-in": 'let [data] name the set that the job uses, and [full] that of the paper: data = { name = "rcv1" }',
 }

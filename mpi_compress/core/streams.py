@@ -26,6 +26,7 @@ class Role(IntEnum):
     MODEL = 4  # a worker's model: dropout, noise
     START = 5  # x0
     PARTICIPATION = 6  # which workers take part in a round
+    TIME = 7  # how long a worker computes
     ALIKE = 16  # compressors of all workers, or of the master: they draw the same
 
 
@@ -230,6 +231,11 @@ class Rounds(_InRound):
             return one
         states = [self._states[i] for i in np.arange(self.who.size)[rows]]
         return Rounds(*address, who, states, self.second, (self._own, at))
+
+    @property
+    def of_times(self) -> "Rounds":
+        """The same round, drawing how long these workers compute."""
+        return Rounds(self.k, self._streams, Role.TIME, self.who)
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """(m, n): the next n words of each row's own stream."""

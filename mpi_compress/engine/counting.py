@@ -11,6 +11,7 @@ from mpi_compress.core.clock import stood_still
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import LENGTH_BYTES, Batch, Link
+from mpi_compress.problem.computing import NS
 from mpi_compress.results.columns import COLUMNS, named
 
 _COUNTED = [(c, *c.name.rpartition("_")[::2]) for c in COLUMNS if c.since == "counter"]  # with its field of `Counts`, and the way
@@ -73,14 +74,20 @@ class Counters:
     down: Counts  # (1,) the master's, each as often as it is heard
     cost_up: float = 0.0
     cost_down: float = 0.0
-    model_seconds: float = 0.0  # by the model's clock, on every rank
+    model_ns: int = 0  # nanoseconds by the model's clock, on every rank
     model_fixed: float = 0.0  # the part of them that is computing and latency of the messages that were waited for
     model_bits: float = 0.0  # bits of these messages
+    model_used: float = 0.0  # seconds in which a worker, in the mean, computed what was used
+    model_down: Any = field(default_factory=lambda: np.zeros(0))  # (n,) bits that each worker hears before it begins, on every rank
+    arrivals: int = 0  # tasks whose messages the master took
+    gradients: int = 0  # tasks that were computed
+    stopped: int = 0  # tasks that were not taken
     by_convention: dict[str, float] = field(default_factory=lambda: {c.column: 0.0 for c in CONVENTIONS.values()})  # bits up
     clock: Clock = field(default_factory=Clock)
     borrowed: float = 0.0  # seconds of the algorithm that evaluations had spent when the last row was made
     on_its_way: float = 0.0  # seconds up to the last row in which the slowest rank was in rounds that rank 0 had ended
     logged: int = -1  # the last round that has a row
+    logged_ns: int = 0  # and the model's clock in it
     first_loss: float = math.inf  # of the first row
     last_loss: float = math.inf
     greatest_loss: float = -math.inf  # of all rows
@@ -93,7 +100,7 @@ class Counters:
     @classmethod
     def begun(cls, n: int) -> "Counters":
         """Those of n workers before the first round."""
-        return cls(Counts.zeros(n), Counts.zeros(1))
+        return cls(Counts.zeros(n), Counts.zeros(1), model_down=np.zeros(n))
 
     @property
     def wire_bits_up(self) -> int:
@@ -109,6 +116,16 @@ class Counters:
     def workers(self) -> dict[str, list[float]]:
         """The counted columns of a row of /workers."""
         return {c.name: getattr(getattr(self, way), name).tolist() for c, name, way in _COUNTED if c.workers}
+
+    @property
+    def model_seconds(self) -> float:
+        """The seconds of the model's clock."""
+        return self.model_ns / NS
+
+    @property
+    def busy(self) -> float:
+        """The share of the workers' seconds in which they computed what was used."""
+        return self.model_used / self.model_seconds if self.model_ns else 0.0
 
     @property
     def by_model(self) -> dict[str, float]:

@@ -168,7 +168,7 @@ class Execution:
         return Observer(
             self.evaluator, p.spec.cost, p.spec.stop, problem.data.n_samples,
             f_star=problem.f_star if log.evaluate is None else nan,  # a sample of the rows says nothing about the gap
-            every=log.every, conventions=conventions_of(log.count),
+            every=log.rounds, every_ns=log.ns, conventions=conventions_of(log.count),
             corrects=p.algorithm.first == "gradient" or p.algorithm.up.compressor.makes is not Dense,
             sink=self._take if self.recorder else ignore, progress=progress,
         )  # fmt: skip

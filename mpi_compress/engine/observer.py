@@ -13,7 +13,6 @@ from mpi_compress.core.errors import AllSent, PrecisionExhausted, placed
 from mpi_compress.core.progress import ignore
 from mpi_compress.engine.counting import Clock, Counters, Counts
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
-from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.stops.base import why_it_ends
 from mpi_compress.job.tables import Ending, Stop
@@ -40,6 +39,7 @@ class Observer:
     n_samples: int  # of all workers: an epoch
     f_star: float = math.nan  # NaN if unknown
     every: int = 1  # rounds from one row to the next
+    every_ns: int = 0  # or nanoseconds of the model's clock; 0: rounds
     conventions: Mapping[str, Convention] = field(default_factory=dict)  # by which bits up are counted beside
     corrects: bool = True  # True if later messages correct what round 0 sends, or compress; False: all are whole vectors, as gd's
     sink: Callable[[Row], None] = ignore  # takes every row, at rank 0
@@ -48,7 +48,7 @@ class Observer:
     def __post_init__(self) -> None:
         self.exchange, self.objectives = self.evaluator.exchange, self.evaluator.objectives
         self.counters = Counters.begun(self.exchange.n)
-        self.model = ModelClock(self.cost.clock, self.exchange, self.objectives) if self.cost.clock else None
+        self.has_clock = False  # True: the run moves the model's clock
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
 
@@ -61,23 +61,16 @@ class Observer:
         """The second of the model's clock, which every rank keeps; 0.0 where there is none."""
         return self.counters.model_seconds
 
-    def begin(self) -> None:
-        """A round begins."""
-        if self.model is not None:
-            self.model.begin()
-
     def count(self, uplink: Link, arrived: Batch, downlink: Link, downs: Batch) -> None:
-        """Add a finished round: at rank 0 its messages to the counts, on every rank its seconds to the model's clock.
+        """Add the messages of a finished round to the counts, at rank 0.
 
         Args:
             arrived: the messages of all workers, at rank 0.
             downs: the master's messages, one to each worker or one to all.
         """
         begun = now()
-        wire_bits: Sequence[int] = ()
         if self.exchange.is_root:
             counts = Counts.of(arrived, uplink)
-            wire_bits = counts.wire_bits.tolist()
             if self.conventions:
                 starts_whole = self.corrects and not self.counters.wire_bits_up
                 by_convention = bits_by(self.conventions, uplink, arrived)
@@ -88,8 +81,6 @@ class Observer:
             took = now() - begun
             self.clock.evaluate += took
             self.clock.counting += took
-        if self.model is not None:
-            self.model.end(self.counters, wire_bits, downs)
 
     def look(
         self, k: int, algorithm: Method, node: Any, workers: Any, finite: bool, master: Any = None
@@ -103,12 +94,19 @@ class Observer:
             verdict = max(verdict, logged)
         elif k == self.stop.rounds or (self.stop.budgets and self.exchange.agree(self._is_spent(k, algorithm))):
             verdict = Ending.COMPLETE
-        if verdict or k % self.every == 0:
+        if verdict or self._is_due(k):
             verdict = self._log(k, algorithm, node, workers, master, verdict)
         elif self.exchange.is_root:
             self.progress(k, None, self.counters.wire_bits_up)
         self.clock.evaluate += now() - begun
         return verdict
+
+    def _is_due(self, k: int) -> bool:
+        """True if round k has a row: by its number, or by the multiples of a time that the model's clock has passed."""
+        if not self.every_ns:
+            return k % self.every == 0
+        c = self.counters
+        return c.logged < 0 or c.model_ns // self.every_ns > c.logged_ns // self.every_ns
 
     def _log(
         self, k: int, algorithm: Method, node: Any, workers: Any, master: Any, verdict: Ending = Ending.GO_ON
@@ -117,7 +115,7 @@ class Observer:
         c = self.counters
         if k == c.logged:
             return verdict
-        before, c.logged = c.logged, k
+        before, c.logged, c.logged_ns = c.logged, k, c.model_ns
         first, meter = before < 0, self.evaluator.meter
         point = self.evaluator.evaluate(algorithm, node, workers, c.clock, master)
         if point is not None:
@@ -170,7 +168,7 @@ class Observer:
     def _counted(self) -> dict[str, float]:
         """The columns of the trace that are known in every round; at rank 0."""
         c, columns = self.counters, [convention.column for convention in self.conventions.values()]
-        return {**c.trace, **{column: c.by_convention[column] for column in columns}, **(c.by_model if self.model else {})}
+        return {**c.trace, **{column: c.by_convention[column] for column in columns}, **(c.by_model if self.has_clock else {})}
 
     def _is_spent(self, k: int, algorithm: Method) -> bool:
         """True if a run has spent one of its budgets; at rank 0."""

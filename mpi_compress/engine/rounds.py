@@ -10,6 +10,7 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
+from mpi_compress.engine.arrivals import Arrivals
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
@@ -27,16 +28,17 @@ def run(
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
     hosted = HostedWorkers(algorithm, observer.objectives, s.workers, streams, s.up)
+    arrivals = Arrivals(algorithm, streams, observer, hosted) if algorithm.setting.has_clock else None
+    observer.has_clock = arrivals is not None
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite, s.master)
         if keeper and not verdict:
             verdict = keeper.look(s)
         if verdict:
             return verdict, algorithm.iterate(s.node)
-        observer.begin()
         hosted.second = observer.second
         start = now()
-        sent = hosted.messages(s.node, s.k)
+        sent = (arrivals or hosted).messages(s.node, s.k)
         clock.sends += now() - start
         uplink, downlink = algorithm.uplink(s.node, s.k), algorithm.downlink(s.node, s.k)
         ups = exchange.gather(sent)
@@ -50,8 +52,11 @@ def run(
         clock.update += ended - begun
         clock.wall += ended - start
         if finite:
+            downs = heard if answers is None else answers
+            observer.count(uplink, ups, downlink, downs)
+            if arrivals:
+                arrivals.end(s.k, ups, downs)
             s.k += 1
-            observer.count(uplink, ups, downlink, heard if answers is None else answers)
         else:
             refused = {f"worker {hosted.fs.who[i]}": error for i, error in sent.refused.items()}
             observer.refusals = {**refused, "the master": answers.refused.get(0) if answers else None}

@@ -41,8 +41,8 @@ def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
     """Say for runs on the same links which one is fastest to a target, and at which bandwidths another one would be."""
     on_links: dict[str, list[Run]] = {}
     for run in runs:
-        if run.has("model_seconds") and run.has(target.column):
-            on_links.setdefault(json.dumps(run.written.get("cost"), sort_keys=True), []).append(run)
+        if "links" in run.attrs and run.has(target.column):
+            on_links.setdefault(json.dumps([run.written.get(key) for key in ("cost", "time")], sort_keys=True), []).append(run)
     for group in on_links.values():
         needs = sorted((_need(each, target) for each in by_seed(group)), key=lambda need: need.seconds)
         reached = [need for need in needs if need.seconds < np.inf]

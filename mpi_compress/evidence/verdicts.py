@@ -191,7 +191,8 @@ def _draws(spec: RunSpec, run: Run) -> bool:
     """True if a run draws random numbers: for its workers, start or minibatches, a coin of its method, or a compressor. The split
     of samples belongs to the problem, as the data do."""
     method, links = spec.algorithm, (spec.up.compressor, spec.down.compressor)
-    drawn = spec.workers.participate or spec.start.at == "random" or not isinstance(spec.loss, Loss)
+    times = spec.computing and spec.computing.law.draws
+    drawn = spec.workers.participate or times or spec.start.at == "random" or not isinstance(spec.loss, Loss)
     if drawn or method.batch is not None or hasattr(method, "p"):
         return True
     try:

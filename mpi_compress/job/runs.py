@@ -4,13 +4,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from mpi_compress.algorithms import Method
-from mpi_compress.core.errors import UserError, placed
+from mpi_compress.core.errors import UserError, checked_at, placed
 from mpi_compress.core.registry import checked, is_ours, record, with_inner
 from mpi_compress.core.sources import source_of
 from mpi_compress.job.dotted import value_at, with_values
@@ -18,10 +19,12 @@ from mpi_compress.job.methods import downlink_of, method_of, uplink_of
 from mpi_compress.job.problems import data_table, loss_of, metrics_of, partition_of
 from mpi_compress.job.stopping import Logged, check_tune, stop_of
 from mpi_compress.job.tables import OF_A_RUN, Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, Tables, WorkersTable
+from mpi_compress.job.timing import TimeTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
-from mpi_compress.messages.costs.base import FILES, files_of
+from mpi_compress.messages.costs.base import files_of
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.computing import Computing
 from mpi_compress.problem.datasets.cache import digest
 from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.labels import Labels
@@ -52,6 +55,8 @@ class RunSpec:
     up: LinkTable
     down: LinkTable
     cost: CostModel
+    time: TimeTable
+    computing: Computing | None  # how long workers compute; None: it takes no time
     start: StartTable
     stop: Stop
     log: LogTable
@@ -84,6 +89,7 @@ class RunSpec:
         if "workers" in deciding:
             deciding["workers"] = _without(deciding["workers"], "exchange", "master", "patience")
         others = [digest(Path(file)) for file in files_of(self.cost)] if is_ours(self.cost) else []
+        others += [digest(Path(self.time.file))] if self.time.file else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
         others += dict.fromkeys(source for part in with_inner(self._places.values()) if (source := source_of(part)))
@@ -220,7 +226,11 @@ def run_spec(label: str, index: int, written: Tables, folder: Path, named: bool)
         workers, log = checked(WorkersTable, tables["workers"], "workers"), checked(LogTable, tables["log"], "log")
         data = data_table(tables["data"])
         cost, metrics = _cost(tables["cost"], folder), metrics_of(log)
-        logged = Logged(log, metrics, data, cost, algorithm)
+        time = _time(tables["time"], workers, cost, folder)
+        computing = time.computing(workers.count)
+        logged = Logged(log, metrics, data, cost, computing, algorithm)
+        if log.ns:
+            logged.refuse("model_seconds", f"log.every = {log.every}")
         if tune:
             check_tune(tune, logged)
         return RunSpec(
@@ -229,6 +239,7 @@ def run_spec(label: str, index: int, written: Tables, folder: Path, named: bool)
             penalty=None if objective.penalty is None else penalties.build(objective.penalty, "objective.penalty"),
             workers=workers, partition=partition_of(workers), algorithm=algorithm,
             up=uplink_of(tables["up"], algorithm), down=downlink_of(tables["down"], algorithm), cost=cost,
+            time=time, computing=computing,
             start=checked(StartTable, tables["start"], "start"), stop=stop_of(tables["stop"], logged), log=log, metrics=metrics,
             checkpoint=checked(Every, tables["checkpoint"], "checkpoint"), tune=tune, slurm=tables["slurm"], where=where,
         )  # fmt: skip
@@ -246,10 +257,22 @@ def _cost(table: dict[str, Any], folder: Path) -> CostModel:
     cost = table or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"cost: model = … is needed, one of: {', '.join(costs)}")
-    for key in FILES if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) else ():
-        if isinstance(cost.get(key), str):
-            cost[key] = _here_or_beside(cost[key], folder)
+    if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) and isinstance(cost.get("file"), str):
+        cost["file"] = _here_or_beside(cost["file"], folder)
     return costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, "cost")
+
+
+def _time(table: dict[str, Any], workers: WorkersTable, cost: CostModel, folder: Path) -> TimeTable:
+    """[time]; UserError where it waits for what cannot be."""
+    time = checked(TimeTable, table, "time")
+    if checked_at("time", partial(time.waits_for, workers.count)):
+        if time.compute is None and cost.clock is None:
+            raise UserError("time.wait: without compute, and a [cost] of links, all workers arrive at once")
+        if workers.participants:
+            raise UserError("time.wait: the first to arrive, and workers.participate, those drawn: give one of them")
+        if workers.exchange == "allgather":
+            raise UserError(f'time.wait = {time.wait}: with exchange = "allgather" each worker waits for all: "p2p" has a master')
+    return replace(time, compute=_here_or_beside(time.file, folder)) if time.file else time
 
 
 def _here_or_beside(path: str, folder: Path) -> str:

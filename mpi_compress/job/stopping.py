@@ -18,6 +18,7 @@ from mpi_compress.job.tables import LogTable, Stop, Tables
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import CostModel
+from mpi_compress.problem.computing import Computing
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.metrics import Metric
 from mpi_compress.results.columns import COLUMNS, column_of, known
@@ -34,6 +35,7 @@ class Logged:
     metrics: Sequence[Metric]
     data: DataTable
     cost: CostModel
+    computing: Computing | None
     algorithm: Method
 
     def refuse(self, name: str, key: str) -> None:
@@ -48,8 +50,8 @@ class Logged:
         since = column_of(name).since
         if since == "convention" and name not in {each.column for each in conventions_of(self.log.count).values()}:
             return "is a way of counting: [log] count names them"
-        if since == "model" and self.cost.clock is None:
-            return "is a clock's: a [cost] of links has one"
+        if since == "model" and self.cost.clock is None and self.computing is None:
+            return "is a clock's: a [cost] of links has one, and [time] compute"
         if since == "theory" and not self.log.theory:
             return "is theory: [log] theory = true adds it"
         if name == "suboptimality" and self.log.evaluate is not None:

@@ -28,6 +28,16 @@ def _require(right: object, text: str) -> None:
         raise ValueError(text)
 
 
+def some_of(key: str, given: int | float | None, n: int) -> int | None:
+    """So many of n workers, or below 1 this share of them, at least one; None: all. ValueError if that cannot be."""
+    if given is None:
+        return None
+    right = 1 <= given <= n if isinstance(given, int) else 0 < given <= 1
+    _require(right, f"{key} = {given} should be from 1 to the {n} workers, or a share such as 0.1")
+    r = given if isinstance(given, int) else max(1, round(given * n))
+    return None if r == n else r
+
+
 @dataclass(frozen=True)
 class Stop(Part):
     """A job's [stop]: whichever comes first."""
@@ -64,8 +74,8 @@ class Ending(IntEnum):
 
 
 OF_A_RUN = (
-    "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint", "slurm",
-    "tune",
+    "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "time", "start", "stop", "log", "checkpoint",
+    "slurm", "tune",
 )  # fmt: skip
 NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "record", "protocol", "full")
 
@@ -106,9 +116,7 @@ class WorkersTable:
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
     def __post_init__(self) -> None:
-        given = self.participate
-        right = given is None or (1 <= given <= self.count if isinstance(given, int) else 0 < given <= 1)
-        _require(right, f"participate = {given} should be from 1 to the {self.count} workers, or a share such as 0.1")
+        some_of("participate", self.participate, self.count)
         try:
             right = 0 <= self.patience_seconds < math.inf
         except ValueError as error:
@@ -118,10 +126,7 @@ class WorkersTable:
     @property
     def participants(self) -> int | None:
         """r, the number of workers that take part in each round: at least one; None: all."""
-        if self.participate is None:
-            return None
-        r = self.participate if isinstance(self.participate, int) else max(1, round(self.participate * self.count))
-        return None if r == self.count else r
+        return some_of("participate", self.participate, self.count)
 
     @property
     def patience_seconds(self) -> float:
@@ -145,7 +150,7 @@ class StartTable:
 class LogTable:
     """A job's [log]."""
 
-    every: AtLeastOne = 1
+    every: AtLeastOne | str = 1  # rounds, or a time of the model's clock such as "1 s"
     evaluate: int | None = None  # samples of each worker at which f and ∇f are taken, evenly spread over its shard; None: all
     theory: bool = False  # V of the method's theorem, and CAT's improvements and bounds, at every logged round
     metrics: list[Named] = field(default_factory=list)  # each a further column of the trace
@@ -156,6 +161,18 @@ class LogTable:
         _require(rows is None or rows >= 1, f"evaluate = {rows} must be at least 1 sample a worker; leave it out for all samples")
         _require(rows is None or not self.theory, "theory = true needs f and ∇f of all samples: leave evaluate out")
         conventions_of(self.count)
+        right = isinstance(self.every, int) or self.ns > 0
+        _require(right, f'every = {self.every} must be at least one round, or a time such as "1 s"')
+
+    @property
+    def rounds(self) -> int:
+        """The rounds from one row to the next, where it is no time; else 1."""
+        return self.every if isinstance(self.every, int) else 1
+
+    @property
+    def ns(self) -> int:
+        """The nanoseconds from one row to the next; 0 where `every` is rounds."""
+        return 0 if isinstance(self.every, int) else round(1e9 * seconds(self.every))
 
 
 @dataclass(frozen=True)

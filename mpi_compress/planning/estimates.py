@@ -113,7 +113,7 @@ def _estimate(file: Path, job: Job, out: Path) -> Estimate:
         seconds += left[spec.run_id] * _seconds(own[spec.run_id] or _last_trial(spec, job, out))
         if (shape := shape_of(spec)) and not (cache := cached_file(*spec.source)).exists():
             sets[cache] = bytes_of(spec, shape)
-    rows = sum((s.stop.rounds or 0) // s.log.every + 1 for s in to_do)
+    rows = sum((s.stop.rounds or 0) // s.log.rounds + 1 for s in to_do)
     return Estimate(file, len(to_do), sum(left.values()), seconds, most(to_do), fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
 
 

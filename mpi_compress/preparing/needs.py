@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from mpi_compress.algorithms import Algorithm, Method, Setting, algorithms
-from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, theorems_of
+from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, takes_theorem_step, theorems_of
 from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at, placed
@@ -39,12 +39,18 @@ def _refusals(spec: RunSpec) -> Iterator[str]:
                 yield f"stop.{key}: {name} shares memory and counts no bits; give rounds or seconds"
         if spec.cost.clock is not None:
             yield f"cost.model = {spec.cost.name}: {name} shares memory and sends no messages; leave it out"
+        if spec.computing is not None:
+            yield f"time.compute: {name} shares memory, and its clock is the machine's; leave it out"
         if spec.log.count:
             yield f"log.count: {name} shares memory and sends no messages; leave it out"
-    if workers.participants is not None and not method.partial_mean:
+    m = spec.time.waits_for(workers.count)
+    if m and takes_theorem_step(method) and not method.theorem.of_first:
+        yield f"time.wait = {spec.time.wait}: no theorem of {name} is about the first to arrive: give algorithm.step a number"
+    if (workers.participants or m) and not method.partial_mean:
+        key, given = ("time.wait", spec.time.wait) if m else ("workers.participate", workers.participate)
         enough = f"some of them are enough for {_with('partial_mean')}"
         own = '; partial_mean = "over participants" or "over all" says so of one of your own'
-        yield f"workers.participate = {workers.participate}: {as_set} needs all workers in every round; {enough}{own}"
+        yield f"{key} = {given}: {as_set} needs all workers in every round; {enough}{own}"
 
 
 def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Method:
@@ -121,11 +127,13 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
             f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
             + _with("proximal")
         )
+    m = spec.time.waits_for(spec.workers.count)
     rounds = {} if spec.stop.rounds is None else {"rounds": float(spec.stop.rounds)}
     return Setting(
         n=spec.workers.count, dim=problem.dim, up=up, down=down, cost=spec.cost, numbers={**numbers, **rounds},
         mu_apart=problem.mu if regularizer == "master" else 0.0, x_star=problem.x_star, f_star=problem.f_star,
-        penalty=problem.penalty, penalty_apart=penalty, participants=spec.workers.participants,
+        penalty=problem.penalty, penalty_apart=penalty, participants=spec.workers.participants or m,
+        waits=m is not None, computing=spec.computing,
         whole=partial(problem.objective, n=1, mu=problem.mu) if problem.loss.of_margin else None,
         shapes=[*problem.loss.blocks.values()],
     )  # fmt: skip

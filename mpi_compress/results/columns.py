@@ -123,9 +123,9 @@ _DERIVATIONS: Mapping[str, Derivation] = {
 }
 
 
-def _read(since: Any, derive: Sequence[Any] = (), grows: bool = False, **row: Any) -> Column:
+def _read(since: Any, derive: Sequence[Any] = (), grows: bool | None = None, **row: Any) -> Column:
     name, *of = derive or ("",)
-    grows = grows or since in ("counter", "convention", "model", "clock")
+    grows = since in ("counter", "convention", "model", "clock") if grows is None else grows
     derivation = (lambda run: _DERIVATIONS[name](run, *of)) if derive else None
     return Column(**row, since=since, grows=grows, derive=derivation, of=tuple(of))
 

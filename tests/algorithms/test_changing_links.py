@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fixtures.runs import LINKS
+from fixtures.runs import COMPUTING, LINKS
 from helpers.plays import bound, optimum, play, problem, start
 
 from mpi_compress.messages.costs import costs
@@ -38,7 +38,7 @@ def seen(p, algorithm, rounds, **setting):
 
 def test_cat_tunes_for_the_link_of_the_moment():
     p, cost = problem(count=3, samples=41), costs.build(CHANGING, "cost")
-    done, budgets, nodes = seen(p, {"name": "cat"}, 30, cost=CHANGING)
+    done, budgets, nodes = seen(p, {"name": "cat"}, 30, cost=CHANGING, time=COMPUTING)
     for k, second in enumerate(done.trace["model_seconds"][:-1]):
         for i, f in p.fs.items():
             assert budgets[k, i] == best(done.method, cost.clock.at(second, i), f.value_and_gradient(nodes[k])[1]), (k, i)
@@ -47,7 +47,7 @@ def test_cat_tunes_for_the_link_of_the_moment():
 
 def test_kimad_fills_its_deadline_and_no_more():
     p, cost = problem(count=3, samples=41), costs.build(CHANGING, "cost")
-    done, budgets, _ = seen(p, {"name": "kimad", "deadline": "0.1 s", "least": 2}, 40, cost=CHANGING)
+    done, budgets, _ = seen(p, {"name": "kimad", "deadline": "0.1 s", "least": 2}, 40, cost=CHANGING, time=COMPUTING)
     for k, second in enumerate(done.trace["model_seconds"][:-1]):
         for i, f in p.fs.items():
             left, link = 0.1 - 2e-6 * f.rows.nonzeros, cost.clock.at(second, i)
@@ -69,7 +69,7 @@ def test_on_a_steady_link_kimad_is_ef21():
 
 def test_kimad_s_iterates_are_those_of_a_plain_loop():
     p, cost = problem(count=3, samples=41), costs.build(CHANGING, "cost")
-    done = play(p, {"name": "kimad", "deadline": "0.1 s", "step": "0.3/L", "first": "gradient"}, TOP, 40, codec="fixed", cost=CHANGING)
+    done = play(p, {"name": "kimad", "deadline": "0.1 s", "step": "0.3/L", "first": "gradient"}, TOP, 40, codec="fixed", cost=CHANGING, time=COMPUTING)
     x, g, γ = start(p).copy(), np.zeros((3, p.dim)), 0.3 / p.numbers["L"]
     for k in range(40):
         for i, f in p.fs.items():
@@ -85,7 +85,7 @@ def test_kimad_s_iterates_are_those_of_a_plain_loop():
 def test_kimad_s_theorem_holds():
     """(1/T) Σ ‖∇f(x_k)‖² ≤ 2(f(x0) − f*)/(γT) with the step of the least budget, where g_i begins at ∇f_i(x0)."""
     p, T = problem(), 200
-    done = play(p, {"name": "kimad", "deadline": "0.02 s", "least": 4, "first": "gradient"}, TOP, T, codec="fixed", cost=CHANGING)
+    done = play(p, {"name": "kimad", "deadline": "0.02 s", "least": 4, "first": "gradient"}, TOP, T, codec="fixed", cost=CHANGING, time=COMPUTING)
     δ = 4 / p.dim
     θ = 1 - np.sqrt(1 - δ)
     γ = 1 / (p.numbers["L"] + p.numbers["L_rms"] * np.sqrt((1 - δ) / θ**2))

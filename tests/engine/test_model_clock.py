@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fixtures.runs import LINKS
+from fixtures.runs import COMPUTING, LINKS
 from helpers.plays import play, problem
 
 import mpi_compress as mc
@@ -21,7 +21,7 @@ JOB = {
 def test_rounds_are_added_up_as_by_hand():
     """The slowest worker's gradient and message up, and then the slowest message down."""
     p, cost = problem(count=3, samples=41), costs.build(CHANGING, "cost")
-    trace = play(p, {"name": "gd"}, {"name": "random-k", "k": 3}, 25, cost=CHANGING).trace
+    trace = play(p, {"name": "gd"}, {"name": "random-k", "k": 3}, 25, cost=CHANGING, time=COMPUTING).trace
     up, down = np.diff(trace["wire_bits_up"]) // 3, np.diff(trace["wire_bits_down"]) // 3  # equal messages
     now, fixed, bits = 0.0, 0.0, 0
     for k in range(25):
@@ -38,9 +38,10 @@ def test_rounds_are_added_up_as_by_hand():
 
 def test_minibatches_and_local_steps_compute_what_they_ask_for():
     p = problem(count=2, samples=40)
-    fixed = {"name": "trace", "rows": [[0, 0, "1 Gbit/s"]], "compute": "1 ms"}
-    batches = play(p, {"name": "sgd", "batch": 3, "step": 0.1}, {"name": "identity"}, 4, cost=fixed).trace["model_fixed"]
-    local = play(p, {"name": "local-sgd", "local_steps": 5, "batch": 3, "step": 0.1}, {"name": "identity"}, 4, cost=fixed).trace["model_fixed"]
+    fixed = {"name": "trace", "rows": [[0, 0, "1 Gbit/s"]]}
+    time = {"compute": "1 ms", "per": "nonzero"}
+    batches = play(p, {"name": "sgd", "batch": 3, "step": 0.1}, {"name": "identity"}, 4, cost=fixed, time=time).trace["model_fixed"]
+    local = play(p, {"name": "local-sgd", "local_steps": 5, "batch": 3, "step": 0.1}, {"name": "identity"}, 4, cost=fixed, time=time).trace["model_fixed"]
     assert batches == pytest.approx(0.09 * np.arange(5))
     assert local == pytest.approx(5 * batches)
 

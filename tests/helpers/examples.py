@@ -3,7 +3,7 @@
 from typing import Any
 
 from fixtures import messages
-from fixtures.runs import BOUND, CHANGING, FALLING, TOP, of, workers
+from fixtures.runs import BOUND, CHANGING, COMPUTING, FALLING, TOP, of, workers
 
 COMPRESSORS = [
     *(spec for spec in messages.COMPRESSORS if spec.get("then") != "terngrad"),  # whose largest errors are too rare for tests of means
@@ -108,14 +108,14 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "marina, chain of perm-k": of("marina", {"name": "chain", "first": "perm-k", "then": {"name": "dithering", "levels": 3}}),
     "marina-p": of("marina-p", workers=workers(7)),
     "marina-p, independent": of("marina-p", p=0.4, down={"compressor": _RANDOM_9}),
-    "cat, changing links": of("cat", "top-k", "fixed", cost=CHANGING),
+    "cat, changing links": of("cat", "top-k", "fixed", cost=CHANGING, time=COMPUTING),
     "ef, tuned on changing links": of(
-        "ef", "top-k", "bitmap", batch=1, budget="cat", cost=CHANGING, workers=workers(7, participate=3)
+        "ef", "top-k", "bitmap", batch=1, budget="cat", cost=CHANGING, time=COMPUTING, workers=workers(7, participate=3)
     ),
     "ef21, tuned on changing links": of(
-        "ef21", {"name": "block-sign"}, budget="cat", step="0.5/L", cost=CHANGING, workers=workers(7)
+        "ef21", {"name": "block-sign"}, budget="cat", step="0.5/L", cost=CHANGING, time=COMPUTING, workers=workers(7)
     ),
-    "kimad": of("kimad", "top-k", "fixed", deadline="0.2 s", cost=CHANGING, workers=workers(7)),
+    "kimad": of("kimad", "top-k", "fixed", deadline="0.2 s", cost=CHANGING, time=COMPUTING, workers=workers(7)),
     "floats of 16 bits": of("ef", TOP, {"name": "fixed", "float": 16}, batch=1, **_MANY),
     "bf16 both ways": of(
         "cat", "stochastic", {"name": "auto", "float": "bf16"},

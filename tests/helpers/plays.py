@@ -14,6 +14,7 @@ from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Stop
+from mpi_compress.job.timing import TimeTable
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
@@ -65,7 +66,7 @@ def csr(a):
     return matrix.indptr.astype(np.uint64), matrix.indices.astype(np.uint32), matrix.data
 
 
-def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, participants=None, cost="payload", floats_down=64):
+def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, participants=None, cost="payload", floats_down=64, time=None):
     """An algorithm, from a job's table or of the test's own, in the setting of a problem."""
     compressor = compressors.build(up, "up")
     link = Link(compressor, codecs.build(codec or compressor.codec, "up"), p.dim)
@@ -77,8 +78,10 @@ def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, partici
     g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs], axis=0))
     numbers = {**p.numbers, "g0": g0}
     whole = lambda rows: Objective(rows, losses[p.loss](), 1 / p.N, p.mu)  # noqa: E731
+    time = TimeTable(**(time or {}))
+    m = time.waits_for(p.count)
     setting = Setting(n=p.count, dim=p.dim, up=link, down=back, cost=costs.build(cost, "cost"), numbers=numbers, mu_apart=p.apart, x_star=x_star,
-                      participants=participants, whole=whole)
+                      participants=participants or m, waits=m is not None, computing=time.computing(p.count), whole=whole)
     return method.bind(setting)
 
 

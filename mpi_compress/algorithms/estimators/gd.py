@@ -38,6 +38,7 @@ from mpi_compress.kernels import select
 
 class GDTheorem(Theorem):
     needs = (*PLAIN, WHOLE, OPTIMUM, exact_up("V of {name} is that of exact gradients"))
+    of_first = True
     rate = "max(1 - step*mu, step*L - 1)**2"
 
     def V(self, m, node, workers, master, known) -> float:

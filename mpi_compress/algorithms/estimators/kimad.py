@@ -45,7 +45,7 @@ class Kimad(Estimator):
     master answers   c ← (1/n) Σ c_i
     everyone         g ← g + c;  x ← x − γ g
 
-    C(T) is the cost of a message of T coordinates. "trace" knows the link of the moment and a gradient's time. Another
+    C(T) is the cost of a message of T coordinates. "trace" knows the link of the moment, [time] a gradient's time. Another
     model has the same C in every round, and the deadline is in its unit. A worker whose link is too slow for `least` is late.
 
     Every message contracts at least as top-`least` does, with δ = least/d, so that EF21's Theorem 1 holds: γ ≤ 1/(L + L̃ √(β/θ)),
@@ -78,10 +78,10 @@ class Kimad(Estimator):
     def start_workers(self, node: Any, fs: Shards) -> Worker:
         return Worker(fs.zeros(), np.full(len(fs), np.nan))
 
-    def largest(self, f: Objective, t: Round) -> int:
-        """T: what fits into the time that is left to the message."""
+    def largest(self, f: Objective, t: Round, computed: float) -> int:
+        """T: what fits into the time that is left to the message after so many seconds."""
         cost = self.setting.cost
-        left = float(self.deadline) - (cost.clock.computing(f.rows.nonzeros) if cost.clock else 0.0)
+        left = float(self.deadline) - computed
         fitting = bisect_right(self._charged, left, key=at_moment(cost, t.second, t.who).cost)
         return max(fitting, count_of(self.least, f.dim))
 
@@ -92,7 +92,9 @@ class Kimad(Estimator):
 
     def workers_send(self, node: Any, w: Worker, fs: Shards, t: Rounds) -> Batch:
         v, whole = fs.gradients(node.x) - w.g, starts_whole(self, t.k)
-        w.budget[:] = fs.dim if whole else [self.largest(f, t_i) for f, t_i in zip(fs, t, strict=True)]
+        computing = self.setting.computing
+        computed = computing.of_gradients(fs, t) if computing else np.zeros(len(fs))
+        w.budget[:] = fs.dim if whole else [*map(self.largest, fs, t, computed)]
         c = self.up.whole.pack(v, t) if whole else together([self.up.at(k=int(T)).pack(v[i], t[i]) for i, T in enumerate(w.budget)])
         self.uplink(node, t.k).unpack(c).add_to(w.g)
         return c

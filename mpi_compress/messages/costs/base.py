@@ -54,10 +54,6 @@ def at_moment(cost: CostModel, second: float, worker: int) -> CostModel:
     return cost if cost.clock is None else cost.clock.at(second, worker)
 
 
-FILES = ("file", "compute")
-"""Parameters of costs that may name a file, here or beside the job."""
-
-
 def files_of(cost: CostModel) -> list[str]:
     """The paths of files that decide the costs."""
-    return [name for key in FILES if isinstance(name := getattr(cost, key, None), str)]
+    return [name] if isinstance(name := getattr(cost, "file", None), str) else []

@@ -31,7 +31,6 @@ class Links:
 
     tables: tuple[tuple[Row, ...], ...]  # the workers' in turn: worker i has table i mod their number
     period: float | None  # after which the tables begin again; None: their last rows stay
-    pace: float  # seconds that a worker computes a gradient, a nonzero of its rows
 
     @cached_property
     def _capacities(self) -> tuple[float, ...]:
@@ -57,10 +56,6 @@ class Links:
             row = (row + 1) % len(table)
             left = self._end(table, row) - table[row][0]
         return now + bits / table[row][2], latency
-
-    def computing(self, nonzeros: float) -> float:
-        """The seconds that a worker computes a gradient over so many nonzeros of its rows."""
-        return self.pace * nonzeros
 
     def __str__(self) -> str:
         _, latencies, rates = zip(*(row for table in self.tables for row in table), strict=True)

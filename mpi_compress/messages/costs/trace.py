@@ -1,27 +1,14 @@
-import csv
-import tomllib
 from itertools import pairwise
 from math import inf
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from mpi_compress.core.expressions import Time, bits_per_second, seconds
-from mpi_compress.core.fields import Checked
+from mpi_compress.core.of_workers import rows_of_workers
 from mpi_compress.core.registry import fact
 from mpi_compress.messages.costs.base import CostModel, costs
 from mpi_compress.messages.costs.links import Links, Row
 
 Rows = list[list[float | str]]
-
-
-def _compute(value: float | str) -> float | str:
-    """Seconds a nonzero, or the name of a table that `calibrate` wrote."""
-    if isinstance(value, str) and value.endswith(".toml"):
-        return value
-    try:
-        return seconds(value)
-    except ValueError:
-        raise ValueError('a time such as "2 ns", or a file that calibrate wrote, such as "link.toml"') from None
 
 
 @costs.register("trace")
@@ -37,7 +24,6 @@ class Trace(CostModel):
     of_workers: list[Rows] | None = None  # such a table for each worker; with fewer tables than workers, in turn
     file: str | None = None  # path of a CSV file with columns second, latency, bandwidth, and worker (0, 1, …) if they differ
     period: Time | None = None  # after which the tables begin again; left out: their last rows stay
-    compute: Annotated[float | str, Checked(_compute)] = 0.0  # a gradient's time a nonzero ("2 ns"), or a table of calibrate
     on_wire, unit = True, "s"
 
     def __post_init__(self) -> None:
@@ -47,14 +33,13 @@ class Trace(CostModel):
         last = max(table[-1][0] for table in self.clock.tables)  # which refuses what is no table
         if self.period is not None and not float(self.period) > last:
             raise ValueError(f"period = {self.period} should be later than the last row, at second {last:g}")
-        if not 0 <= self.clock.pace < inf:
-            raise ValueError(f"compute = {self.compute} should be 0 or more, and finite")
 
     @fact
     def clock(self) -> Links:
-        tables = _read(Path(self.file)) if self.file is not None else self.of_workers or [self.rows or []]
-        pace = self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
-        return Links(tuple(map(_checked, tables)), None if self.period is None else float(self.period), pace)
+        tables: Any = self.of_workers or [self.rows or []]
+        if self.file is not None:
+            tables = rows_of_workers(self.file, ("second", "latency", "bandwidth"), "links")
+        return Links(tuple(map(_checked, tables)), None if self.period is None else float(self.period))
 
     def cost(self, payload: Any) -> Any:
         """C(P) on the link of worker 0 as the clock starts."""
@@ -87,26 +72,3 @@ def _plain(value: float | str) -> float | str:
     except ValueError:
         return value
 
-
-def _read(file: Path) -> list[Rows]:
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as text:
-            lines = list(csv.DictReader(text, skipinitialspace=True))
-        tables: dict[int, Rows] = {}
-        for line in lines:
-            row: list[Any] = [line[name].strip() for name in ("second", "latency", "bandwidth")]
-            tables.setdefault(int(line.get("worker") or 0), []).append(row)
-    except KeyError as missing:
-        raise ValueError(f"file = '{file}' has no column {missing}; its first line names second, latency, bandwidth") from None
-    except (OSError, ValueError, AttributeError, csv.Error) as error:
-        raise ValueError(f"file = '{file}' is no table of links: {error}") from None
-    if sorted(tables) != list(range(len(tables))) or not tables:
-        raise ValueError(f"file = '{file}' should have rows of the workers 0, 1, …, and has those of {sorted(tables) or 'none'}")
-    return [tables[i] for i in sorted(tables)]
-
-
-def _calibrated(file: str) -> float:
-    try:
-        return float(tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))["compute"]["nonzero"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"compute = '{file}' has no compute.nonzero; `mpi-compress calibrate -o {file}` measures it") from None

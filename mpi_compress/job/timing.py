@@ -1,0 +1,63 @@
+"""[time]: how long workers compute, and how many of them the master waits for."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from mpi_compress.core.errors import checked_at
+from mpi_compress.core.of_workers import rows_of_workers
+from mpi_compress.core.registry import checked
+from mpi_compress.job.tables import Tables, some_of
+from mpi_compress.problem.computing import Computing, Law, MeasuredTimes, Per, positive_time
+
+
+@dataclass(frozen=True)
+class TimeTable:
+    """A job's [time]."""
+
+    compute: float | str | list[float | str] | Tables | None = None  # a time, one a worker, a law, or a file; None: no time
+    per: Per | None = None  # what takes that time; None: "gradient", what a worker computes in a round
+    wait: int | float | Literal["all"] = "all"  # the arrivals with which the master acts: so many, or below 1 this share
+
+    @property
+    def file(self) -> str:
+        """The file that `compute` names, if it does."""
+        return self.compute if isinstance(self.compute, str) and self.compute.endswith((".csv", ".toml")) else ""
+
+    def waits_for(self, n: int) -> int | None:
+        """m, the arrivals that the master waits for, at least one; None: those of all n workers. ValueError if that cannot be."""
+        return None if isinstance(self.wait, str) else some_of("wait", self.wait, n)
+
+    def computing(self, n: int) -> Computing | None:
+        """How long n workers compute; UserError if that is said wrongly."""
+        if self.compute is None:
+            return None
+        law = checked_at("time.compute", partial(self._law, n))
+        per = self.per or ("nonzero" if self.file.endswith(".toml") else "gradient")
+        return Computing(law, per)
+
+    def _law(self, n: int) -> Law | MeasuredTimes:
+        given = self.compute
+        if isinstance(given, Mapping):
+            return checked(Law, given, "time.compute")
+        if isinstance(given, list):
+            if len(given) != n:
+                raise ValueError(f"{len(given)} times were given for {n} workers; it should be a time for each")
+            return MeasuredTimes([[positive_time(each)] for each in given])
+        if not self.file:
+            return Law("equal", positive_time(given or 0.0))
+        if self.file.endswith(".csv"):
+            return MeasuredTimes([[positive_time(s) for (s,) in rows] for rows in rows_of_workers(self.file, ["second"], "times")])
+        if self.per not in (None, "nonzero"):
+            raise ValueError(f'{self.file} has the time of a nonzero: per = "nonzero"')
+        return Law("equal", _calibrated(self.file))
+
+
+def _calibrated(file: str) -> float:
+    try:
+        return positive_time(tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))["compute"]["nonzero"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"{file} has no compute.nonzero; `mpi-compress calibrate -o {file}` measures it") from None
