@@ -180,9 +180,10 @@ def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:
 def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     """What the run evaluated and tuned, and the columns that its algorithm adds."""
     if "model_seconds" in last:
-        fixed, bits = f"computing and latency {last['model_fixed']:.4g} s", f"{bits_text(last['model_bits'])} that were waited for"
+        fixed = f"computing and latency {last['model_fixed']:.4g} s"
+        bits = f", and {bits_text(last['model_bits'])} that were waited for" if last["model_bits"] else ""
         on = f" on links of {links}" if (links := run.attrs.get("links")) else ""
-        yield "model", f"{last['model_seconds']:.4g} s{on}: {fixed}, and {bits}"
+        yield "model", f"{last['model_seconds']:.4g} s{on}: {fixed}{bits}"
     if evaluated := run.evaluated:
         yield "evaluated", ", ".join(f"{k} = {v:.9g}" for k, v in evaluated.items())
     if run.tuned:
