@@ -74,7 +74,7 @@ class Arrivals:
             if self.links is not None:
                 c.model_down[:] = self.exchange.agree(self._bits(np.resize(downs.lengths, self.n)))
             return
-        units = np.ones((self.n, 2)) if self.known else self._told({})
+        units = np.ones((self.n, 2)) if self.known else self._reported({})
         if self.exchange.is_root:
             tasks = Tasks([c.model_ns] * self.n, self._took(k, units), self._bits(ups.lengths), taken=self._awake)
             tasks.arrived = {i: self._arrival(tasks, i) for i in self._awake}
@@ -99,8 +99,8 @@ class Arrivals:
             parts = hosted.sent(node, k, rows).items()
             sent |= {start + i: batch.part(i, i + 1) for start, batch in parts for i in range(len(batch))}
             if asks:
-                told = self._told(sent)
-                tasks.took, tasks.bits = self._took(k, told), told[:, 1].astype(int).tolist()
+                reported = self._reported(sent)
+                tasks.took, tasks.bits = self._took(k, reported), reported[:, 1].astype(int).tolist()
             tasks.arrived |= {i: self._arrival(tasks, i) for i in todo}
             last = sorted(tasks.arrived.values())[m - 1]
             more = bisect_left(order, last, key=lambda i: (tasks.computed(i), i)) if self.known else 0
@@ -114,7 +114,7 @@ class Arrivals:
                     fs.samples[row] = self._before[row]
         return tasks, sent
 
-    def _told(self, sent: Mapping[int, Batch]) -> NDArray[np.float64]:
+    def _reported(self, sent: Mapping[int, Batch]) -> NDArray[np.float64]:
         """(n, 2), on every rank: what is timed of each worker's task, and the bits of its message, which its host has."""
         units = np.ones(len(self.fs)) if self.computing is None else self.computing.units(self.fs, self.fs.samples - self._before)
         bits = self._bits(np.array([sent[row].size if row in sent else 0 for row in range(len(self.fs))], dtype=np.int64))

@@ -89,12 +89,11 @@ def _loop(rows: int, before: int) -> Callable[..., Any]:
             s.add_incoming(new, loop)
         builder.cbranch(builder.icmp_unsigned("<", following, whole), loop, end)
         builder.position_at_end(end)
-        for r, new in enumerate(added):
-            last = builder.phi(eight)
+        lasts = [builder.phi(eight) for _ in added]  # a block begins with its phis
+        for last, new in zip(lasts, added, strict=True):
             last.add_incoming(zeros, entry)
             last.add_incoming(new, loop)
-            added[r] = last
-        for r, last in enumerate(added):
+        for r, last in enumerate(lasts):
             parts = [builder.extract_element(last, word(k)) for k in range(8)]
             for pairs in _IN_PAIRS:
                 parts = [builder.fadd(parts[a], parts[b]) for a, b in pairs]
@@ -176,12 +175,12 @@ def next_eight(A, i, x, scales, out, dots, are_first):
         _first(A, i, x, scales, out, dots)
     else:
         _next(A, i, x, scales, out, dots)
-    left = np.uint64(x.size) & WHOLE
+    whole = np.uint64(x.size) & WHOLE
     for r in range(EIGHT):
         row, total = A[i + r], dots[r]
-        for j in range(left, np.uint64(x.size)):
+        for j in range(whole, np.uint64(x.size)):
             total = fma(row[j], x[j], total)
         dots[r] = total
-    for j in range(left, np.uint64(0 if are_first else x.size)):
+    for j in range(whole, np.uint64(0 if are_first else x.size)):
         for r in range(EIGHT):
             out[j] = fma(scales[r], A[i - EIGHT + r, j], out[j])

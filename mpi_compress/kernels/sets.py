@@ -12,7 +12,7 @@ from mpi_compress.kernels.floats import float_bytes, put_floats
 from mpi_compress.kernels.vectors import refuse_unequal
 
 u = np.uint64
-Way = int | tuple[int]  # the others than the quick ones are of another type, so that they are not compiled where they are not used
+Way = int | tuple[int]  # a quick one is a number; the others have another type, so that kernels are compiled without them
 FIXED, BITMAP, RICE = range(3)
 DELTA, OMEGA, ENTROPY = (3,), (4,), (5,)
 QUICK, ALL = 3, (6,)  # ways that `shortest` tries
@@ -94,6 +94,7 @@ def other_bytes(ways, way, indices, dim, digits, out):
 
 @_by_way
 def number_of(ways):
+    """How many ways QUICK or ALL are."""
     return (lambda ways: ways) if hasattr(ways, "bitwidth") else lambda ways: ways[0]
 
 
