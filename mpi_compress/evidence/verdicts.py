@@ -232,13 +232,13 @@ def _verdict(
         for kind, texts in counts.items():
             texts.update(answers.notes[kind])
     own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
-    told = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
-    untested = _untested(claim, own) or "; ".join(told["above"])
-    if not untested and (told["unreached"] or told["cut"]) and np.isnan(values).any():  # it compares runs of which none gets there
-        untested = ": ".join(filter(None, ["no run reaches the target", "; ".join(told["cut"])]))
+    notes = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
+    untested = _untested(claim, own) or "; ".join(notes["above"])
+    if not untested and (notes["unreached"] or notes["cut"]) and np.isnan(values).any():  # it compares runs of which none gets there
+        untested = ": ".join(filter(None, ["no run reaches the target", "; ".join(notes["cut"])]))
     known = all(low == high for low, high in between)
     is_random, others = any(draws[label] for label in used), dict.fromkeys(filter(None, map(elsewhere, own)))
-    return Verdict(claim, values, "", told, untested, () if known else between, off, is_random, "; ".join(others))
+    return Verdict(claim, values, "", notes, untested, () if known else between, off, is_random, "; ".join(others))
 
 
 def _number_of(claim: Claim, labels: Sequence[str], answers: Sequence[float]) -> float:
