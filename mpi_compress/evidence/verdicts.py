@@ -234,7 +234,7 @@ def _verdict(
     own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
     notes = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
     untested = _untested(claim, own) or "; ".join(notes["above"])
-    if not untested and (notes["unreached"] or notes["cut"]) and np.isnan(values).any():  # it compares runs of which none gets there
+    if not untested and (notes["unreached"] or notes["cut"]) and np.isnan(values).any():  # of what it compares none gets there
         untested = ": ".join(filter(None, ["no run reaches the target", "; ".join(notes["cut"])]))
     known = all(low == high for low, high in between)
     is_random, others = any(draws[label] for label in used), dict.fromkeys(filter(None, map(elsewhere, own)))
