@@ -21,7 +21,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
 from mpi_compress.algorithms import memories
-from mpi_compress.algorithms.error_memory import packed, rest_of
+from mpi_compress.algorithms.error_memory import packed, residual_of
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import Need, check_needs
@@ -204,7 +204,7 @@ class Algorithm(Method):
 
     def start_master(self, node: Any) -> Any:
         """The master's own memory before round 0."""
-        return rest_of(self)
+        return residual_of(self)
 
     @abstractmethod
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:

@@ -139,7 +139,7 @@ class ErrorMemory:
 
 
 @dataclass
-class Rest:
+class Residual:
     """What rounding left of the master's answers, which it adds to later ones. e starts at 0.
 
     master answers   v ← mean + e;  q ← v as it is rounded;  e ← v − q,   at the coordinates that the mean has
@@ -162,11 +162,11 @@ class Rest:
         return message
 
 
-def rest_of(method: Any) -> Rest | None:
+def residual_of(method: Any) -> Residual | None:
     """What rounding left of a bound method's answers before round 0; None where nothing is to be kept."""
-    return Rest(np.zeros(method.setting.dim)) if ROUNDED_DOWN in method.needs and method.down.codec.float != 64 else None
+    return Residual(np.zeros(method.setting.dim)) if ROUNDED_DOWN in method.needs and method.down.codec.float != 64 else None
 
 
 def packed(master: Any, link: Link, mean: Compressed, t: Round) -> Message:
     """The master's message of a mean; with a rest in its memory not as it is."""
-    return master.pack(link, mean, t) if isinstance(master, Rest) else link.pack(mean, t)
+    return master.pack(link, mean, t) if isinstance(master, Residual) else link.pack(mean, t)

@@ -39,7 +39,7 @@ def _is_smooth_part_within(method: Any) -> bool:
 WHOLE_GRADIENTS = Need(_is_smooth_part_within, '{name} needs the whole of ∇f_i: set regularizer = "worker"', of=("mu",))
 _ADDED_UP = "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity"
 EXACT_DOWN = Need(lambda m: is_exact(m.down) and m.down.codec.float == 64, f"{_ADDED_UP} and float = 64")
-ROUNDED_DOWN = Need(lambda m: is_exact(m.down), _ADDED_UP)  # the master keeps what rounding left: `error_memory.Rest`
+ROUNDED_DOWN = Need(lambda m: is_exact(m.down), _ADDED_UP)  # the master keeps what rounding left: `error_memory.Residual`
 ADDS_UP: tuple[Need, ...] = (WHOLE_GRADIENTS, EXACT_DOWN)  # of methods whose workers send differences
 UNBIASED_UP = Need(
     lambda m: m.up.compressor.unbiased(m.setting.dim), "{name} needs an unbiased compressor, such as random-k or qsgd"

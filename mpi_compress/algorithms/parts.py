@@ -44,7 +44,7 @@ class IterateMean:
 
 
 @dataclass
-class Moved:
+class ServerState:
     """What a server moves."""
 
     x: Point  # (d,) iterate
@@ -60,19 +60,19 @@ class Moved:
 class Node:
     """What every node knows where it hears the mean."""
 
-    moved: Moved
+    state: ServerState
     memory: Any = None  # the estimator's, of the means so far
     known: Any = None  # the estimator's, of coins and of points before
 
     @property
     def x(self) -> Point:
         """Where gradients are taken (d,)."""
-        return self.moved.point
+        return self.state.point
 
     @property
     def iterate(self) -> Vector:
         """The point (d,) to evaluate."""
-        return dense(self.moved.x) if self.moved.mean is None else self.moved.mean.x
+        return dense(self.state.x) if self.state.mean is None else self.state.mean.x
 
 
 class PartOfMethod(Part):
@@ -103,9 +103,9 @@ class Server(PartOfMethod, ABC):
         x = x0.copy()
         return self.start(ScaledVector(x) if self.scales and self.method.scaled else x)
 
-    def start(self, x: Point) -> Moved:
+    def start(self, x: Point) -> ServerState:
         """What moves from x (d,) on, its own copy."""
-        return Moved(x, self.begun_mean(x))
+        return ServerState(x, self.begun_mean(x))
 
     @abstractmethod
     def move(self, s: Any, g: Direction, γ: float, k: int) -> None:

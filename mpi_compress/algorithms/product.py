@@ -8,7 +8,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, Average, Setting, algorithms, in_setting
 from mpi_compress.algorithms.needs import EXACT_DOWN, ROUNDED_DOWN, check_needs
-from mpi_compress.algorithms.parts import Direction, Downlink, Moved, downlinks, servers
+from mpi_compress.algorithms.parts import Direction, Downlink, ServerState, downlinks, servers
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core import arrays
@@ -27,7 +27,7 @@ class Sum:
 
 
 @dataclass
-class Known:
+class RoundState:
     """What every node knows of the rounds beside x."""
 
     before: Vector | None  # (d,) x⁻, the point before, where gradients are taken there too
@@ -96,7 +96,7 @@ class Estimator(Algorithm):
 
     def start_known(self, x0: Vector) -> Any:
         """What every node knows beside x before round 0: coins, points before."""
-        return Known(x0.copy() if "before" in self.beside else None) if self.beside else None
+        return RoundState(x0.copy() if "before" in self.beside else None) if self.beside else None
 
     def answer(self, ups: Sequence[Compressed]) -> Compressed:
         """What the master makes of the workers' messages: their mean."""
@@ -110,9 +110,9 @@ class Estimator(Algorithm):
         mean.add_to(memory.g)
         return (memory.g,)
 
-    def move(self, moved: Moved, g: Direction | None, k: int) -> None:
+    def move(self, s: ServerState, g: Direction | None, k: int) -> None:
         """Let x move along −g in round k."""
-        self.server.advance(moved, g, self.gamma(k), k)
+        self.server.advance(s, g, self.gamma(k), k)
 
     def next_round(self, node: Any, t: Round) -> None:
         """Change `node.known` for the next round; `node.x` still is where gradients of round t.k were taken."""

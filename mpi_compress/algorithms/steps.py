@@ -212,7 +212,7 @@ def takes_theorem_step(method: Any) -> bool:
     return any(str(formula) in theorems.values() or names_in(formula) & theorems.keys() for formula in formulas_in(method.step))
 
 
-def settled(
+def evaluated(
     key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theorems: Mapping[str, str], method: str = ""
 ) -> Schedule:
     """The value of a parameter that is a number, a formula or a schedule.
@@ -244,7 +244,7 @@ def settled(
 
 
 def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, str] = MappingProxyType({})) -> dict[str, Schedule]:
-    """The values of a part's formulas, as `settled` raises and takes them. A parameter may name others."""
+    """The values of a part's formulas, as `evaluated` raises and takes them. A parameter may name others."""
     given = {f.name: (getattr(part, f.name), is_step) for f, is_step in _formulas(part.__class__).items()}
     own = {f.name for f in _formulas(part.__class__) if getattr(part, f.name) == f.default}
     formulas = {key: (value, is_step) for key, (value, is_step) in given.items() if value is not None}
@@ -253,5 +253,6 @@ def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, st
         ready = (key for key, (value, _) in formulas.items() if not names_of(value, theorems) & formulas.keys() - {key})
         key = next(ready, next(iter(formulas)))
         known = {**{name: value for name, value in values.items() if not isinstance(value, Changing)}, **numbers}
-        values[key] = if_known(partial(settled, key, *formulas.pop(key), known, theorems, part.name if key in own else ""), UNKNOWN)
+        name = part.name if key in own else ""
+        values[key] = if_known(partial(evaluated, key, *formulas.pop(key), known, theorems, name), UNKNOWN)
     return values

@@ -2,7 +2,7 @@
 
 # ruff: noqa: F401
 from mpi_compress.algorithms.contract import Algorithm, Average, First, Method, PartialMean, Setting, algorithms, starts_whole
-from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory, Rest, level_of, packed, rest_of
+from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory, Residual, level_of, packed, residual_of
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.memories import starts_at_0
@@ -29,7 +29,19 @@ from mpi_compress.algorithms.needs import (
     exact_up,
     is_exact,
 )
-from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Node, Point, Server, add, dense, downlinks, servers, summed
+from mpi_compress.algorithms.parts import (
+    Direction,
+    Downlink,
+    Node,
+    Point,
+    Server,
+    ServerState,
+    add,
+    dense,
+    downlinks,
+    servers,
+    summed,
+)
 from mpi_compress.algorithms.product import Estimator, MinibatchParameters, Sum, UsualParameters
 from mpi_compress.algorithms.sampling import Sampling, participants, rounds_of_epoch, sampled_delta, sampled_omega
 from mpi_compress.algorithms.steps import Step, takes_theorem_step

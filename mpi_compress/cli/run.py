@@ -5,7 +5,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from mpi_compress.core.clock import Laps
+from mpi_compress.core.clock import Stopwatch
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
@@ -35,7 +35,7 @@ def act(options: Namespace) -> int:
         job = load(options, options.submitted)
         request = Request(
             options.out, ranks, interrupts, options.fresh, options.quiet, options.force,
-            laps=Laps(BEGUN), lines=options.verbose or not has_bar(), details=options.verbose,
+            stopwatch=Stopwatch(BEGUN), lines=options.verbose or not has_bar(), details=options.verbose,
         )  # fmt: skip
         with compiling.shown(not request.tells):
             runs = run_as(job, request)

@@ -35,7 +35,7 @@ def stood_still() -> float:
 
 
 @dataclass
-class Laps:
+class Stopwatch:
     """Divides the wall time since a moment, in `time.monotonic`'s seconds, among what was done in it."""
 
     since: float = field(default_factory=time.monotonic)

@@ -61,13 +61,13 @@ def run(
         verdict = observer.look(k, algorithm, shared, workers, finite)
         if keeper is not None and not verdict:
             verdict = keeper.look(States(k, shared, None, [pool.at if pool else 0 for pool in pools.values()], [None] * len(pools)))
-            exchange.meet()  # nobody updates while x is being saved
+            exchange.barrier()  # nobody updates while x is being saved
         if verdict:
             return verdict, shared.x.copy()
         start = now()
         k += observer.every if stop.rounds is None else min(observer.every, stop.rounds - k)
         _update_until(k * n, algorithm, shared, observer, lambda i: (streams, Role.WORKER, i, pools[i]))
-        exchange.meet()
+        exchange.barrier()
         observer.clock.wall += now() - start
 
 

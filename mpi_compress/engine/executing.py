@@ -71,10 +71,10 @@ class Execution:
     def execute(self, tuned: Mapping[str, Any] | None) -> Path:
         """The result, or the .part of a run that failed; Stopped if it was asked to end, and is saved. `tuned` is what [tune]
         found."""
-        p, request, laps = self.p, self.request, self.request.laps
-        laps.end("read")
+        p, request, stopwatch = self.p, self.request, self.request.stopwatch
+        stopwatch.end("read")
         instead = self._begin(tuned)
-        laps.end("file")
+        stopwatch.end("file")
         if instead:
             self.exchange.close()
             if instead == DONE:
@@ -85,12 +85,12 @@ class Execution:
             keeper = request.keeper(self.saved, p.spec.checkpoint, observer, self.recorder, request.interrupts.wish)
             try:
                 request.ranks.compiling_once(partial(warm_up, p, self.sample))
-                laps.end("warm-up")
+                stopwatch.end("warm-up")
                 with np.errstate(over="ignore"):  # what goes beyond floats is refused, and said in a line
                     verdict, x = loop_of(p.algorithm)(p.algorithm, Streams(p.spec.seed), p.x0, observer, keeper)
                 refuse_changed()
                 if self.recorder is not None:
-                    laps.end("rounds")
+                    stopwatch.end("rounds")
                     self._end(self.recorder, verdict, keeper, x)
             except BaseException as error:
                 return self._fail(error)
@@ -190,7 +190,7 @@ class Execution:
         if verdict is Ending.STOPPED:
             recorder.abandon("stopped", f"stopped by {keeper.reason}")
             return
-        attributes = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.laps.taken())}
+        attributes = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.stopwatch.taken())}
         recorder.finish(verdict.name.lower(), keeper.observer.reason, x, attributes)
         remove_checkpoint(self.saved.file)
 

@@ -30,7 +30,7 @@ def hosted_rows(p: Prepared, exchange: Exchange, ranks: Ranks, kept: dict[Any, d
         else:
             shards = data.shards(range(n), n) if ranks.is_root else ()
             frames = (np.frombuffer(pickle.dumps(rows), dtype=np.uint8) for rows in shards)
-            kept[key] = {i: pickle.loads(frame.data) for i, frame in zip(mine, exchange.deal(frames), strict=True)}
+            kept[key] = {i: pickle.loads(frame.data) for i, frame in zip(mine, exchange.scatter_states(frames), strict=True)}
     return kept[key]
 
 

@@ -36,15 +36,15 @@ class Keeper:
         stored = self.saved.file.open("rb") if exchange.is_root else None
         frames = frames_in(stored) if stored else iter(())
         next(frames, None)
-        common: Common = read(exchange.consult("", lambda _: next(frames)), Common(first.node, observer.counters))
-        master = exchange.consult("", lambda _: next(frames))
+        common: Common = read(exchange.allreduce("", lambda _: next(frames)), Common(first.node, observer.counters))
+        master = exchange.allreduce("", lambda _: next(frames))
         observer.counters = common.counters
         if not exchange.is_root:
             observer.counters.go_on_elsewhere()
         observer.clock.sends = 0.0
         exchange.bytes_received_up = header.received
         each: list[OfWorker] = [
-            read(frame, OfWorker(one(first.workers, i), first.up[i])) for i, frame in enumerate(exchange.deal(frames))
+            read(frame, OfWorker(one(first.workers, i), first.up[i])) for i, frame in enumerate(exchange.scatter_states(frames))
         ]
         if stored:
             stored.close()
@@ -62,11 +62,11 @@ class Keeper:
         """Save if it is time to, or if the run should end; the verdict is the same on every rank."""
         if states.k < self._ask_in:
             return Ending.GO_ON
-        save, self.reason, self._ask_in = self.exchange.consult(self.wish(), partial(self._decide, states.k))
+        save, self.reason, self._ask_in = self.exchange.allreduce(self.wish(), partial(self._decide, states.k))
         if save:
             refuse_changed()
             self._save(states)
-            self.exchange.meet()  # or other ranks' clocks would run while rank 0 writes
+            self.exchange.barrier()  # or other ranks' clocks would run while rank 0 writes
         return Ending.STOPPED if self.reason else Ending.GO_ON
 
     def _decide(self, k: int, wishes: list[str]) -> tuple[bool, str, int]:

@@ -217,7 +217,7 @@ def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, count
             why += f"; the loss had risen from {first:.3g} to {last:.3g}: {_SMALLER}"
         return Ending.DIVERGED, f"the update of round {k} is not finite{why or f': {_SMALLER}'}"
 
-    return exchange.consult(errors, decide)
+    return exchange.allreduce(errors, decide)
 
 
 def _text(error: Exception) -> str:

@@ -78,7 +78,7 @@ class RecordingKeeper(Keeper):
         self._note(before, "node", 0, _bytes(states.node))
         if states.k == self._stop_at and self.saved.header is None:
             self._save(states)
-            self.exchange.meet()
+            self.exchange.barrier()
             self.reason = "the verification"
             return Ending.STOPPED
         return Ending.GO_ON

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.core.clock import Laps
+from mpi_compress.core.clock import Stopwatch
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.exchange.ranks import Ranks
@@ -23,7 +23,7 @@ class Request:
     quiet: bool = False
     force: bool = False  # also runs that need more memory than is free
     on_row: Callable[[dict[str, Any]], Any] | None = None  # takes every record: label, the trace's columns, seconds; at rank 0
-    laps: Laps = field(default_factory=Laps)
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
     again: str = "run the same command again to go on"
     keeper: Callable[..., Keeper] = Keeper  # what looks at the states between rounds
     shared: bool = False  # with other processes, as the trials of [tune] are: a run of another one is waited for

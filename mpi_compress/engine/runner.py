@@ -96,7 +96,7 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
 def run_as(job: Job, request: Request) -> Runs:
     """Run a job as a command or a call asks for it: the results at rank 0."""
     ranks = request.ranks
-    request.laps.end("start")
+    request.stopwatch.end("start")
     files = ranks.on_root(partial(_files_of, job, request))
     done = ranks.on_root(partial(earlier_runs.done, job.runs, files, request))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
@@ -104,7 +104,7 @@ def run_as(job: Job, request: Request) -> Runs:
     _say_data(job, request)
     wins = tune(job, specs, request, run_as) if any(spec.tune for spec in specs.values()) else {}
     prepared = _prepare_all(job, specs, request)
-    request.laps.end("prepare")
+    request.stopwatch.end("prepare")
     _say_before(done, request)
     rows: dict[Any, dict[int, Rows]] = {}
     results: dict[int, Run] = {}

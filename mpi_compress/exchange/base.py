@@ -85,20 +85,20 @@ class Exchange:
         the next one is asked for."""
         yield from reports
 
-    def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
-        """The frames of this rank's workers; rank 0 has one for every worker, in order. Rank 0 sends them while it iterates, so it
-        must iterate to the end."""
-        return frames
+    def scatter_states(self, states: Iterator[Bytes]) -> Iterator[Bytes]:
+        """The states of this rank's workers, as bytes; rank 0 has one for every worker, in order. Rank 0 sends them while it
+        iterates, so it must iterate to the end."""
+        return states
 
-    def consult(self, wish: W, decide: Callable[[list[W]], T]) -> T:
-        """What rank 0 decides from the wishes of all ranks, on every rank."""
-        return decide([wish])
+    def allreduce(self, value: W, operation: Callable[[list[W]], T]) -> T:
+        """What rank 0 makes of the values of all ranks, on every rank."""
+        return operation([value])
 
     def agree(self, decision: T) -> T:
         """Rank 0's decision, on every rank."""
         return decision
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
         """Wait for all ranks."""
 
     def memory(self, words: int) -> NDArray[np.float64]:

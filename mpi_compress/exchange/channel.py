@@ -1,8 +1,8 @@
 """Copies of a communicator: one for objects and arrays, and one for the messages that are counted.
 
 A rank that waits in MPI keeps its core busy. If a host has more ranks than cores (it is crowded), waiting ranks would keep the
-working ones off the cores, so they sleep until a `bell` rings. Ranks cannot notice this in containers that share cores; there
-the variable MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
+working ones off the cores, so they sleep until another rank wakes them. Ranks cannot notice this in containers that share cores;
+there the variable MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
 """
 
 import pickle
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import NotAsAnnounced
 from mpi_compress.exchange.base import T, announced, arrived, framed
-from mpi_compress.exchange.bell import Bell, Patience, Wait
-from mpi_compress.exchange.host import Room, nap, wake_on_time
+from mpi_compress.exchange.futexes import Futexes
+from mpi_compress.exchange.host import Buffers, nap, wake_on_time
+from mpi_compress.exchange.patience import Patience, Wait
 from mpi_compress.messages.fields import ROOM
 from mpi_compress.messages.link import LENGTH_BYTES, Batch
 
@@ -29,17 +30,17 @@ _LOOKS = 200  # looks at requests before the first look at the clock
 
 
 class Channel:
-    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`. `bell` is
-    that of the communicator, if there is one already; `kept` arrays of large messages are used again."""
+    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`. `futexes`
+    are those of the communicator, if there are some already; `kept` arrays of large messages are used again."""
 
     patience: Patience | None = None
 
-    def __init__(self, comm: MPI.Comm, bell: Bell | None = None, kept: int = 2):
+    def __init__(self, comm: MPI.Comm, futexes: Futexes | None = None, kept: int = 2):
         self.comm = comm.Dup()
-        self.room = Room(kept)
+        self.buffers = Buffers(kept)
         self.rank, self.size = comm.rank, comm.size
-        self.bell = bell or Bell(comm)
-        self.crowded = self.bell.crowded
+        self.futexes = futexes or Futexes(comm)
+        self.crowded = self.futexes.crowded
         wake_on_time()
 
     def free(self) -> None:
@@ -50,7 +51,7 @@ class Channel:
 
         Args:
             arriving: their messages are on the way, so that long naps would hold them up.
-            to: ranks that receive them. They are rung at each look, for MPI may send only then, and a long message in parts.
+            to: ranks that receive them. They are woken at each look, for MPI may send only then, and a long message in parts.
         """
         statuses = [MPI.Status() for _ in requests]
         if not (self.crowded or self.patience):
@@ -59,23 +60,23 @@ class Channel:
             self._until(partial(MPI.Request.Testall, list(requests), statuses), arriving, to=to)
         return statuses
 
-    def _until(self, asked: Callable[[], T], arriving: bool = False, rung: bool = False, to: Iterable[int] = ()) -> T:
-        """What `asked` returns once it is something; `rung`: whoever makes it something rings."""
+    def _until(self, asked: Callable[[], T], arriving: bool = False, woken: bool = False, to: Iterable[int] = ()) -> T:
+        """What `asked` returns once it is something; `woken`: whoever makes it something wakes this rank."""
         for _ in range(0 if self.crowded else _LOOKS):
             if found := asked():
                 return found
         wait, begun = Wait(self.patience) if self.patience else None, time.perf_counter()
         while True:
-            heard = self.bell.heard()
-            for _ in range(self.bell.looks):
+            value = self.futexes.value()
+            for _ in range(self.futexes.looks):
                 if found := asked():
                     break
             for rank in to:
-                self.bell.ring(rank)
+                self.futexes.wake(rank)
             if found:
                 return found
             if (wait is not None and wait.look()) or self.crowded:
-                self.bell.sleep(heard, _SLEEP if rung else nap(0.0 if arriving else time.perf_counter() - begun))
+                self.futexes.wait(value, _SLEEP if woken else nap(0.0 if arriving else time.perf_counter() - begun))
 
     def send(self, data: Any, to: Iterable[int], tag: int) -> None:
         """Send one buffer to some ranks: an array, or what else mpi4py takes."""
@@ -87,13 +88,13 @@ class Channel:
         status = MPI.Status()
         if self.crowded or self.patience:
             message: Any = self._until(
-                lambda: self.comm.Improbe(source=source, tag=tag, status=status), rung=self.bell.reaches(source)
+                lambda: self.comm.Improbe(source=source, tag=tag, status=status), woken=self.futexes.reaches(source)
             )
         else:
             message = self.comm.Mprobe(source=source, tag=tag, status=status)
-        buffer: NDArray[Any] = self.room.take(status.Get_count(MPI.BYTE)).view(dtype)
+        buffer: NDArray[Any] = self.buffers.take(status.Get_count(MPI.BYTE)).view(dtype)
         self.wait(message.Irecv(buffer), arriving=True)
-        self.bell.ring(source)
+        self.futexes.wake(source)
         return buffer
 
     def share(self, value: Any) -> Any:
@@ -144,9 +145,9 @@ class Messages(Channel):
         sources, found, requests, longer = [*numbers], dict[int, Batch](), [], []
         begun = [np.empty(LENGTH_BYTES * number + _SHORT + ROOM, np.uint8) for number in numbers.values()]
         waited = [self.comm.Irecv(first[: first.size - ROOM], source, tag) for first, source in zip(begun, sources, strict=True)]
-        rung, statuses, left = all(map(self.bell.reaches, sources)), [MPI.Status() for _ in waited], len(waited)
+        woken, statuses, left = all(map(self.futexes.reaches, sources)), [MPI.Status() for _ in waited], len(waited)
         while left:
-            for i, status in zip(self._some(waited, rung, statuses), statuses, strict=False):
+            for i, status in zip(self._some(waited, woken, statuses), statuses, strict=False):
                 left -= 1
                 start = LENGTH_BYTES * numbers[sources[i]]
                 batch = found[sources[i]] = announced(begun[i][:start])
@@ -154,20 +155,20 @@ class Messages(Channel):
                 _refuse_other(status, start + (size if size <= _SHORT else 0))
                 data = begun[i][start : start + size + ROOM]
                 if size > _SHORT:
-                    data = self.room.take(size + ROOM)
+                    data = self.buffers.take(size + ROOM)
                     requests.append(self.comm.Irecv(data[:size], sources[i], tag))
                     longer.append(size)
                 arrived(data, batch)
         for status, size in zip(self.wait(*requests, arriving=True), longer, strict=True):
             _refuse_other(status, size)
         for source in sources:
-            self.bell.ring(source)
+            self.futexes.wake(source)
         return {source: found[source] for source in sources}
 
-    def _some(self, requests: list[Any], rung: bool, statuses: list[MPI.Status]) -> Sequence[int]:
+    def _some(self, requests: list[Any], woken: bool, statuses: list[MPI.Status]) -> Sequence[int]:
         """Wait until some requests are complete; which. Their statuses are then the first ones."""
         if self.crowded or self.patience:
-            return self._until(partial(MPI.Request.Testsome, requests, statuses), rung=rung) or ()
+            return self._until(partial(MPI.Request.Testsome, requests, statuses), woken=woken) or ()
         return MPI.Request.Waitsome(requests, statuses) or ()
 
 

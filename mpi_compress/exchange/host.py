@@ -34,7 +34,7 @@ def _references(arrays: Iterable[Bytes]) -> list[int]:
 _UNUSED = _references(deque([np.empty(0, np.uint8)]))[0]  # if it is only kept
 
 
-class Room:
+class Buffers:
     """Memory for messages, at most so many arrays, that is used again once nobody has a view of it: the system gives new memory
     page by page, slowly."""
 

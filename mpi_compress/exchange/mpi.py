@@ -1,4 +1,4 @@
-"""The exchanges over MPI. Only this module, `channel`, `patience` and `ranks` use MPI.
+"""The exchanges over MPI. Only this module, `channel`, `futexes`, `patience` and `ranks` use MPI.
 
 Messages have a communicator of their own, on which everything is counted: the uplink between ranks is exactly the frames (4-byte
 length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange, Report, T, W, announced, arrived, block, framed
-from mpi_compress.exchange.bell import Bell, Patience
 from mpi_compress.exchange.channel import Channel, Messages
-from mpi_compress.exchange.host import Room
+from mpi_compress.exchange.futexes import Futexes
+from mpi_compress.exchange.host import Buffers
+from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.fields import ROOM
 from mpi_compress.messages.link import LENGTH_BYTES, Batch, Bytes, silent, together
 
@@ -24,23 +25,25 @@ UP, DOWN, DOWN_TO_EACH, REPORT, STATE = range(1, 6)  # tags
 
 
 class _OverMPI(Exchange):
-    """The base of the MPI exchanges: which rank hosts which workers, and what is not counted. Without a `bell` all ranks make one
-    together."""
+    """The base of the MPI exchanges: which rank hosts which workers, and what is not counted. Without `futexes` all ranks make
+    theirs together."""
 
-    def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int], patience: float, bell: Bell | None, counts_down: bool = True):
+    def __init__(
+        self, comm: MPI.Comm, n: int, hosts: Sequence[int], patience: float, futexes: Futexes | None, counts_down: bool = True
+    ):
         super().__init__(n, counts_down)
         self.n_ranks = comm.size
         self.is_root = comm.rank == 0
         self.hosts = hosts
-        self._control = Channel(comm, bell)
-        self._data = Messages(comm, self._control.bell, kept=comm.size + 1)
+        self._control = Channel(comm, futexes)
+        self._data = Messages(comm, self._control.futexes, kept=comm.size + 1)
         if patience:
             self._control.patience = self._data.patience = Patience(self._control.comm, patience)
         self._window: Any = None  # the window of the shared memory
         self._blocks = {rank: block(n, len(hosts), part) for part, rank in enumerate(hosts)}
         self.mine = self._blocks.get(comm.rank, range(0))
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
         self._control.barrier()
 
     def memory(self, words: int) -> NDArray[np.float64]:
@@ -54,7 +57,7 @@ class _OverMPI(Exchange):
         held = np.frombuffer(self._window.Shared_query(0)[0], dtype=np.float64, count=words)
         if self.is_root:
             held[:] = 0.0
-        self.meet()
+        self.barrier()
         return held
 
     def close(self) -> None:
@@ -66,7 +69,7 @@ class _OverMPI(Exchange):
     def collect(self, reports: Iterable[Report], dtype: type = np.float64) -> Iterator[Any]:
         if not self.is_root:
             for report in reports:
-                self._control.send(_joined(report, self._control.room) if isinstance(report, list) else report, [0], REPORT)
+                self._control.send(_joined(report, self._control.buffers) if isinstance(report, list) else report, [0], REPORT)
             return
         for rank, workers in self._blocks.items():
             if rank == 0:
@@ -78,31 +81,31 @@ class _OverMPI(Exchange):
                 left -= len(report[0]) if isinstance(report, list) else 1
                 yield report
 
-    def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
+    def scatter_states(self, states: Iterator[Bytes]) -> Iterator[Bytes]:
         if not self.is_root:
             for _ in self.mine:
                 yield self._control.receive(0, STATE)
             return
         for rank, workers in self._blocks.items():
             for _ in workers:
-                frame = next(frames)
+                state = next(states)
                 if rank == 0:
-                    yield frame
+                    yield state
                 else:
-                    self._control.send(frame, [rank], STATE)
+                    self._control.send(state, [rank], STATE)
 
-    def consult(self, wish: W, decide: Callable[[list[W]], T]) -> T:
-        wishes = self._control.to_root(wish)
-        return self._control.share(decide(wishes) if self.is_root else None)
+    def allreduce(self, value: W, operation: Callable[[list[W]], T]) -> T:
+        values = self._control.to_root(value)
+        return self._control.share(operation(values) if self.is_root else None)
 
     def agree(self, decision: T) -> T:
         return self._control.share(decision)
 
 
-def _joined(arrays: list[NDArray], room: Room) -> NDArray[np.float64]:
+def _joined(arrays: list[NDArray], buffers: Buffers) -> NDArray[np.float64]:
     """Arrays of numbers in one, each behind its shape."""
     parts = [part for array in arrays for part in ([array.ndim, *array.shape], array.ravel())]
-    return np.concatenate(parts, out=room.take(8 * sum(map(len, parts))).view(np.float64))
+    return np.concatenate(parts, out=buffers.take(8 * sum(map(len, parts))).view(np.float64))
 
 
 def _parted(joined: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -119,8 +122,8 @@ class PointToPoint(_OverMPI):
     """Hosting ranks send to rank 0, which receives without blocking and answers each rank. Rank 0 hosts workers only if
     `master_hosts`. The frames of a rank's workers share one MPI message."""
 
-    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, bell: Bell | None = None):
-        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience, bell)
+    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, futexes: Futexes | None = None):
+        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience, futexes)
         self.has_master = self.is_root
         self._senders = {rank: len(workers) for rank, workers in self._blocks.items() if workers and rank != 0}
 
@@ -151,8 +154,8 @@ class PointToPoint(_OverMPI):
 class AllGather(_OverMPI):
     """Every rank gets every worker's message and computes the master's part: nothing is sent down."""
 
-    def __init__(self, comm: MPI.Comm, n: int, patience: float = 0.0, bell: Bell | None = None):
-        super().__init__(comm, n, range(comm.size), patience, bell, counts_down=False)
+    def __init__(self, comm: MPI.Comm, n: int, patience: float = 0.0, futexes: Futexes | None = None):
+        super().__init__(comm, n, range(comm.size), patience, futexes, counts_down=False)
         self._rank = comm.rank
 
     def gather(self, ups: Batch) -> Batch:

@@ -141,8 +141,8 @@ class MPIRanks(Ranks):
         from mpi_compress.exchange.mpi import AllGather, PointToPoint
 
         if kind == "allgather":
-            return AllGather(self._comm, n, patience, self._channel.bell)
-        return PointToPoint(self._comm, n, master == "worker", patience, self._channel.bell)
+            return AllGather(self._comm, n, patience, self._channel.futexes)
+        return PointToPoint(self._comm, n, master == "worker", patience, self._channel.futexes)
 
     def seconds_a_message(self) -> float:
         from mpi4py import MPI

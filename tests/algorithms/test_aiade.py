@@ -137,7 +137,7 @@ def test_with_exact_links_aiade_is_nesterov_and_iade_is_gradient_descent():
     for ours, theirs in pairs:
         xs, ys = [], []
         play(p, ours, exact, 300, lambda k, node, w, xs=xs: xs.append(node.x.copy()), down=exact)
-        play(p, theirs, exact, 300, lambda k, node, w, ys=ys: ys.append(node.moved.x.copy()))
+        play(p, theirs, exact, 300, lambda k, node, w, ys=ys: ys.append(node.state.x.copy()))
         assert np.max(np.abs(np.array(xs) - np.array(ys))) < 1e-12 * np.max(np.abs(ys))
 
 

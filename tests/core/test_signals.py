@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.core.clock import Laps
+from mpi_compress.core.clock import Stopwatch
 from mpi_compress.core.signals import BEGUN, Interrupted, Interrupts
 
 
@@ -49,16 +49,16 @@ def test_without_a_request_signals_are_as_they_were():
 
 
 def test_laps_of_one_name_add_up_and_are_told_once():
-    laps = Laps(time.monotonic() - 100.0)
-    laps.end("start")
-    laps.end("rounds")
-    laps.since -= 10.0
-    laps.end("rounds")
-    taken = laps.taken()
+    stopwatch = Stopwatch(time.monotonic() - 100.0)
+    stopwatch.end("start")
+    stopwatch.end("rounds")
+    stopwatch.since -= 10.0
+    stopwatch.end("rounds")
+    taken = stopwatch.taken()
     assert [*taken] == ["start", "rounds"]
     assert 100.0 <= taken["start"] < 110.0
     assert 10.0 <= taken["rounds"] < 20.0
-    assert laps.taken() == {}
+    assert stopwatch.taken() == {}
 
 
 def test_a_result_says_where_all_its_wall_time_went(tmp_path):

@@ -45,13 +45,13 @@ x, locks, y = memory.reshape(3, 16)
 indices = np.arange(16, dtype=np.uint32)
 add_shared(indices, np.zeros(16), 1.0, x)  # compiled before all begin
 add_locked(locks, indices, np.zeros(16), 1.0, 0, 1000, y)
-exchange.meet()
+exchange.barrier()
 retries = 0
 for turn in range(int(sys.argv[1])):
     retries += add_shared(indices, np.full(16, float(exchange.n_ranks)), 2.0, x)
     if turn % 10 == 0:
         _persist(lambda at: add_locked(locks, indices, np.full(16, float(exchange.n_ranks)), 2.0, at, 1000, y), 16)
-exchange.meet()
+exchange.barrier()
 if exchange.is_root:
     print([x.tolist(), y.tolist(), locks.tolist()])
 exchange.close()

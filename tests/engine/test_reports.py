@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mpi_compress.engine.evaluation import Tally, in_order, report
-from mpi_compress.exchange.host import Room
+from mpi_compress.exchange.host import Buffers
 from mpi_compress.exchange.mpi import _joined, _parted
 
 DIM = 6
@@ -23,7 +23,7 @@ def test_the_largest_and_the_sums_in_worker_order(cuts, joined, length):
     for a, b in itertools.pairwise(cuts):
         held = [np.array([0, 2, 3, 5] if i % 2 == 0 else range(DIM), dtype=np.uint32) for i in range(a, b)]
         some = report(largest[a:b].max(axis=0).tolist(), numbers[a:b], vectors[a:b], gradients[a:b], held if a else None)
-        tally.add(_parted(_joined(some, Room(2))) if joined else some)
+        tally.add(_parted(_joined(some, Buffers(2))) if joined else some)
     np.testing.assert_array_equal(tally.largest, largest.max(axis=0))
     np.testing.assert_array_equal(np.concatenate(tally.numbers), numbers)
     for found, of in ((in_order(numbers), numbers), (tally.gradient, gradients), (tally.vector, vectors)):

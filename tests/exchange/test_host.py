@@ -22,9 +22,9 @@ def test_a_nap_is_a_twentieth_of_the_time_waited_between_two_limits(waited, nap,
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_memory_is_given_again_only_when_no_view_of_it_is_left(most):
-    room, draw, held = host.Room(most), random.Random(0), []
+    buffers, draw, held = host.Buffers(most), random.Random(0), []
     for number in range(400):
-        array = room.take(draw.choice([0, 100, host._LARGE, host._LARGE + 1, 3 * host._LARGE]))
+        array = buffers.take(draw.choice([0, 100, host._LARGE, host._LARGE + 1, 3 * host._LARGE]))
         array[:] = number % 251
         held.append((number % 251, draw.choice([array, array[10:50], array.view(np.int8)[::2], memoryview(array)])))
         del array
@@ -32,17 +32,17 @@ def test_memory_is_given_again_only_when_no_view_of_it_is_left(most):
             assert np.all(np.asarray(view).view(np.uint8) == value)
         while len(held) > draw.randrange(6):
             held.pop(draw.randrange(len(held)))
-    assert len(room._kept) == most
+    assert len(buffers._kept) == most
 
 
 def test_memory_that_nobody_sees_is_the_same_again():
-    room = host.Room(2)
-    first, second = room.take(host._LARGE), room.take(host._LARGE)
+    buffers = host.Buffers(2)
+    first, second = buffers.take(host._LARGE), buffers.take(host._LARGE)
     places = {first.ctypes.data, second.ctypes.data}
     del first, second
-    again = room.take(host._LARGE)
+    again = buffers.take(host._LARGE)
     assert again.ctypes.data in places
-    assert room.take(4 * host._LARGE).ctypes.data not in places  # one much larger is not cut
+    assert buffers.take(4 * host._LARGE).ctypes.data not in places  # one much larger is not cut
 
 
 LATENCY = """
@@ -52,12 +52,12 @@ from mpi4py import MPI
 from mpi_compress.exchange.channel import Channel
 comm, took = MPI.COMM_WORLD, []
 channel, other = Channel(comm), 1 - comm.rank
-if not channel.bell.reaches(other):
-    print("no bell")
+if not channel.futexes.reaches(other):
+    print("no futexes")
     raise SystemExit
 looks = []
-sleep = channel.bell.sleep
-channel.bell.sleep = lambda heard, seconds: (looks.append(seconds), sleep(heard, seconds))
+wait = channel.futexes.wait
+channel.futexes.wait = lambda value, seconds: (looks.append(seconds), wait(value, seconds))
 for size in (10, 400_000):
     for _ in range(5):
         if comm.rank == 0:
@@ -71,11 +71,11 @@ print(*took)
 """
 
 
-def test_a_rank_that_waits_sleeps_until_it_is_rung():
+def test_a_rank_that_waits_sleeps_until_it_is_woken():
     """Within 0.3 s it looks some 15 times, where naps of at most 2 ms are more than 150 (the median: a rank may come late)."""
     line = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, "-c", LATENCY]
     found = subprocess.run(line, env={**os.environ, "MPI_COMPRESS_CROWDED": "1"}, capture_output=True, text=True, timeout=60)
-    if "no bell" in found.stdout:
+    if "no futexes" in found.stdout:
         pytest.skip("no futex, or another MPI than MPICH")
     looks = [int(word) for word in found.stdout.split()]
     assert len(looks) == 10, found.stderr
@@ -88,8 +88,8 @@ cores = sorted(os.sched_getaffinity(0))
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
 os.sched_setaffinity(0, {cores[comm.rank % len(cores)] if SPREAD else cores[0]})
-from mpi_compress.exchange.bell import Bell
-os.write(1, f"{Bell(comm).crowded}\\n".encode())
+from mpi_compress.exchange.futexes import Futexes
+os.write(1, f"{Futexes(comm).crowded}\\n".encode())
 """
 
 

@@ -14,7 +14,7 @@ import pytest
 import mpi_compress as mc
 from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory, FollowedNorms
 from mpi_compress.algorithms.estimators import cat, ef
-from mpi_compress.algorithms.parts import IterateMean, Moved, Node
+from mpi_compress.algorithms.parts import IterateMean, Node, ServerState
 from mpi_compress.messages.kinds import Dense, WithScalar
 from mpi_compress.problem.scaled_vector import ScaledVector
 from mpi_compress.saving.frames import dump
@@ -114,8 +114,8 @@ NORMS = FollowedNorms(0.0, 0.0, 0.0, 0.0)
 def ours():
     """First and later states of algorithms of this package."""
     z, r = np.zeros, np.random.default_rng(0).normal
-    first = Node(Moved(ScaledVector(z(DIM)), IterateMean(z(DIM))), ef.Memory(ef.Regime(z(DIM))))
-    moved = Moved(ScaledVector(r(size=DIM), 0.25), IterateMean(r(size=DIM), 2.0))
+    first = Node(ServerState(ScaledVector(z(DIM)), IterateMean(z(DIM))), ef.Memory(ef.Regime(z(DIM))))
+    moved = ServerState(ScaledVector(r(size=DIM), 0.25), IterateMean(r(size=DIM), 2.0))
     yield first, Node(moved, ef.Memory(ef.Regime(r(size=DIM), 3.0, False), 7))
     yield memory(z(DIM), NORMS), memory(r(size=DIM), FollowedNorms(1.0, np.float64(2.0), 0.0, float("nan")), step=0.5)
     yield cat.Worker(0.0), cat.Worker(np.float64(3.0))

@@ -18,9 +18,9 @@ from mpi_compress.algorithms.vocabulary import (
     Expression,
     Link,
     Message,
-    Moved,
     Round,
     Rounds,
+    ServerState,
     Shards,
     Vector,
     dense,
@@ -41,7 +41,7 @@ class Node:
 
 @dataclass
 class Master:
-    moved: Moved
+    state: ServerState
     memory: Any  # the estimator's, of the means so far
 
 
@@ -67,8 +67,8 @@ class EF21P(Downlink):
         return Master(m.server.begun(node.x), m.start_memory(node.x))
 
     def master_answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Message:
-        m.move(master.moved, m.estimate(node, master.memory, mean, t), t.k)
-        return m.down.pack(np.asarray(dense(master.moved.point)) - node.x, t)
+        m.move(master.state, m.estimate(node, master.memory, mean, t), t.k)
+        return m.down.pack(np.asarray(dense(master.state.point)) - node.x, t)
 
     def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
         m.next_round(node, t)
@@ -143,9 +143,9 @@ class MARINAP(EF21P):
         return type(m).workers_send(m, NodeWithCoin(w.x, known, node.full), w.own, fs, t)
 
     def answers(self, m: Estimator, node: NodeWithCoin, master: Master, ups: Sequence[Compressed], t: Round) -> Sequence[Message]:
-        before = dense(master.moved.point).copy()
-        m.move(master.moved, m.estimate(node, master.memory, m.answer(ups), t), t.k)
-        x, link = dense(master.moved.point), self.downlink(m, node, t.k)
+        before = dense(master.state.point).copy()
+        m.move(master.state, m.estimate(node, master.memory, m.answer(ups), t), t.k)
+        x, link = dense(master.state.point), self.downlink(m, node, t.k)
         v = x if node.full else x - before
         return [link.pack(v, t.to(i)) for i in range(m.setting.n)]
 
@@ -157,7 +157,7 @@ class MARINAP(EF21P):
         down.add_to(w.x)
 
     def point(self, master: Master) -> Vector:
-        return dense(master.moved.point)
+        return dense(master.state.point)
 
     def all_hear(self, m: Estimator, node: Any, down: Compressed, t: Round) -> None:
         m.next_round(node, t)

@@ -16,7 +16,7 @@ from mpi_compress.algorithms.vocabulary import (
     add,
     downlinks,
     packed,
-    rest_of,
+    residual_of,
 )
 
 
@@ -27,7 +27,7 @@ class Mean(Downlink):
     master answers   C(the mean of what was sent)
     everyone         moves x along the direction that it means
 
-    Where nodes add up the means, those may be rounded to fewer than 64 bits: the master keeps a `Rest` (`error_memory`).
+    Where nodes add up the means, those may be rounded to fewer than 64 bits: the master keeps a `Residual` (`error_memory`).
     """
 
     everyone_remembers = True
@@ -36,7 +36,7 @@ class Mean(Downlink):
         return Node(m.server.begun(x0), m.start_memory(x0), m.start_known(x0))
 
     def start_master(self, m: Estimator, node: Node) -> Any:
-        return rest_of(m)
+        return residual_of(m)
 
     def master_answers(self, m: Estimator, node: Node, master: Any, mean: Compressed, t: Round) -> Message:
         return packed(master, m.downlink(node, t.k), mean, t)
@@ -44,7 +44,7 @@ class Mean(Downlink):
     def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
         g = m.estimate(node, node.memory, down, t)
         m.next_round(node, t)
-        m.move(node.moved, g, t.k)
+        m.move(node.state, g, t.k)
 
 
 @dataclass
@@ -79,4 +79,4 @@ class DoubleSqueeze(Mean):
 
     def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
         m.next_round(node, t)
-        m.move(node.moved, (down,), t.k)
+        m.move(node.state, (down,), t.k)

@@ -104,7 +104,7 @@ class NesterovTheorem(Theorem):
     def V(self, m, node, workers, master, known) -> float:
         """f(x) − f* + (µ/2)‖z − x*‖², z = x + (1 + √(L/µ))(y − x): Nesterov (2004), Theorem 2.2.3, by its estimate sequence."""
         L, µ = constants(m, "L", "mu")
-        z = known.x + (1 + math.sqrt(L / µ)) * (node.moved.y - known.x)
+        z = known.x + (1 + math.sqrt(L / µ)) * (node.state.y - known.x)
         return known.gap + µ / 2 * known.distance2(z)
 
 
@@ -132,7 +132,7 @@ class GDByEF21PTheorem(Theorem):
 
     def V(self, m, node, workers, master, known) -> float:
         """‖x − x*‖² + ‖w − x‖² for convex f and γ ≤ δ/(16L): derived here; 1 − γµ/2 is the paper's."""
-        x = dense(master.moved.x)
+        x = dense(master.state.x)
         return known.distance2(x) + squared_norm(known.x - x)
 
 

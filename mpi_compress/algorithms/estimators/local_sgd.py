@@ -11,11 +11,11 @@ from mpi_compress.algorithms.vocabulary import (
     Direction,
     Estimator,
     MinibatchParameters,
-    Moved,
     Need,
     OfConvex,
     Positive,
     Rounds,
+    ServerState,
     Shards,
     Share,
     Step,
@@ -58,8 +58,8 @@ class LocalSGD(MinibatchParameters, Estimator):
             y -= γ * fs.gradients(y, self.rows(fs, t, t.k * τ + j))
         return self.up.pack(y - node.x, t)
 
-    def move(self, moved: Moved, g: Direction | None, k: int) -> None:
-        self.server.advance(moved, g, -self.server_step, k)  # what is sent points downhill
+    def move(self, s: ServerState, g: Direction | None, k: int) -> None:
+        self.server.advance(s, g, -self.server_step, k)  # what is sent points downhill
 
 
 @algorithms.register("sparse-loco")
@@ -96,5 +96,5 @@ class SparseLoCo(ErrorFeedback):
             w.e += g
             y -= γ * g
 
-    def move(self, moved: Moved, g: Direction | None, k: int) -> None:
-        self.server.advance(moved, g, self.server_step * self.gamma(k), k)
+    def move(self, s: ServerState, g: Direction | None, k: int) -> None:
+        self.server.advance(s, g, self.server_step * self.gamma(k), k)

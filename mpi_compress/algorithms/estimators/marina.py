@@ -15,7 +15,7 @@ from mpi_compress.algorithms.vocabulary import (
     Expression,
     Link,
     Message,
-    Rest,
+    Residual,
     Round,
     Rounds,
     Sampling,
@@ -101,7 +101,7 @@ class MARINA(Estimator):
         return 1.0 if node.known.full else self.setting.n / self.setting.r
 
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
-        if not isinstance(master, Rest):
+        if not isinstance(master, Residual):
             return super().master_answers(node, master, ups, t)
         if node.known.full:
             master.e[:] = 0.0

@@ -18,9 +18,9 @@ from mpi_compress.algorithms.vocabulary import (
     Estimator,
     Lemma,
     Link,
-    Moved,
     Round,
     Rounds,
+    ServerState,
     Shards,
     Step,
     UsualParameters,
@@ -212,6 +212,6 @@ class PowerSGD(UsualParameters, Estimator):
         memory.m[:] = self.momentum * memory.m + Δ
         return (Δ + memory.m if self.momentum else Δ,)
 
-    def move(self, moved: Moved, g: Direction | None, k: int) -> None:
+    def move(self, s: ServerState, g: Direction | None, k: int) -> None:
         if k % 2:
-            super().move(moved, g, k // 2)
+            super().move(s, g, k // 2)

@@ -12,14 +12,14 @@ from mpi_compress.algorithms.vocabulary import (
     Message,
     MinibatchParameters,
     PairLink,
-    Rest,
+    Residual,
     Round,
     Rounds,
     Shards,
     Vector,
     algorithms,
     means_of_pairs,
-    rest_of,
+    residual_of,
     starts_at_0,
 )
 
@@ -40,8 +40,8 @@ class Worker:
 
 @dataclass
 class Master:
-    h: Rest  # of the messages m, which h adds up
-    v: Rest  # of a ĝ, which v adds up
+    h: Residual  # of the messages m, which h adds up
+    v: Residual  # of a ĝ, which v adds up
 
 
 @algorithms.register("adef")
@@ -96,7 +96,7 @@ class ADEF(MinibatchParameters, Algorithm):
         return self.uplink(node, t.k).join(m, c)
 
     def start_master(self, node: Node) -> Master | None:
-        return None if (rest := rest_of(self)) is None else Master(rest, Rest(np.zeros_like(node.x)))
+        return None if (rest := residual_of(self)) is None else Master(rest, Residual(np.zeros_like(node.x)))
 
     def master_answers(self, node: Node, master: Master | None, ups: Any, t: Round) -> Message:
         mean, link, (_, a) = means_of_pairs(self.mean, ups), self.downlink(node, t.k), self.weights(t.k)

@@ -22,7 +22,7 @@ from mpi_compress.algorithms.vocabulary import (
     Need,
     Pair,
     PairLink,
-    Rest,
+    Residual,
     Round,
     Rounds,
     Shards,
@@ -130,7 +130,7 @@ class ADIANA(Algorithm):
         seen.second.add_to(w.h, α)
         return sent
 
-    def master_answers(self, node: Node, master: Rest | None, ups: Any, t: Round) -> Message:
+    def master_answers(self, node: Node, master: Residual | None, ups: Any, t: Round) -> Message:
         return packed(master, self.downlink(node, t.k), means_of_pairs(self.mean, ups), t)
 
     def all_hear(self, node: Node, down: Any, t: Round) -> None:

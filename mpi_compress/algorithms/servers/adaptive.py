@@ -8,10 +8,10 @@ import numpy as np
 from mpi_compress.algorithms.vocabulary import (
     Decay,
     Direction,
-    Moved,
     Point,
     Positive,
     Server,
+    ServerState,
     Vector,
     dense,
     servers,
@@ -20,7 +20,7 @@ from mpi_compress.algorithms.vocabulary import (
 
 
 @dataclass
-class MovedWithMoments(Moved):
+class MomentsState(ServerState):
     m: Vector  # (d,) mean of directions
     v: Vector  # (d,) mean of their squares
 
@@ -28,10 +28,10 @@ class MovedWithMoments(Moved):
 class WithMoments(Server):
     """A server that keeps means of directions and of their squares."""
 
-    def start(self, x: Point) -> MovedWithMoments:
-        return MovedWithMoments(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))
+    def start(self, x: Point) -> MomentsState:
+        return MomentsState(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))
 
-    def descend(self: Any, s: Moved, m: Vector, v: Vector, γ: float) -> None:
+    def descend(self: Any, s: ServerState, m: Vector, v: Vector, γ: float) -> None:
         """x ← x − γ m/(√v + ε)."""
         self.regularise(s.x, γ, at_once=True)
         x = dense(s.x)
@@ -54,7 +54,7 @@ class AdamStep(WithMoments):
     beta2: Decay = 0.999  # β2, the share that v keeps
     epsilon: Positive = 1e-8  # ε, added to √v
 
-    def move(self, s: MovedWithMoments, g: Direction, γ: float, k: int) -> None:
+    def move(self, s: MomentsState, g: Direction, γ: float, k: int) -> None:
         β1, β2, ĝ = self.beta1, self.beta2, summed(g)
         s.m += (1 - β1) * (ĝ - s.m)
         s.v += (1 - β2) * (ĝ * ĝ - s.v)
@@ -75,7 +75,7 @@ class AdaGradStep(WithMoments):
     beta1: Decay = 0.0  # β1, the share that m keeps
     epsilon: Positive = 1e-3  # ε, added to √v; the paper's τ
 
-    def move(self, s: MovedWithMoments, g: Direction, γ: float, k: int) -> None:
+    def move(self, s: MomentsState, g: Direction, γ: float, k: int) -> None:
         ĝ = summed(g)
         s.m += (1 - self.beta1) * (ĝ - s.m)
         s.v += ĝ * ĝ

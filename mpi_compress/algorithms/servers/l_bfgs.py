@@ -5,10 +5,10 @@ from mpi_compress.algorithms.vocabulary import (
     AtLeastOne,
     Direction,
     Expression,
-    Moved,
     Need,
     Point,
     Server,
+    ServerState,
     dense,
     servers,
     summed,
@@ -22,7 +22,7 @@ SAME_FUNCTION = Need(
 
 
 @dataclass
-class MovedWithPairs(Moved):
+class PairsState(ServerState):
     pairs: Pairs
 
 
@@ -55,10 +55,10 @@ class LBFGS(Server):
     def L(self) -> float:
         return self.method.setting.numbers["L"]
 
-    def start(self, x: Point) -> MovedWithPairs:
-        return MovedWithPairs(x, self.begun_mean(x), Pairs.begun(self.memory, dense(x).size))
+    def start(self, x: Point) -> PairsState:
+        return PairsState(x, self.begun_mean(x), Pairs.begun(self.memory, dense(x).size))
 
-    def move(self, s: MovedWithPairs, g: Direction, γ: float, k: int) -> None:
+    def move(self, s: PairsState, g: Direction, γ: float, k: int) -> None:
         x = dense(s.x)
         ĝ = summed(g) + self.method.setting.mu_apart * x
         s.pairs.follow(x, ĝ, self.least, self.L)

@@ -10,9 +10,9 @@ from mpi_compress.algorithms.vocabulary import (
     Decay,
     Direction,
     Expression,
-    Moved,
     Point,
     Server,
+    ServerState,
     Vector,
     add,
     dense,
@@ -21,7 +21,7 @@ from mpi_compress.algorithms.vocabulary import (
 
 
 @dataclass
-class MovedWithMomentum(Moved):
+class MomentumState(ServerState):
     m: Vector  # (d,) momentum
 
 
@@ -42,10 +42,10 @@ class HeavyBall(Server):
     beta: Decay = 0.9  # β, the share that m keeps
     form: Literal["heavy-ball", "nesterov", "printed"] = "heavy-ball"  # x moves along m, along g + β m, or along g + m
 
-    def start(self, x: Point) -> MovedWithMomentum:
-        return MovedWithMomentum(x, self.begun_mean(x), np.zeros_like(dense(x)))
+    def start(self, x: Point) -> MomentumState:
+        return MomentumState(x, self.begun_mean(x), np.zeros_like(dense(x)))
 
-    def move(self, s: MovedWithMomentum, g: Direction, γ: float, k: int) -> None:
+    def move(self, s: MomentumState, g: Direction, γ: float, k: int) -> None:
         self.regularise(s.x, γ, at_once=self.method.batch is None)
         if self.form != "heavy-ball":
             for term in g:
@@ -57,7 +57,7 @@ class HeavyBall(Server):
 
 
 @dataclass
-class Extrapolated(Moved):
+class Extrapolated(ServerState):
     y: Vector  # (d,) where gradients are taken
 
     @property

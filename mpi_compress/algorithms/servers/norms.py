@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.servers.momentum import HeavyBall, MovedWithMomentum
+from mpi_compress.algorithms.servers.momentum import HeavyBall, MomentumState
 from mpi_compress.algorithms.vocabulary import (
     Decay,
     Direction,
@@ -40,7 +40,7 @@ class NormStep(Server):
 
     start = HeavyBall.start
 
-    def move(self, s: MovedWithMomentum, g: Direction, γ: float, k: int) -> None:
+    def move(self, s: MomentumState, g: Direction, γ: float, k: int) -> None:
         s.m *= self.beta
         for term in g:
             add(s.m, term)

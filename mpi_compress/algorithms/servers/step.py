@@ -1,7 +1,7 @@
 from mpi_compress.algorithms.vocabulary import (
     Direction,
-    Moved,
     Server,
+    ServerState,
     servers,
 )
 
@@ -16,5 +16,5 @@ class GradientStep(Server):
     scales = True
     proximal = True
 
-    def move(self, s: Moved, g: Direction, γ: float, k: int) -> None:
+    def move(self, s: ServerState, g: Direction, γ: float, k: int) -> None:
         self.along(s.x, g, γ)

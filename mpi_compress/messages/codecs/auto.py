@@ -8,7 +8,7 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import sets
 from mpi_compress.kernels.vectors import lengths_of
-from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs, read_by, write_by
+from mpi_compress.messages.codecs.base import FieldCodec, SideInfo, codecs, read_by, write_by
 from mpi_compress.messages.fields import Field, Numbers, Reader, in_turn, joined, one_byte
 from mpi_compress.messages.kinds import Compressed, Dense, Each, SignSparse, Sparse
 
@@ -60,10 +60,10 @@ class Auto(FieldCodec):
         lengths = [lengths_of(self.choices[place].write(c)[1]) for place in able]
         return np.array(able)[np.argmin(lengths, axis=0)]
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         return read_by(r.bytes(len(CHOICES) - 1, "codec"), r, lambda rows, place: self._read(rows, place, dim, kind, known))
 
-    def _read(self, r: Reader, place: int, dim: int, kind: Any, known: Known) -> Any:
+    def _read(self, r: Reader, place: int, dim: int, kind: Any, known: SideInfo) -> Any:
         codec = self.choices[place]
         if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
             kind = Dense if place == DENSE else Sparse

@@ -19,11 +19,11 @@ from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages import fields
 from mpi_compress.messages.fields import Field, Numbers, Reader
 from mpi_compress.messages.formats import FORMATS, FloatFormat, Setting
-from mpi_compress.messages.kinds import Bytes, Compressed, Hybrid, Indices, Known, SignSparse, Sparse, checked, stacked
+from mpi_compress.messages.kinds import Bytes, Compressed, Hybrid, Indices, SideInfo, SignSparse, Sparse, checked, stacked
 
 Real = float  # Codec has a field of that name
 Decoded = tuple[Compressed, int]  # a vector, and where its bytes end
-NOTHING: Known = MappingProxyType({})
+NOTHING: SideInfo = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Codec(Part, ABC):
 
     @abstractmethod
     @returns(lambda codec, given, data, at, dim, *_: _decoded(given, dim))
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: SideInfo = NOTHING) -> Decoded:
         """The message that starts at data[at], and where it ends; CorruptMessage: bytes that `encode` cannot have written."""
 
     def write(self, c: Any) -> Field:
@@ -65,7 +65,7 @@ class Codec(Part, ABC):
         each = [self.encode(c[i]) for i in range(c.rows)]
         return fields.in_turn([(data, np.array([data.size])) for data in each])
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         """Read the rows whose messages `r` is at; raises CorruptMessage where `decode` does."""
         parts = []
         for one in r.each():
@@ -92,7 +92,7 @@ def _encode(self: Codec, write: Callable[..., Field], compressed: Compressed) ->
     return data[: ends[0]]
 
 
-def _decode(self: Codec, read: Callable[..., Any], data: Bytes, at: int, dim: int, kind: Any, known: Known = NOTHING) -> Decoded:
+def _decode(self: Codec, read: Callable[..., Any], data: Bytes, at: int, dim: int, kind: Any, known: SideInfo = NOTHING) -> Decoded:
     """`decode` by rows of one."""
     r = Reader.of_one(data, at, self.float_format)
     return read(self, r, dim, kind, known)[0], int(r.at[0])
@@ -110,7 +110,7 @@ class FieldCodec(Codec):
     def write(self, c: Any) -> Field:
         return fields.joined(*c.write(self.float_format))
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         return kind.read(r, dim, known)
 
 
@@ -183,7 +183,7 @@ class IndexCodec(FieldCodec):
                 fields.refuse_overflow(np.ravel(getattr(c[row], name)), form)
         return out, stops
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         if kind not in INDEXED:
             return super().read(r, dim, kind, known)
         ends = r.counts(dim, running=True)

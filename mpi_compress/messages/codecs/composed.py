@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs
+from mpi_compress.messages.codecs.base import FieldCodec, SideInfo, codecs
 from mpi_compress.messages.fields import Field, Reader, in_turn, joined
 from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Permuted, Sparse, Vector, no_coordinates, stacked
 
@@ -20,7 +20,7 @@ class BlockByBlock(FieldCodec):
         codec = codecs[c.codec](self.float)
         return joined(*(codec.write(part) for part in c.parts))
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Blocks:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Blocks:
         codec = codecs[known["codec"]](self.float)
         r.room_for(1, 1, "blocks")
         return Blocks(tuple(codec.read(r, size, of, beside) for size, of, beside in known["blocks"]), known["codec"])
@@ -49,10 +49,10 @@ class CoordinatesThenValues(FieldCodec):
         first = of_first.write(without)
         return joined(first, of_then.write(c.values.as_rows())) if c.placed.elements else first
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         return stacked([self._read(one, dim, known) for one in r.each()])
 
-    def _read(self, r: Reader, dim: int, known: Known) -> Chained:
+    def _read(self, r: Reader, dim: int, known: SideInfo) -> Chained:
         of_first, of_then = (codecs[name](self.float) for name in known["codecs"])
         (makes, beside), (makes_then, beside_then) = known["first"], known["then"]
         placed = of_first.read(_WithoutFloats(r.data, r.at, r.form, r.ends), dim, makes, beside)[0]

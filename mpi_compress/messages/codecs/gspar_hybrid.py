@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs, read_by, write_by
+from mpi_compress.messages.codecs.base import FieldCodec, SideInfo, codecs, read_by, write_by
 from mpi_compress.messages.codecs.fixed import Fixed
 from mpi_compress.messages.fields import Field, Reader, floats, joined, numbers, one_byte, signs
 from mpi_compress.messages.kinds import Hybrid, index_bits
@@ -39,7 +39,7 @@ class GSparHybrid(FieldCodec):
             numbers(c.magnitude, self.float_format),
         )
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         return read_by(r.bytes(_STRING, "form of a hybrid message"), r, partial(self._read, dim))
 
     def _read(self, dim: int, r: Reader, form: int) -> Hybrid:

@@ -11,7 +11,7 @@ from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
 from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages import fields
-from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs, read_by, write_by
+from mpi_compress.messages.codecs.base import FieldCodec, SideInfo, codecs, read_by, write_by
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.kinds import Lattice
 
@@ -57,7 +57,7 @@ class LatticePoints(FieldCodec):
         head = [fields.numbers(np.full(c.rows, radius), self.float_format)] if c.radius_sent else []
         return fields.joined(fields.one_byte(forms), *head, *bodies)
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         forms = r.bytes(NOT_FINITE, "form of lattice points")
         sent = known.get("radius") is None
         radius = r.numbers() if sent else np.where(forms == NOT_FINITE, nan, known["radius"])
@@ -65,7 +65,7 @@ class LatticePoints(FieldCodec):
             raise CorruptMessage(f"the radius {radius[wrong][0]} does not go with the form {forms[wrong][0]}")
         return read_by(np.stack([forms, radius], axis=1), r, partial(self._read, dim, known, sent))
 
-    def _read(self, dim: int, known: Known, sent: bool, r: Reader, head: Any) -> Lattice:
+    def _read(self, dim: int, known: SideInfo, sent: bool, r: Reader, head: Any) -> Lattice:
         """The rows of one form and radius."""
         (form, radius), sigma, stochastic = head, known["sigma"], known.get("stochastic", False)
         made = partial(Lattice, sigma=sigma, radius=np.full(r.at.size, radius), radius_sent=sent, stochastic=stochastic)

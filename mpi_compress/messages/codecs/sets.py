@@ -7,7 +7,7 @@ import numpy as np
 
 from mpi_compress.kernels import elias, sets
 from mpi_compress.messages import fields
-from mpi_compress.messages.codecs.base import INDEXED, IndexCodec, Known, codecs
+from mpi_compress.messages.codecs.base import INDEXED, IndexCodec, SideInfo, codecs
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.kinds import Levels
 
@@ -43,7 +43,7 @@ class Entropy(IndexCodec):
             return fields.joined(c.head(self.float_format), fields.integers(c.integers))
         return super().write(c)
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         if "entropy" in kind.layouts:
             most, made = kind.read_head(r, dim, known)
             return made(r.integers(dim, most))
@@ -65,7 +65,7 @@ class Elias(IndexCodec):
         written = elias.put_levels(c.levels, self.way == sets.OMEGA, forms, ends)
         return fields.joined(fields.one_byte(forms), c.head(self.float_format), (written, ends))
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Any:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Any:
         if kind is not Levels:
             return super().read(r, dim, kind, known)
         forms, (_, made) = r.bytes(elias.SPARSE, "form of levels"), Levels.read_head(r, dim, known)

@@ -6,7 +6,7 @@ import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import ternary
-from mpi_compress.messages.codecs.base import FieldCodec, Known, codecs
+from mpi_compress.messages.codecs.base import FieldCodec, SideInfo, codecs
 from mpi_compress.messages.fields import ROOM, Field, Reader, joined, numbers
 from mpi_compress.messages.kinds import Ternary
 
@@ -23,7 +23,7 @@ class TernaryDigits(FieldCodec):
         ternary.put_digits(c.signs, last_bits, out, ends)
         return joined(numbers(c.magnitude, self.float_format), (out, ends))
 
-    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Ternary:
+    def read(self, r: Reader, dim: int, kind: Any, known: SideInfo) -> Ternary:
         magnitude, (nbytes, last_bits) = r.numbers(), digits_room(dim)
         starts = r.skip(8 * nbytes, "an array of ternary digits")
         signs = np.empty((starts.size, dim), dtype=np.int8)

@@ -8,7 +8,7 @@ import numpy as np
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Rounds
 from mpi_compress.messages.compressors.base import AmongWorkers, compressors
-from mpi_compress.messages.kinds import Compressed, Cyclic, Known, Permuted, Vector
+from mpi_compress.messages.kinds import Compressed, Cyclic, Permuted, SideInfo, Vector
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PermK(SharedOut):
         empty = Permuted(d, np.full(len(V), t.common_seed), t.who, n, np.empty(0))
         return empty.filled(lambda row, indices: V[row, indices] * float(min(n, d)))
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"parts": self.n}
 
     def omega(self, dim: int) -> float:
@@ -87,7 +87,7 @@ class Pattern(SharedOut):
         empty = Cyclic(V.shape[1], np.full(len(V), t.common_seed), t.who, n, s, np.empty(0))
         return empty.filled(lambda row, indices: V[row, indices] * (n / s))
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"parts": self.n, "copies": self.copies}
 
     def omega(self, dim: int) -> float:

@@ -10,7 +10,7 @@ from mpi_compress.core.streams import Rounds
 from mpi_compress.kernels import probabilities
 from mpi_compress.messages.compressors.base import Compressor, Count, OfK, compressors, count_of, one_of
 from mpi_compress.messages.fields import equal_ends
-from mpi_compress.messages.kinds import Compressed, Drawn, Hybrid, Known, Sparse, Vector, uniform_indices
+from mpi_compress.messages.kinds import Compressed, Drawn, Hybrid, SideInfo, Sparse, Vector, uniform_indices
 
 
 @compressors.register("random-k")
@@ -65,7 +65,7 @@ class UniSp(Compressor):
         values = [v[indices] for v, indices in zip(V, sets, strict=True)]
         return Sparse(d, np.concatenate(sets), np.concatenate(values) / self.kappa, np.cumsum([each.size for each in sets]))
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"kappa": self.kappa} if self.shared_seed else {}
 
     def omega(self, dim: int) -> float:

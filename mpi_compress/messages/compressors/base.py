@@ -130,7 +130,7 @@ class Sized(Compressor):
         return [*(1 << i for i in range((dim - 1).bit_length())), dim]
 
     def check(self, dim: int) -> None:
-        self.known(dim)  # which raises where the size is not settled
+        self.known(dim)  # which raises where the size is not evaluated
         super().check(dim)
 
     def at_size(self, size: int) -> "Sized":
@@ -168,7 +168,7 @@ def share(k: str) -> float:
     return value
 
 
-def settled(value: Any, wanted: str) -> Any:
+def evaluated(value: Any, wanted: str) -> Any:
     """A parameter that has been set; ValueError if it has not."""
     if value is None:
         raise ValueError(f"needs {wanted} (only some algorithms set it)")
@@ -177,7 +177,7 @@ def settled(value: Any, wanted: str) -> Any:
 
 def count_of(k: int | str | None, dim: int) -> int:
     """The number of coordinates that k means for d = dim: the nearest whole number to a share of d, and at least 1."""
-    k = settled(k, "k = a count or a percentage")
+    k = evaluated(k, "k = a count or a percentage")
     if isinstance(k, str):
         return max(1, round(share(k) * dim))
     if k > dim:

@@ -11,7 +11,7 @@ from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import FieldCodec, IndexCodec
 from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors, coordinates_sent, has_state, one_of
-from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Known, Permuted, Sparse, Vector, no_coordinates
+from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Permuted, SideInfo, Sparse, Vector, no_coordinates
 from mpi_compress.messages.kinds.grids import Whole
 
 
@@ -102,7 +102,7 @@ class BlockWise(AmongWorkers):
     def _codec(self) -> str:
         return self.codec_of_block or self.each.codec
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         if self.joined:
             return {}
         return {"codec": self._codec, "blocks": tuple((size, self.each.makes, self.each.known(size)) for size in self.lengths(dim))}
@@ -205,7 +205,7 @@ class Chain(AmongWorkers):
         """What T values are multiplied by."""
         return 1 / (1 + (self.inner.omega(T) or 0.0)) if self.shrunk and T else 1.0
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         first, then = (self.outer.makes, self.outer.known(dim)), (self.inner.makes, self.inner.known)
         return {"codecs": self._codecs, "first": first, "then": then, "scale": self._scale}
 

@@ -124,7 +124,7 @@ class HardThreshold(Compressor):
         return self.at_level(level)
 
     def check(self, dim: int) -> None:
-        self.level  # noqa: B018  raises where it is not settled
+        self.level  # noqa: B018  raises where it is not evaluated
 
     def variance(self, dim: int) -> float:
         return dim * self.level**2

@@ -14,10 +14,10 @@ from mpi_compress.kernels import quantize
 from mpi_compress.kernels.powers import round_to_powers
 from mpi_compress.kernels.probabilities import sizes_of
 from mpi_compress.messages.compressors.among_workers import SharedOut
-from mpi_compress.messages.compressors.base import Compressor, Levels32, Sized, compressors, settled
+from mpi_compress.messages.compressors.base import Compressor, Levels32, Sized, compressors, evaluated
 from mpi_compress.messages.compressors.signs import scaled_norms
 from mpi_compress.messages.formats import MOST
-from mpi_compress.messages.kinds import Compressed, Dithered, Known, Levels, Powers, Vector
+from mpi_compress.messages.kinds import Compressed, Dithered, Levels, Powers, SideInfo, Vector
 from mpi_compress.messages.kinds.powers import EXPONENT_BITS, MOST_FRACTION
 
 
@@ -47,7 +47,7 @@ class Rounding(Compressor):
             quantize.round_to_nearest(V, self.step, finite, out)
         return Levels(out, scales, d)
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"bucket": dim}
 
     def variance(self, dim: int) -> float:
@@ -90,7 +90,7 @@ class QSGD(Compressor):
     def _bucket(self, dim: int) -> int:
         return min(self.bucket or dim, dim)
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"bucket": self._bucket(dim)}
 
     def omega(self, dim: int) -> float:
@@ -131,7 +131,7 @@ class Dithering(Sized):
 
     @property
     def _levels(self) -> int:
-        return settled(self.levels, "levels = s")
+        return evaluated(self.levels, "levels = s")
 
     def sizes(self, dim: int) -> Sequence[int]:
         """1, 3, 7, …: all that a field of 1, 2, 3, … bits holds."""
@@ -140,7 +140,7 @@ class Dithering(Sized):
     def payload(self, dim: int, fpp: int) -> float:
         return fpp + dim * (1 + self._levels.bit_length())
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"most": self._levels}
 
     def omega(self, dim: int) -> float | None:
@@ -225,7 +225,7 @@ class Natural(Sized):
             raise OverflowError(f"a value of magnitude {np.abs(V[beyond][0]).max():g} rounds to 2^1024, beyond floats")
         return Powers(integers, least, self.fraction, finite)
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"fraction": self.fraction}
 
     def sizes(self, dim: int) -> Sequence[int]:

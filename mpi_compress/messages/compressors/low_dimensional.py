@@ -7,8 +7,8 @@ import scipy  # which loads linalg where it is first used
 
 from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.core.streams import Round, Rounds
-from mpi_compress.messages.compressors.base import Compressor, Count, Sized, compressors, count_of, settled
-from mpi_compress.messages.kinds import Compressed, Eigenpairs, Known, Projections, Sketch, Vector, side_of, square
+from mpi_compress.messages.compressors.base import Compressor, Count, Sized, compressors, count_of, evaluated
+from mpi_compress.messages.kinds import Compressed, Eigenpairs, Projections, SideInfo, Sketch, Vector, side_of, square
 from mpi_compress.messages.kinds.low_dimensional import gaussians, hashes
 
 
@@ -35,7 +35,7 @@ class LargestEigenvalues(Compressor):
         kept = np.argsort(-np.abs(values), kind="stable")[: self.rank]
         return Eigenpairs(v.size, values[kept], np.ascontiguousarray(vectors[:, kept].T))
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"rank": self.rank}
 
     def check(self, dim: int) -> None:
@@ -86,7 +86,7 @@ class Core(Sized):
         with np.errstate(invalid="ignore", over="ignore"):
             return Projections(d, np.array([(ξ * v).sum(axis=1) for v in V]), np.full(len(V), seed))
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"m": count_of(self.m, dim)}
 
     def payload(self, dim: int, fpp: int) -> float:
@@ -120,9 +120,9 @@ class CountSketch(Sized):
         return Sketch(d, np.array(tables), np.full(len(V), seed))
 
     def _columns(self, dim: int) -> int:
-        return count_of(settled(self.columns, "columns = b"), dim)
+        return count_of(evaluated(self.columns, "columns = b"), dim)
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"rows": self.rows, "columns": self._columns(dim)}
 
     def payload(self, dim: int, fpp: int) -> float:

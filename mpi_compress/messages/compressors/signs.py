@@ -11,7 +11,7 @@ from mpi_compress.core.streams import Rounds
 from mpi_compress.kernels import quantize, select
 from mpi_compress.kernels.probabilities import Sizes, draw, sizes_of
 from mpi_compress.messages.compressors.base import Compressor, Count, OfK, Sized, compressors, count_of
-from mpi_compress.messages.kinds import BlockSigns, Compressed, Known, SignSparse, Sparse, Ternary, Vector
+from mpi_compress.messages.kinds import BlockSigns, Compressed, SideInfo, SignSparse, Sparse, Ternary, Vector
 
 
 @compressors.register("sq")
@@ -121,7 +121,7 @@ class BlockSign(Sized):
     def _block(self, dim: int) -> int:
         return min(self.block or dim, dim)
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         return {"block": self._block(dim)}
 
     def sizes(self, dim: int) -> Sequence[int]:

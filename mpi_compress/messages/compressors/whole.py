@@ -10,8 +10,8 @@ from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Rounds
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import sizes_of
-from mpi_compress.messages.compressors.base import Compressor, compressors, settled
-from mpi_compress.messages.kinds import Compressed, Dense, Known, Lattice, Vector
+from mpi_compress.messages.compressors.base import Compressor, compressors, evaluated
+from mpi_compress.messages.kinds import Compressed, Dense, Lattice, SideInfo, Vector
 
 
 @compressors.register("identity")
@@ -81,7 +81,7 @@ class LatticeQuantizer(Compressor):
 
     def compress_rows(self, V: Vector, t: Rounds) -> Compressed:
         """Raises OverflowError where the grid is finer than floats."""
-        σ, d, sizes = settled(self.sigma, "sigma = σ"), V.shape[1], sizes_of(V)
+        σ, d, sizes = evaluated(self.sigma, "sigma = σ"), V.shape[1], sizes_of(V)
         norms, step = sizes.norm, 2 * σ / sqrt(d)
         if self.radius is None or self.range == "sent":
             radius = self._radius(np.where((norms > 0) & (norms < inf), np.nextafter(norms, inf), norms))
@@ -102,12 +102,12 @@ class LatticeQuantizer(Compressor):
         """M. Random rounding needs M > σ: a vector with M ≤ σ is sent as 0, which would be biased."""
         return np.maximum(radius, self.sigma * _LITTLE_MORE) if self.stochastic and self.sigma is not None else radius
 
-    def known(self, dim: int) -> Known:
+    def known(self, dim: int) -> SideInfo:
         radius = None if self.range == "sent" or self.radius is None else float(self._radius(self.radius))
         return {"sigma": self.sigma, "radius": radius, "stochastic": self.stochastic}
 
     def check(self, dim: int) -> None:
-        settled(self.sigma, "sigma = σ")
+        evaluated(self.sigma, "sigma = σ")
         if self.range == "bound" and self.radius is None:
             raise ValueError('range = "bound" needs radius = M (only some algorithms set it)')
 

@@ -22,11 +22,11 @@ from mpi_compress.messages.fields import Field
 from mpi_compress.messages.formats import FloatFormat
 
 __all__ = [
-    "Bytes", "Compressed", "Each", "Flags", "FromSeed", "Indices", "Known", "Ragged", "Sparse", "Stacked", "Vector",
+    "Bytes", "Compressed", "Each", "Flags", "FromSeed", "Indices", "Ragged", "SideInfo", "Sparse", "Stacked", "Vector",
     "checked", "concatenated", "index_bits", "no_coordinates", "stacked",
 ]  # fmt: skip
 
-Known = Mapping[str, Any]  # what `Compressor.known` gives
+SideInfo = Mapping[str, Any]  # what `Compressor.known` gives
 Places = NDArray[np.int64]
 
 

@@ -21,9 +21,9 @@ from mpi_compress.messages.kinds.base import (
     Flags,
     FromSeed,
     Indices,
-    Known,
     Places,
     Ragged,
+    SideInfo,
     Sparse,
     Vector,
     in_turn,
@@ -197,7 +197,7 @@ class Drawn(SharedSeed):
         return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=int(self.seed))))
 
     @classmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> "Drawn":
+    def read(cls, r: Reader, dim: int, known: SideInfo) -> "Drawn":
         seed, expected = r.wholes("<u8", "a seed"), known["kappa"] * dim
         r.room_for(int(expected - 20 * expected**0.5), r.form.bits, "floats")  # 20 standard deviations below the mean
         return Drawn(dim, seed, known["kappa"], np.empty(0)).read_values(r)
@@ -239,7 +239,7 @@ class OneOfParts(SharedSeed):
         return [seed, written.counts(self.part), values]
 
     @classmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> Self:
+    def read(cls, r: Reader, dim: int, known: SideInfo) -> Self:
         seed, parts = r.wholes("<u4", "a seed"), known["parts"]
         part = r.counts(most=parts - 1)
         r.room_for(dim * known.get("copies", 1) // parts, r.form.bits, "floats of a worker")

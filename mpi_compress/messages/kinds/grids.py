@@ -14,7 +14,7 @@ from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Flags, Known, Places, Stacked, Vector, replaced
+from mpi_compress.messages.kinds.base import Flags, Places, SideInfo, Stacked, Vector, replaced
 
 __all__ = ["BlockSigns", "Dense", "Dithered", "Grid", "Lattice", "Levels", "Ternary", "lattice_bits"]
 
@@ -72,7 +72,7 @@ class Dense(Whole):
         return [written.floats(self.values.ravel(), written.equal_ends(len(self), self.dim), form)]
 
     @classmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> "Dense":
+    def read(cls, r: Reader, dim: int, known: SideInfo) -> "Dense":
         return Dense(r.floats(dim).reshape(-1, dim))
 
 
@@ -100,13 +100,13 @@ class Grid(Whole):
         return written.floats(self.steps.ravel(), written.equal_ends(*self.steps.shape), form)
 
     @classmethod
-    def read_steps(cls, r: Reader, dim: int, known: Known) -> Vector:
+    def read_steps(cls, r: Reader, dim: int, known: SideInfo) -> Vector:
         """The steps (m, ·) that `head` wrote."""
         buckets = -(-dim // known.get(cls.bucket_name, dim))
         return r.floats(buckets).reshape(-1, buckets)
 
     @classmethod
-    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
+    def read_head(cls, r: Reader, dim: int, known: SideInfo) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
         """The largest magnitude of a number, one for all rows or (m,), and what makes the rows of the numbers (m, d)."""
         most, steps = known.get("most", cls.largest), cls.read_steps(r, dim, known)
         bucket = {cls.bucket_name: dim} if cls.bucket_name else {}
@@ -121,7 +121,7 @@ class Grid(Whole):
         return [self.head(form), written.signed_fields(self.integers, getattr(self, "most", self.largest).bit_length())]
 
     @classmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> Self:
+    def read(cls, r: Reader, dim: int, known: SideInfo) -> Self:
         most, made = cls.read_head(r, dim, known)
         return made(r.signed(dim, most.bit_length(), most))
 
@@ -212,7 +212,7 @@ class BlockSigns(Grid):
         return [self.head(form), written.signs(self.negative.ravel(), written.equal_ends(len(self), self.dim))]
 
     @classmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> "BlockSigns":
+    def read(cls, r: Reader, dim: int, known: SideInfo) -> "BlockSigns":
         scales = cls.read_steps(r, dim, known)
         return BlockSigns(r.signs(dim).reshape(-1, dim), scales, known["block"])
 

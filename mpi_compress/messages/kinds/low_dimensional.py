@@ -16,7 +16,7 @@ from mpi_compress.kernels.vectors import levels_add
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import FromSeed, Known, Places, Stacked, Vector, replaced
+from mpi_compress.messages.kinds.base import FromSeed, Places, SideInfo, Stacked, Vector, replaced
 
 __all__ = ["Eigenpairs", "Projections", "Sketch", "side_of", "square", "triangle"]
 
@@ -59,7 +59,7 @@ class Eigenpairs(Stacked):
         return [written.floats(numbers.ravel(), written.equal_ends(*numbers.shape), form)]
 
     @classmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> "Eigenpairs":
+    def read(cls, r: Reader, dim: int, known: SideInfo) -> "Eigenpairs":
         rank, s = known["rank"], side_of(dim)
         numbers = r.floats(rank * (s + 1)).reshape(-1, rank * (s + 1))
         return Eigenpairs(dim, numbers[:, :rank].copy(), numbers[:, rank:].reshape(-1, rank, s))
@@ -118,7 +118,7 @@ class LinearMap(FromSeed):
         return replaced(self, **{name: arrays.floats(numbers, np.shape(numbers), name)})
 
     @classmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> Self:
+    def read(cls, r: Reader, dim: int, known: SideInfo) -> Self:
         seed, shape = r.wholes("<u4", "a seed"), tuple(known[axis] for axis in cls.axes)
         return cls(**{"dim": dim, cls.floats[0]: r.floats(prod(shape)).reshape(-1, *shape), "seed": seed})
 

@@ -13,7 +13,7 @@ from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader, read_exponent
 from mpi_compress.messages.formats import LEAST, MOST, FloatFormat
-from mpi_compress.messages.kinds.base import Known, Places, Vector
+from mpi_compress.messages.kinds.base import Places, SideInfo, Vector
 from mpi_compress.messages.kinds.grids import Whole
 
 __all__ = ["Powers"]
@@ -62,7 +62,7 @@ class Powers(Whole):
         return written.wholes(np.where(self.finite, self.least, NO_EXPONENT), "<i2")
 
     @classmethod
-    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
+    def read_head(cls, r: Reader, dim: int, known: SideInfo) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
         least, fraction = read_exponent(r, NO_EXPONENT), known["fraction"]
         finite = least != NO_EXPONENT
         least = np.where(finite, least, 0)
@@ -76,7 +76,7 @@ class Powers(Whole):
         return [written.one_byte(widths), written.some_of(self.head(form), some), fields]
 
     @classmethod
-    def read(cls, r: Reader, dim: int, known: Known) -> Self:
+    def read(cls, r: Reader, dim: int, known: SideInfo) -> Self:
         widths, fraction = r.bytes(NOT_FINITE, "width of fields"), known["fraction"]
         finite, some = widths < NOT_FINITE, (widths > 0) & (widths < NOT_FINITE)
         if (wrong := some & (widths > 31)).any():

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from mpi_compress.problem.datasets.libsvm import stem
 
-Known = TypeVar("Known", "LibsvmSet", "Published")
+Listed = TypeVar("Listed", "LibsvmSet", "Published")
 
 
 class LibsvmSet(NamedTuple):
@@ -48,7 +48,7 @@ class Published(NamedTuple):
     digests: tuple[str, ...] = ()  # as published, of the archive or of each file: algorithm:digest
 
 
-def _read(kind: str, cls: type[Known]) -> dict[str, Known]:
+def _read(kind: str, cls: type[Listed]) -> dict[str, Listed]:
     """The sets of a table of `sets.toml`."""
     sets = tomllib.loads(Path(__file__).with_name("sets.toml").read_text(encoding="utf-8"))[kind]
     made: Any = cls  # whose fields the table has; its lists are tuples
