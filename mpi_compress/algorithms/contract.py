@@ -25,6 +25,7 @@ from mpi_compress.algorithms.error_memory import packed, residual_of
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
 from mpi_compress.algorithms.needs import Need, check_needs
+from mpi_compress.algorithms.rules import Rule
 from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.steps import OF_COMPRESSORS, Changing, Step, named_by, of_compressor, step_at, theorems_of, values_of
 from mpi_compress.algorithms.theorem import Theorem
@@ -63,7 +64,7 @@ class Setting:
     penalty: Penalty | None = None  # r, beside µ
     penalty_apart: Penalty | None = None  # r likewise where it is applied apart, as one that is not smooth always is
     participants: int | None = None  # r of the n workers that take part in each round; None: all
-    waits: bool = False  # True: these are the first whose messages arrive, else they are drawn
+    rule: Rule | None = None  # whose messages the master takes, as they arrive; None: those of all that take part
     computing: Computing | None = None  # how long workers compute; None: it takes no time
     whole: Callable[[Rows], Objective] | None = None  # f of all samples, where samples say all of it: a loss of a margin, no model
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
@@ -255,8 +256,9 @@ class Algorithm(Method):
     @cached_property
     def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
         """(1/n) Σ of compressed vectors, added in worker order, sparse where they are; (1/r) Σ if `partial_mean` says so."""
-        average = Averager(self.setting.dim).mean
-        return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
+        average, setting = Averager(self.setting.dim).mean, self.setting
+        n = setting.n if setting.rule else None  # several of a worker's messages may be taken
+        return partial(average, n=setting.participants if self.partial_mean == "over participants" else n)
 
 
 def _starts(self: Any, of_rows: Callable[..., Any], node: Any, f: Objective) -> Any:

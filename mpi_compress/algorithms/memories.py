@@ -26,6 +26,12 @@ def starts_at_0(memory: Any) -> Any:
     return start_workers
 
 
+def notes(start_workers: Any) -> Any:
+    """Marks the `start_workers` of a method whose workers remember numbers for the log alone."""
+    start_workers.notes = True
+    return start_workers
+
+
 def some(w: Any, rows: slice) -> Any:
     """The memories of some rows: the same arrays."""
     return w[rows] if isinstance(w, list) else _each(w, lambda held: held[rows])

@@ -5,7 +5,7 @@ from mpi_compress.algorithms.contract import Algorithm, Average, First, Method, 
 from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory, Residual, level_of, packed, residual_of
 from mpi_compress.algorithms.lemma import Lemma
 from mpi_compress.algorithms.log import Log
-from mpi_compress.algorithms.memories import starts_at_0
+from mpi_compress.algorithms.memories import notes, starts_at_0
 from mpi_compress.algorithms.needs import (
     ADDS_UP,
     EXACT_DOWN,

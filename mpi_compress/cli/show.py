@@ -22,7 +22,7 @@ from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
 from mpi_compress.evidence.lines import by_seed
 from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, theorem
-from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, named
+from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_CLOCK, named
 from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import status_of_run
@@ -180,15 +180,15 @@ def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:
 def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     """What the run evaluated and tuned, and the columns that its algorithm adds."""
     if "model_seconds" in last:
-        fixed = f"computing and latency {last['model_fixed']:.4g} s"
-        bits = f", and {bits_text(last['model_bits'])} that were waited for" if last["model_bits"] else ""
+        fixed = f": computing and latency {last['model_fixed']:.4g} s" if "model_fixed" in last else ""
+        bits = f", and {bits_text(last['model_bits'])} that were waited for" if last.get("model_bits") else ""
         on = f" on links of {links}" if (links := run.attrs.get("links")) else ""
-        yield "model", f"{last['model_seconds']:.4g} s{on}: {fixed}{bits}"
+        yield "model", f"{last['model_seconds']:.4g} s{on}{fixed}{bits}"
     if evaluated := run.evaluated:
         yield "evaluated", ", ".join(f"{k} = {v:.9g}" for k, v in evaluated.items())
     if run.tuned:
         yield "tuned", _tuned(run.tuned)
-    further = set(last).difference(named("counter", "evaluation", "model", "theory"))
+    further = set(last).difference(named("counter", "evaluation", *OF_CLOCK, "theory"))
     for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
         yield f"{name:8s} ", f"{last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"

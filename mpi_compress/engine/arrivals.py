@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from mpi_compress.algorithms import Algorithm, memories
 from mpi_compress.algorithms.hosted import HostedWorkers
-from mpi_compress.core.streams import Role, Rounds, Streams
+from mpi_compress.core.streams import Role, Rounds
 from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.observer import Observer
-from mpi_compress.messages.link import LENGTH_BYTES, Batch
+from mpi_compress.messages.costs.links import Links
+from mpi_compress.messages.link import LENGTH_BYTES, Arrived, Batch, Link, arrived
 from mpi_compress.problem.computing import NS
+from mpi_compress.results.columns import named
+from mpi_compress.saving.checkpoint import States
 
 Event = tuple[int, int]
 """A nanosecond and a worker: ties fall to the lower worker."""
@@ -36,7 +39,42 @@ class Tasks:
         return self.begun[i] + self.took[i]
 
 
-class Arrivals:
+def decoded(batch: Batch, link: Link) -> Arrived | None:
+    """What messages decode to; None: one of them is refused, or not finite."""
+    if batch.refused:
+        return None
+    found = arrived(link, batch)
+    return found if np.all(found.content.is_finite()) else None
+
+
+def travelled(links: Links | None, bits: int, ns: int, i: int) -> tuple[int, float]:
+    """When a message that worker i sends or is sent at ns has arrived, and its latency in seconds."""
+    if links is None or not bits:
+        return ns, 0.0
+    second, latency = links.arrival(bits, ns / NS, i)
+    return max(ns, round(second * NS)), latency
+
+
+class AtOnce:
+    """Rounds of a run without a clock: the messages of all that take part arrive at once."""
+
+    def __init__(self, observer: Observer, hosted: HostedWorkers):
+        self.observer, self.hosted, self.exchange = observer, hosted, observer.exchange
+
+    def messages(self, node: Any, k: int) -> Batch:
+        """The messages of round k of the workers hosted here."""
+        return self.hosted.messages(node, k)
+
+    def arrived(self, ups: Batch, link: Link) -> Arrived | None:
+        """What the master takes of the messages of all workers; None: one of them is refused, or not finite."""
+        return decoded(ups, link)
+
+    def end(self, s: States, uplink: Link, ups: Batch, downlink: Link, downs: Batch) -> None:
+        """Round s.k is over: count it. At rank 0 ups are all messages up, and downs one to each worker or one to all."""
+        self.observer.count(uplink, ups, downlink, downs)
+
+
+class Arrivals(AtOnce):
     """Moves the clock in `Counters.model_ns` on, on all ranks together. The master's own time is 0.
 
     Where the master waits for all that take part, they begin together; the round takes the slowest one's computing and message up,
@@ -45,13 +83,15 @@ class Arrivals:
     and each worker: whatever exchange the run has, its clock is the same.
     """
 
-    def __init__(self, algorithm: Algorithm, streams: Streams, observer: Observer, hosted: HostedWorkers):
-        self.algorithm, self.observer, self.hosted, self.streams = algorithm, observer, hosted, streams
+    def __init__(self, observer: Observer, hosted: HostedWorkers):
+        super().__init__(observer, hosted)
+        self.algorithm: Algorithm = hosted.algorithm
+        algorithm = self.algorithm
+        observer.timed = named("model", "waited")
         self.links, self.computing = algorithm.setting.cost.clock, algorithm.setting.computing
         self.known = self.computing is None or self.computing.per == "gradient"  # beforehand, how long each worker computes
-        self.exchange, self.fs = observer.exchange, observer.objectives
-        self.n = self.exchange.n
-        self.m = algorithm.setting.r if algorithm.setting.waits else self.n
+        self.fs, self.n = observer.objectives, self.exchange.n
+        self.m = algorithm.setting.r if algorithm.setting.rule else self.n
         self._before = self.fs.samples
         self._tasks: Tasks | None = None  # of the round, where the first m are waited for
 
@@ -65,8 +105,8 @@ class Arrivals:
         rows = [i - mine.start for i in self._tasks.taken if i in mine]
         return hosted.joined({row: sent[row] for row in rows}, np.array(rows, dtype=np.int64))
 
-    def end(self, k: int, ups: Batch, downs: Batch) -> None:
-        """The round is over; at rank 0 ups are all messages up, and downs one to each worker or one to all."""
+    def end(self, s: States, uplink: Link, ups: Batch, downlink: Link, downs: Batch) -> None:
+        super().end(s, uplink, ups, downlink, downs)
         c = self.observer.counters
         if self._tasks is not None:
             c.stopped += self.n - len(self._tasks.taken)
@@ -76,7 +116,7 @@ class Arrivals:
             return
         units = np.ones((self.n, 2)) if self.known else self._reported({})
         if self.exchange.is_root:
-            tasks = Tasks([c.model_ns] * self.n, self._took(k, units), self._bits(ups.lengths), taken=self._awake)
+            tasks = Tasks([c.model_ns] * self.n, self._took(s.k, units), self._bits(ups.lengths), taken=self._awake)
             tasks.arrived = {i: self._arrival(tasks, i) for i in self._awake}
             acted, down = self._count(c, tasks), self._bits(np.resize(downs.lengths, self.n))
             c.model_ns, last = _slowest((self._link(down[i], acted, i)[0], i) for i in self._awake)
@@ -125,7 +165,7 @@ class Arrivals:
         """(n,) the nanoseconds in which each worker computes its task of round k."""
         if self.computing is None:
             return [0] * self.n
-        return self.computing.nanoseconds(Rounds(k, self.streams, Role.TIME, np.arange(self.n)), units[:, 0])
+        return self.computing.nanoseconds(Rounds(k, self.hosted.streams, Role.TIME, np.arange(self.n)), units[:, 0])
 
     def _bits(self, lengths: NDArray[np.int64]) -> list[int]:
         """The wire bits of messages; 0 of one that says nothing, or takes no time."""
@@ -135,11 +175,7 @@ class Arrivals:
         return self._link(tasks.bits[i], tasks.computed(i), i)[0], i
 
     def _link(self, bits: int, ns: int, i: int) -> tuple[int, float]:
-        """When a message that a worker sends or is sent at ns has arrived, and its latency in seconds."""
-        if self.links is None or not bits:
-            return ns, 0.0
-        second, latency = self.links.arrival(bits, ns / NS, i)
-        return max(ns, round(second * NS)), latency
+        return travelled(self.links, bits, ns, i)
 
     def _count(self, c: Counters, tasks: Tasks) -> int:
         """Count the tasks of a round, and what the message that was waited for says of it; the nanosecond in which it arrived."""

@@ -1,6 +1,7 @@
 """Counts the bits, coordinates and costs of a run's messages, and its seconds."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -12,7 +13,7 @@ from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import LENGTH_BYTES, Batch, Link
 from mpi_compress.problem.computing import NS
-from mpi_compress.results.columns import COLUMNS, named
+from mpi_compress.results.columns import COLUMNS
 
 _COUNTED = [(c, *c.name.rpartition("_")[::2]) for c in COLUMNS if c.since == "counter"]  # with its field of `Counts`, and the way
 _DTYPES = {name: c.dtype for c, name, _ in _COUNTED}
@@ -82,6 +83,11 @@ class Counters:
     arrivals: int = 0  # tasks whose messages the master took
     gradients: int = 0  # tasks that were computed
     stopped: int = 0  # tasks that were not taken
+    ignored: int = 0  # messages that were too old
+    staleness_sum: int = 0  # of the messages that the master took
+    staleness_max: int = 0
+    arrivals_of: Any = field(default_factory=lambda: np.zeros(0))  # (n,) messages of each worker that the master took
+    busy_of: Any = field(default_factory=lambda: np.zeros(0))  # (n,) seconds in which each computed them
     by_convention: dict[str, float] = field(default_factory=lambda: {c.column: 0.0 for c in CONVENTIONS.values()})  # bits up
     clock: Clock = field(default_factory=Clock)
     borrowed: float = 0.0  # seconds of the algorithm that evaluations had spent when the last row was made
@@ -100,7 +106,7 @@ class Counters:
     @classmethod
     def begun(cls, n: int) -> "Counters":
         """Those of n workers before the first round."""
-        return cls(Counts.zeros(n), Counts.zeros(1), model_down=np.zeros(n))
+        return cls(Counts.zeros(n), Counts.zeros(1), model_down=np.zeros(n), arrivals_of=np.zeros(n), busy_of=np.zeros(n))
 
     @property
     def wire_bits_up(self) -> int:
@@ -128,9 +134,19 @@ class Counters:
         return self.model_used / self.model_seconds if self.model_ns else 0.0
 
     @property
-    def by_model(self) -> dict[str, float]:
-        """The columns of the model's clock in a row of the trace."""
-        return {name: getattr(self, name) for name in named("model")}
+    def staleness(self) -> float:
+        """The mean staleness of the messages that the master took."""
+        return self.staleness_sum / self.arrivals if self.arrivals else 0.0
+
+    @property
+    def busy_seconds(self) -> float:
+        """The seconds in which workers computed what was used."""
+        return in_order(self.busy_of)
+
+    @property
+    def of_queue(self) -> dict[str, list[float]]:
+        """The columns of a queue of arrivals in a row of /workers."""
+        return {"arrivals": self.arrivals_of.tolist(), "busy_seconds": self.busy_of.tolist()}
 
     @property
     def seconds(self) -> float:
@@ -161,10 +177,20 @@ class Counters:
         costs: Any = self._costs(counts, cost, to_each)
         self.cost_down = in_order([in_order(costs)] if cost.clock and to_each > 1 else costs, self.cost_down)
 
-    def _costs(self, counts: Counts, cost: CostModel, to_each: int = 1) -> Any:
-        """The cost of each message; of one to all workers that of each worker's, where links differ."""
+    def add_tasks(self, up: Counts, who: Sequence[int], down: Counts, to: Sequence[int], cost: CostModel) -> None:
+        """Count messages of the workers `who`, and what the workers `to` have heard."""
+        for total, each in zip(vars(self.up).values(), vars(up).values(), strict=True):
+            np.add.at(total, who, each)
+        self.down.add(down)
+        self.cost_up = in_order(self._costs(up, cost, who=who), self.cost_up)
+        self.cost_down = in_order(self._costs(down, cost, who=to), self.cost_down)
+
+    def _costs(self, counts: Counts, cost: CostModel, to_each: int = 1, who: Iterable[int] | None = None) -> Any:
+        """The cost of each message, of the workers `who` or of all; of one to all workers that of each worker's, where links
+        differ."""
         if cost.clock:
-            bits = [*zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)]
-            return [cost.clock.at(self.model_seconds, i).of(*each) for i, each in enumerate(bits * to_each)]
+            bits = [*zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)] * to_each
+            each_worker = range(len(bits)) if who is None else who
+            return [cost.clock.at(self.model_seconds, i).of(*each) for i, each in zip(each_worker, bits, strict=True)]
         each: Any = counts.wire_bits.astype(np.float64), counts.paper_bits
         return to_each * np.asarray(cost.of(*each), dtype=np.float64)

@@ -36,7 +36,7 @@ class Keeper:
         stored = self.saved.file.open("rb") if exchange.is_root else None
         frames = frames_in(stored) if stored else iter(())
         next(frames, None)
-        common: Common = read(exchange.allreduce("", lambda _: next(frames)), Common(first.node, observer.counters))
+        common: Common = read(exchange.allreduce("", lambda _: next(frames)), Common(first.node, observer.counters, first.queued))
         master = exchange.allreduce("", lambda _: next(frames))
         observer.counters = common.counters
         if not exchange.is_root:
@@ -56,7 +56,7 @@ class Keeper:
             observer.clock.sends += saved.sends
             put(first.workers, row, saved.worker)
         up = [saved.compressor for saved in each]
-        return States(header.k, common.node, of_master.master, first.workers, up, of_master.compressor)
+        return States(header.k, common.node, of_master.master, first.workers, up, of_master.compressor, common.queued)
 
     def look(self, states: States) -> Ending:
         """Save if it is time to, or if the run should end; the verdict is the same on every rank."""
@@ -88,7 +88,7 @@ class Keeper:
         if self.recorder is None:
             next(frames, None)
             return
-        of_all = Common(states.node, self.observer.counters), OfMaster(states.master, states.down)
+        of_all = Common(states.node, self.observer.counters, states.queued), OfMaster(states.master, states.down)
         received = self.exchange.bytes_received_up
         self.saved.write(states.k, self.recorder.mark, received, of_all, frames)
 

@@ -48,7 +48,7 @@ class Observer:
     def __post_init__(self) -> None:
         self.exchange, self.objectives = self.evaluator.exchange, self.evaluator.objectives
         self.counters = Counters.begun(self.exchange.n)
-        self.has_clock = False  # True: the run moves the model's clock
+        self.timed: Sequence[str] = ()  # the columns of the model's clock that the run has
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
 
@@ -81,6 +81,12 @@ class Observer:
             took = now() - begun
             self.clock.evaluate += took
             self.clock.counting += took
+
+    def count_tasks(self, uplink: Link, arrived: Batch, who: Sequence[int], heard: Counts, to: Sequence[int]) -> None:
+        """Add to the counts, at rank 0, messages of the workers `who`, and what the workers `to` have heard."""
+        if self.conventions:
+            add_by_conventions(self.counters.by_convention, self.conventions, bits_by(self.conventions, uplink, arrived), False)
+        self.counters.add_tasks(Counts.of(arrived, uplink), who, heard, to, self.cost)
 
     def look(
         self, k: int, algorithm: Method, node: Any, workers: Any, finite: bool, master: Any = None
@@ -152,7 +158,7 @@ class Observer:
                 **self._counted,
                 **e.columns,
             },
-            workers={**c.workers, **e.of_workers},
+            workers={**c.workers, **(c.of_queue if "staleness" in self.timed else {}), **e.of_workers},
             timing={
                 "seconds": c.seconds,
                 "compute": e.compute,
@@ -168,7 +174,8 @@ class Observer:
     def _counted(self) -> dict[str, float]:
         """The columns of the trace that are known in every round; at rank 0."""
         c, columns = self.counters, [convention.column for convention in self.conventions.values()]
-        return {**c.trace, **{column: c.by_convention[column] for column in columns}, **(c.by_model if self.has_clock else {})}
+        timed = {name: getattr(c, name) for name in self.timed}
+        return {**c.trace, **{column: c.by_convention[column] for column in columns}, **timed}
 
     def _is_spent(self, k: int, algorithm: Method) -> bool:
         """True if a run has spent one of its budgets; at rank 0."""

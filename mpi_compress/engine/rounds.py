@@ -4,19 +4,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
-from mpi_compress.engine.arrivals import Arrivals
+from mpi_compress.engine.arrivals import Arrivals, AtOnce, decoded
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
+from mpi_compress.engine.queue import ArrivalQueue, Queued
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.messages.link import SILENT, Arrived, Batch, Link, arrived, together
+from mpi_compress.messages.link import SILENT, Arrived, Batch, Link, together
 from mpi_compress.saving.checkpoint import States
 
 
@@ -28,8 +27,7 @@ def run(
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
     hosted = HostedWorkers(algorithm, observer.objectives, s.workers, streams, s.up)
-    arrivals = Arrivals(algorithm, streams, observer, hosted) if algorithm.setting.has_clock else None
-    observer.has_clock = arrivals is not None
+    arrivals = _arrivals(observer, hosted, s)
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite, s.master)
         if keeper and not verdict:
@@ -38,12 +36,12 @@ def run(
             return verdict, algorithm.iterate(s.node)
         hosted.second = observer.second
         start = now()
-        sent = (arrivals or hosted).messages(s.node, s.k)
+        sent = arrivals.messages(s.node, s.k)
         clock.sends += now() - start
         uplink, downlink = algorithm.uplink(s.node, s.k), algorithm.downlink(s.node, s.k)
         ups = exchange.gather(sent)
         begun, t = now(), partial(Round, s.k, streams, Role.MASTER, second=observer.second)
-        answers = _answers(algorithm, s, _decoded(ups, uplink), t(state=s.down), downlink) if exchange.has_master else None
+        answers = _answers(algorithm, s, arrivals.arrived(ups, uplink), t(state=s.down), downlink) if exchange.has_master else None
         clock.update += now() - begun
         heard = _sent_down(algorithm, answers, exchange)
         begun = now()
@@ -52,10 +50,7 @@ def run(
         clock.update += ended - begun
         clock.wall += ended - start
         if finite:
-            downs = heard if answers is None else answers
-            observer.count(uplink, ups, downlink, downs)
-            if arrivals:
-                arrivals.end(s.k, ups, downs)
+            arrivals.end(s, uplink, ups, downlink, heard if answers is None else answers)
             s.k += 1
         else:
             refused = {f"worker {hosted.fs.who[i]}": error for i, error in sent.refused.items()}
@@ -67,15 +62,20 @@ def _first_states(algorithm: Algorithm, x0: Vector, observer: Observer) -> State
     fs = observer.objectives
     workers, up = algorithm.start_workers(node, fs) if len(fs) else [], [algorithm.up.start() for _ in range(len(fs))]
     master, down = (algorithm.start_master(node), algorithm.down.start()) if has_master else (None, None)
-    return States(0, node, master, workers, up, down)
+    return States(0, node, master, workers, up, down, queued_at(algorithm, node))
 
 
-def _decoded(batch: Batch, link: Link) -> Arrived | None:
-    """What messages decode to; None: one of them is refused, or not finite."""
-    if batch.refused:
-        return None
-    found = arrived(link, batch)
-    return found if np.all(found.content.is_finite()) else None
+def queued_at(algorithm: Algorithm, node: Any) -> Queued | None:
+    """What ranks know of workers' tasks before the first one; None where all begin together."""
+    rule, n = algorithm.setting.rule, algorithm.setting.n
+    return None if rule is None or rule.all_begin_together else Queued.first(node, n)
+
+
+def _arrivals(observer: Observer, hosted: HostedWorkers, s: States) -> AtOnce:
+    """Whose messages the master waits for in each round."""
+    if s.queued is not None:
+        return ArrivalQueue(observer, hosted, s)
+    return (Arrivals if hosted.algorithm.setting.has_clock else AtOnce)(observer, hosted)
 
 
 def _answers(algorithm: Any, s: States, ups: Arrived | None, t: Round, downlink: Link) -> Batch:
@@ -85,7 +85,7 @@ def _answers(algorithm: Any, s: States, ups: Arrived | None, t: Round, downlink:
         try:
             asked = (s.node, s.master, ups, t)
             made = together(algorithm.answers(*asked)) if hasattr(algorithm, "answers") else algorithm.master_answers(*asked)
-            if _decoded(made, downlink) is not None:
+            if decoded(made, downlink) is not None:
                 return made
         except OverflowError as raised:
             error = raised
@@ -103,12 +103,12 @@ def _sent_down(algorithm: Algorithm, answers: Batch | None, exchange: Exchange) 
 def _hear(algorithm: Any, s: States, downs: Batch, link: Link, hosted: HostedWorkers, exchange: Exchange) -> bool:
     """Take the master's messages over; False where the update is not finite, and nothing changes. If each worker has a message of
     its own, the iterate is the master's, and goes to the other ranks off the count, for evaluations."""
-    decoded = _decoded(downs, link)
-    if decoded is None:
+    found = decoded(downs, link)
+    if found is None:
         return False
     each, t = hasattr(algorithm, "answers"), Rounds(s.k, hosted.streams, Role.MASTER, hosted.fs.who, None, hosted.second)
     if len(hosted.fs):
-        algorithm.workers_hear(s.node, s.workers, decoded.content if each else link.unpack(downs), t)
+        algorithm.workers_hear(s.node, s.workers, found.content if each else link.unpack(downs), t)
     down = link.unpack(downs)
     if each:
         point: Any = algorithm.point(s.master) if exchange.has_master else None

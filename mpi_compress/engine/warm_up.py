@@ -43,7 +43,7 @@ def warm_up(p: Prepared, sample: Rows) -> None:
 
 def bound_alone(p: Prepared) -> Method:
     """A run's algorithm, one that keeps nothing for the run."""
-    return p.spec.algorithm.bind(replace(p.algorithm.setting, participants=None))  # worker 0 compiles its kernels
+    return p.spec.algorithm.bind(replace(p.algorithm.setting, participants=None, rule=None))  # worker 0 compiles its kernels
 
 
 def run_two_rounds(p: Prepared, algorithm: Any, sample: Rows, n: int = 1, rows: int = _ROWS) -> None:
@@ -69,11 +69,11 @@ def first_states(p: Prepared, sample: Rows) -> States:
     try:
         node = algorithm.start(_start(p))
         workers = [one(algorithm.start_workers(node, _trial_shards(p, sample, _ROWS)), 0)]
-        first = States(0, node, algorithm.start_master(node), workers, up, down)
+        first = States(0, node, algorithm.start_master(node), workers, up, down, rounds.queued_at(algorithm, node))
     except Exception:
         if not p.spec.owns(p.spec.algorithm):
             raise
-        return States(0, UNKNOWN, UNKNOWN, [UNKNOWN], up, down)
+        return States(0, UNKNOWN, UNKNOWN, [UNKNOWN], up, down, UNKNOWN)
     try:
         dump([first.node, first.master, first.workers, up, down])
     except TypeError as error:

@@ -22,7 +22,7 @@ from mpi_compress.problem.losses import losses
 from mpi_compress.problem.metrics import Metric, ProblemView
 from mpi_compress.problem.partitions import Partition, Split, sizes_of
 from mpi_compress.problem.rows import Rows
-from mpi_compress.results.columns import COLUMNS
+from mpi_compress.results.columns import COLUMNS, OF_CLOCK
 
 _ROWS, _DIM = 120, 6  # of made-up data
 _WORKERS = (1, 3, 7)
@@ -161,7 +161,7 @@ def answers(rule: StopRule) -> Findings:
 def _made_up_runs() -> Iterator[tuple[str, Sequence[Row]]]:
     """Rows with all columns that a trace can have: counts rise, all others move as the loss does, and f* is not known."""
     rng, columns = seeded(), [c.name for c in COLUMNS if c.table == "trace"]
-    counts = [c.name for c in COLUMNS if c.since in ("counter", "convention", "model")]
+    counts = [c.name for c in COLUMNS if c.since in ("counter", "convention", *OF_CLOCK)]
     for shape, pace in _SHAPES.items():
         loss = np.exp(np.cumsum(pace * (1 + rng.random(_LOGGED))) + 0.01 * rng.standard_normal(_LOGGED)).tolist()
         rows = [dict.fromkeys(columns, loss[k]) | dict.fromkeys(counts, 1000.0 * k) for k in range(_LOGGED)]

@@ -265,13 +265,14 @@ def _cost(table: dict[str, Any], folder: Path) -> CostModel:
 def _time(table: dict[str, Any], workers: WorkersTable, cost: CostModel, folder: Path) -> TimeTable:
     """[time]; UserError where it waits for what cannot be."""
     time = checked(TimeTable, table, "time")
-    if checked_at("time", partial(time.waits_for, workers.count)):
+    rule = checked_at("time", partial(time.rule_of, workers.count))
+    if rule:
         if time.compute is None and cost.clock is None:
             raise UserError("time.wait: without compute, and a [cost] of links, all workers arrive at once")
         if workers.participants:
             raise UserError("time.wait: the first to arrive, and workers.participate, those drawn: give one of them")
         if workers.exchange == "allgather":
-            raise UserError(f'time.wait = {time.wait}: with exchange = "allgather" each worker waits for all: "p2p" has a master')
+            raise UserError(f'time.wait = {rule.wait}: with exchange = "allgather" each worker waits for all: "p2p" has a master')
     return replace(time, compute=_here_or_beside(time.file, folder)) if time.file else time
 
 

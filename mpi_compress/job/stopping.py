@@ -21,7 +21,7 @@ from mpi_compress.messages.costs import CostModel
 from mpi_compress.problem.computing import Computing
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.metrics import Metric
-from mpi_compress.results.columns import COLUMNS, column_of, known
+from mpi_compress.results.columns import COLUMNS, OF_CLOCK, column_of, known
 from mpi_compress.results.targets import Target
 
 _COLUMNS = [c.name for c in COLUMNS if (c.table in ("trace", "timing") or c.since == "result") and c.name != "round"]
@@ -50,7 +50,7 @@ class Logged:
         since = column_of(name).since
         if since == "convention" and name not in {each.column for each in conventions_of(self.log.count).values()}:
             return "is a way of counting: [log] count names them"
-        if since == "model" and self.cost.clock is None and self.computing is None:
+        if since in OF_CLOCK and self.cost.clock is None and self.computing is None:
             return "is a clock's: a [cost] of links has one, and [time] compute"
         if since == "theory" and not self.log.theory:
             return "is theory: [log] theory = true adds it"

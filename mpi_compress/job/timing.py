@@ -1,4 +1,4 @@
-"""[time]: how long workers compute, and how many of them the master waits for."""
+"""[time]: how long workers compute, and which of their messages the master waits for."""
 
 import tomllib
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from mpi_compress.algorithms.rules import Late, Name, Rule, keys_of
 from mpi_compress.core.errors import checked_at
 from mpi_compress.core.of_workers import rows_of_workers
 from mpi_compress.core.registry import checked
@@ -21,15 +22,32 @@ class TimeTable:
     compute: float | str | list[float | str] | Tables | None = None  # a time, one a worker, a law, or a file; None: no time
     per: Per | None = None  # what takes that time; None: "gradient", what a worker computes in a round
     wait: int | float | Literal["all"] = "all"  # the arrivals with which the master acts: so many, or below 1 this share
+    again: bool | None = None  # as in `Rule`, with the four below; None: as the rule says, or False
+    stale: int | float | None = None
+    late: Late | None = None
+    weight: float | str | None = None
+    rule: Name | None = None  # a name for such keys
 
     @property
     def file(self) -> str:
         """The file that `compute` names, if it does."""
         return self.compute if isinstance(self.compute, str) and self.compute.endswith((".csv", ".toml")) else ""
 
-    def waits_for(self, n: int) -> int | None:
-        """m, the arrivals that the master waits for, at least one; None: those of all n workers. ValueError if that cannot be."""
-        return None if isinstance(self.wait, str) else some_of("wait", self.wait, n)
+    def rule_of(self, n: int) -> Rule | None:
+        """The rule of arrival of n workers; None: the master waits for all that take part. ValueError if that cannot be."""
+        keys = {name: held for name in ("again", "stale", "late", "weight") if (held := getattr(self, name)) is not None}
+        if self.wait != "all":
+            keys["wait"] = self.wait
+        if self.rule is not None:
+            keys = keys_of(self.rule, keys)
+        if not keys:
+            return None
+        if "wait" not in keys:
+            raise ValueError(f"{next(iter(keys))} needs wait, the arrivals with which the master acts")
+        right = isinstance(keys["wait"], int) and keys["wait"] >= 1 and keys.get("again")  # a worker may arrive several times
+        wait = keys["wait"] if right else some_of("wait", keys["wait"], n) or n
+        rule = Rule(**{**keys, "wait": wait, "weight": str(keys.get("weight", 1))})
+        return None if rule == Rule(n) else rule
 
     def computing(self, n: int) -> Computing | None:
         """How long n workers compute; UserError if that is said wrongly."""

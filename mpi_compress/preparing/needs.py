@@ -4,8 +4,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
-from mpi_compress.algorithms import Algorithm, Method, Setting, algorithms
+from mpi_compress.algorithms import Algorithm, Downlink, Estimator, Method, Setting, algorithms
+from mpi_compress.algorithms.rules import Rule
 from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, takes_theorem_step, theorems_of
 from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
@@ -14,7 +16,7 @@ from mpi_compress.core.unknown import UNKNOWN, NotYetKnown
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.job.trials import trials
-from mpi_compress.messages.compressors.base import AmongWorkers
+from mpi_compress.messages.compressors.base import AmongWorkers, has_state
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, foreseen, key_of, refuse_left_out, refuse_smoothness, start_of
@@ -43,14 +45,42 @@ def _refusals(spec: RunSpec) -> Iterator[str]:
             yield f"time.compute: {name} shares memory, and its clock is the machine's; leave it out"
         if spec.log.count:
             yield f"log.count: {name} shares memory and sends no messages; leave it out"
-    m = spec.time.waits_for(workers.count)
-    if m and takes_theorem_step(method) and not method.theorem.of_first:
-        yield f"time.wait = {spec.time.wait}: no theorem of {name} is about the first to arrive: give algorithm.step a number"
-    if (workers.participants or m) and not method.partial_mean:
-        key, given = ("time.wait", spec.time.wait) if m else ("workers.participate", workers.participate)
+    rule = spec.time.rule_of(workers.count)
+    if rule and takes_theorem_step(method) and not (method.theorem.of_first and rule.all_begin_together):
+        yield f"time.wait = {rule.wait}: no theorem of {name} is about the first to arrive: give algorithm.step a number"
+    if (workers.participants or rule) and not method.partial_mean:
+        key, given = ("time.wait", rule.wait) if rule else ("workers.participate", workers.participate)
         enough = f"some of them are enough for {_with('partial_mean')}"
         own = '; partial_mean = "over participants" or "over all" says so of one of your own'
         yield f"{key} = {given}: {as_set} needs all workers in every round; {enough}{own}"
+    if rule and not rule.all_begin_together:
+        yield from _refusals_of(rule, spec, as_set)
+
+
+def _refusals_of(rule: Rule, spec: RunSpec, name: str) -> Iterator[str]:
+    """What is refused of a method whose workers do not begin together."""
+    method: Any = spec.algorithm
+    has_links, is_estimator = spec.cost.clock is not None, isinstance(method, Estimator)
+    if not is_estimator or method.beside or method.first == "gradient" or type(method.by).verbs is not Downlink.verbs:
+        yield f"time: the workers of {name} take turns, coins or points before as rounds go on: give wait alone, or leave it out"
+    if rule.stale and is_estimator and method.adds_up and not _remembers(method):
+        what = "send differences to what all know, which has moved on"
+        yield f"time.stale = {rule.stale}: the workers of {name} {what}: give stale = 0"
+    if not (_remembers(method) or has_state(spec.up.compressor)):
+        return
+    if rule.wait > spec.workers.count:
+        yield f"time.wait = {rule.wait}: the workers of {name} remember what they sent: wait for {spec.workers.count} at most"
+    if rule.weight != "1":
+        yield f"time.weight = {rule.weight}: the workers of {name} remember what they sent, unweighted: leave weight out"
+    if rule.may_ignore(has_links):
+        takes_all = "stale = inf takes every message" + ', and late = "stop" without links' * (not has_links)
+        yield f"time.stale = {rule.stale}: the workers of {name} remember what they sent, which may be ignored: {takes_all}"
+
+
+def _remembers(method: Any) -> bool:
+    """True if what a worker of a method sends depends on what it has sent."""
+    starts = type(method).start_worker, type(method).start_workers
+    return starts != (Algorithm.start_worker, Algorithm.start_workers) and not hasattr(starts[1], "notes")
 
 
 def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Method:
@@ -127,13 +157,13 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
             f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
             + _with("proximal")
         )
-    m = spec.time.waits_for(spec.workers.count)
+    rule = spec.time.rule_of(spec.workers.count)
     rounds = {} if spec.stop.rounds is None else {"rounds": float(spec.stop.rounds)}
     return Setting(
         n=spec.workers.count, dim=problem.dim, up=up, down=down, cost=spec.cost, numbers={**numbers, **rounds},
         mu_apart=problem.mu if regularizer == "master" else 0.0, x_star=problem.x_star, f_star=problem.f_star,
-        penalty=problem.penalty, penalty_apart=penalty, participants=spec.workers.participants or m,
-        waits=m is not None, computing=spec.computing,
+        penalty=problem.penalty, penalty_apart=penalty, participants=rule.wait if rule else spec.workers.participants,
+        rule=rule, computing=spec.computing,
         whole=partial(problem.objective, n=1, mu=problem.mu) if problem.loss.of_margin else None,
         shapes=[*problem.loss.blocks.values()],
     )  # fmt: skip

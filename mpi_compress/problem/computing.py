@@ -52,6 +52,11 @@ class Law:
         """The random numbers that a task needs."""
         return {"lognormal": 2, "exponential": 1, "pareto": 1}.get(self.law, 2 * bool(self.noise))
 
+    def mean(self, n: int) -> Vector:
+        """The mean time (n,) of a task of each worker, up to a factor that all have."""
+        i, z = np.arange(n) + 1.0, sqrt(2 / pi) * bool(self.noise)  # z: the mean of |z|
+        return {"linear": i + z * np.sqrt(i), "sqrt": np.sqrt(i)}.get(self.law, np.ones(n))
+
     def seconds(self, t: Rounds) -> Vector:
         """The time (m,) of each worker's task of round t.k."""
         i, u = t.who + 1.0, t.random(np.full(len(t), self.draws)).reshape(len(t), self.draws).tolist()
@@ -80,6 +85,10 @@ class MeasuredTimes:
     times: Sequence[Sequence[float]]  # worker i has those at i mod their number
     draws = 0
 
+    def mean(self, n: int) -> Vector:
+        """The mean time (n,) of a task of each worker."""
+        return np.array([sum(each) / len(each) for each in (self.times[i % len(self.times)] for i in range(n))])
+
     def seconds(self, t: Rounds) -> Vector:
         """The time (m,) of each worker's task of round t.k."""
         own = [self.times[i % len(self.times)] for i in t.who.tolist()]
@@ -99,6 +108,11 @@ class Computing:
         if self.per == "gradient":
             return np.ones(len(fs))
         return samples * np.array([t.rows.nonzeros / max(1, len(t.rows)) if self.per == "nonzero" else 1.0 for t in fs.terms])
+
+    def shares(self, n: int) -> Vector:
+        """The mean time (n,) of a task of each worker, over the harmonic mean of all."""
+        each = self.law.mean(n)
+        return each * np.sum(1 / each) / n
 
     def of_gradients(self, fs: Shards, t: Rounds) -> Vector:
         """The seconds (m,) in which each worker of fs computes its whole gradient in round t.k."""

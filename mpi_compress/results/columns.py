@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 
+OF_CLOCK = "model", "waited", "queue"
+"""What the columns of a model's clock are `since`."""
+
 Arrays = Mapping[str, NDArray]
 """Arrays by their names, such as columns."""
 
@@ -46,11 +49,12 @@ class Column:
     name: str
     label: str  # its name in figures and pages
     since: Literal[
-        "counter", "convention", "model", "evaluation", "point", "algorithm", "clock", "theory", "result", "curves", "bounds",
-        "setting",
+        "counter", "convention", "model", "waited", "queue", "evaluation", "point", "algorithm", "clock", "theory", "result",
+        "curves", "bounds", "setting",
     ]  # fmt: skip
-    """Where it comes from. The file holds: counter, counts of messages; convention, those of [log] count; model, of a cost model's
-    clock; evaluation, the round, f and ∇f at the row's point; point, numbers of that point alone; algorithm; clock; theory, what
+    """Where it comes from. The file holds: counter, counts of messages; convention, those of [log] count; model, of a model's
+    clock, with waited, where workers begin together, and queue, where they do not; evaluation, the round, f and ∇f at the row's
+    point; point, numbers of that point alone; algorithm; clock; theory, what
     [log] theory adds. The file does not hold: result, which `derive` computes from other columns; curves over T and
     bounds at each row, which `results.bounds` computes from /theory; setting, one number for the whole run."""
     dtype: Literal["int64", "float64"] = "float64"
@@ -68,7 +72,7 @@ class Column:
     @property
     def counted(self) -> bool:
         """True if it grows, and is known in every round, also where no point is evaluated."""
-        return self.grows and (self.since in ("counter", "convention", "model", "result") or self.name == "seconds")
+        return self.grows and (self.since in ("counter", "convention", *OF_CLOCK, "result") or self.name == "seconds")
 
 
 Derivation = Callable[..., NDArray]
@@ -125,7 +129,7 @@ _DERIVATIONS: Mapping[str, Derivation] = {
 
 def _read(since: Any, derive: Sequence[Any] = (), grows: bool | None = None, **row: Any) -> Column:
     name, *of = derive or ("",)
-    grows = since in ("counter", "convention", "model", "clock") if grows is None else grows
+    grows = since in ("counter", "convention", *OF_CLOCK, "clock") if grows is None else grows
     derivation = (lambda run: _DERIVATIONS[name](run, *of)) if derive else None
     return Column(**row, since=since, grows=grows, derive=derivation, of=tuple(of))
 

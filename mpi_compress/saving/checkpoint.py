@@ -35,6 +35,7 @@ class States:
     workers: Any  # of the workers hosted here, as rows
     up: list[Any] = field(default_factory=list)  # what their compressors remember
     down: Any = None  # what the master's compressor remembers
+    queued: Any = None  # what every rank knows of the workers' tasks, where they do not begin together
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Common:
 
     node: Any
     counters: Any
+    queued: Any
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Checkpoint:
             n: workers.
         """
         each = OfWorker(first.workers[0], first.up[0])
-        like = [UNKNOWN, Common(first.node, counters), OfMaster(first.master, first.down), *[each] * n]
+        like = [UNKNOWN, Common(first.node, counters, first.queued), OfMaster(first.master, first.down), *[each] * n]
         try:
             header = read_header(self.file) if seals.holds(self.file, self.run_id) else None
             if header is None or (header.schema, header.run_id) != (self.schema, self.run_id) or header.k > last:

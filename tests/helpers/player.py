@@ -48,7 +48,8 @@ def read_all_states() -> None:
 
     def looking(keeper: Keeper, now: States) -> Any:
         first, read = begun[keeper], keeper.saved.read
-        for a, b in ((first.node, now.node), (first.master, now.master), (first.down, now.down)):
+        for name in ("node", "master", "down", "queued"):
+            a, b = getattr(first, name), getattr(now, name)
             read(dump(b), a)
         for i in range(len(now.up)):
             read(dump(OfWorker(one(now.workers, i), now.up[i])), OfWorker(one(first.workers, i), first.up[i]))

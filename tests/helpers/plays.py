@@ -79,9 +79,9 @@ def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, partici
     numbers = {**p.numbers, "g0": g0}
     whole = lambda rows: Objective(rows, losses[p.loss](), 1 / p.N, p.mu)  # noqa: E731
     time = TimeTable(**(time or {}))
-    m = time.waits_for(p.count)
+    rule = time.rule_of(p.count)
     setting = Setting(n=p.count, dim=p.dim, up=link, down=back, cost=costs.build(cost, "cost"), numbers=numbers, mu_apart=p.apart, x_star=x_star,
-                      participants=participants or m, waits=m is not None, computing=time.computing(p.count), whole=whole)
+                      participants=rule.wait if rule else participants, rule=rule, computing=time.computing(p.count), whole=whole)
     return method.bind(setting)
 
 

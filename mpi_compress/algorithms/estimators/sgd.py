@@ -16,6 +16,7 @@ from mpi_compress.algorithms.vocabulary import (
     algorithms,
     fact,
     is_exact,
+    notes,
 )
 from mpi_compress.messages.kinds import Compressed, Dense, Vector, squared_norm
 
@@ -79,6 +80,7 @@ class SGD(UsualParameters, Estimator):
         """True if the compressor is unbiased, and not the identity."""
         return self.up.compressor.unbiased(self.setting.dim) and not is_exact(self.up)
 
+    @notes
     def start_workers(self, node: Any, fs: Shards) -> SentVariance | None:
         return SentVariance(*np.zeros((4, len(fs)))) if self.is_noisy else None
 
