@@ -13,12 +13,14 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
+from mpi_compress.engine.earlier_runs import equal_run, siblings
 from mpi_compress.evidence.lines import with_seeds
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.planning.estimates import suggestion, trial_files
 from mpi_compress.preparing import memory
 from mpi_compress.preparing.shapes import said_of, shape_of
+from mpi_compress.results.reader import attributes
 from mpi_compress.results.status import State
 
 _HEADS = ["index", "label", "run id", "memory", "state"]
@@ -47,6 +49,8 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         run_id, room = "–", "–"
         if not spec.missing:
             run_id, room = spec.run_id, memory.text(spec)
+            if status.state is State.TO_DO and (equal := equal_run(spec, None, siblings(statuses.files[spec.index]))):
+                status = replace(status, copy_of=str(attributes(equal)["run_id"]))
             left += [] if status.state.has_ended else [spec]
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
@@ -69,6 +73,8 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     counts = Counter(status.state for status in found)
     if len(found) > 1:
         others = [f", {counts[state]} {state.planned}" for state in State if state is not State.COMPLETE and counts[state]]
+        copies = sum(row[4].count(", a copy of ") for row in rows)
+        others += [f"; {copies} differ in their seed alone, and nothing is drawn: copies"] * bool(copies)
         say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}")
     return statuses, refused
 

@@ -24,7 +24,7 @@ from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, theorem
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_CLOCK, named
 from mpi_compress.results.files import TRIALS, results_below
-from mpi_compress.results.reader import Run, read
+from mpi_compress.results.reader import COPY_OF, Run, read
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import split, why_ended
 from mpi_compress.results.targets import Target
@@ -146,7 +146,8 @@ def _settings(run: Run) -> Iterator[Line]:
         if table := written.get(key):
             yield key, _table(table)
     if isinstance(seed := written.get("seed", 0), int):
-        yield "seed", str(seed)
+        copied = f"; a copy of {run.attrs[COPY_OF]}, for nothing is drawn" if COPY_OF in run.attrs else ""
+        yield "seed", f"{seed}{copied}"
     for place, part in json.loads(run.attrs.get("built", "{}")).items():
         yield "built", f"{place}: {_table(part)}"
     if run.attrs.get("overridden"):

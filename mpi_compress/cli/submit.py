@@ -9,6 +9,12 @@ from mpi_compress.cluster.batch import Options
 from mpi_compress.cluster.submission import Submission, to_submit
 from mpi_compress.core.progress import count_text
 from mpi_compress.core.registry import checked
+from mpi_compress.core.signals import Interrupts
+from mpi_compress.engine import earlier_runs
+from mpi_compress.engine.request import Request
+from mpi_compress.exchange.ranks import Ranks
+from mpi_compress.job.loading import Job
+from mpi_compress.results.files import result_file
 from mpi_compress.results.status import Status
 
 
@@ -18,6 +24,8 @@ def act(options: Namespace) -> int:
     Options(**given)  # refuses wrong ones, where nothing is left to submit, too
     settings = [part for setting in options.set for part in ("--set", setting)]
     run = [options.job, *["--full"] * options.full, "--out", str(out), *settings]
+    if not options.dry_run:
+        _take_what_is_there(job, out, options.fresh)
     todo = to_submit(job, out, options.dry_run, options.fresh)
     if not todo:
         print("nothing to submit: all runs are done or in the queue")
@@ -36,3 +44,10 @@ def act(options: Namespace) -> int:
     runs, jobs = count_text(len(todo), "run"), f"job{'s' * (len(numbers) != 1)} {', '.join(numbers)}"
     print(f"submitted {runs} as {jobs}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
     return 0
+
+
+def _take_what_is_there(job: Job, out: Path, fresh: bool) -> None:
+    """Take the results of the same runs in other jobs, and of other seeds where nothing is drawn: these runs need no task."""
+    here = [spec for spec in job.runs if not spec.missing]
+    files = [result_file(job.name, spec.label, spec.run_id, out) for spec in here]
+    earlier_runs.done(here, files, Request(out, Ranks(), Interrupts(), fresh))

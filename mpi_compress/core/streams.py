@@ -34,8 +34,15 @@ class Streams:
     """The random streams of one run."""
 
     def __init__(self, seed: int):
-        self.key = SeedSequence(seed).generate_state(2, np.uint64)
+        self.opened = False  # True once any of them is
+        self._key: Any = SeedSequence(seed).generate_state(2, np.uint64)
         self._generators: dict[Role, Generator] = {}  # made at their first use: most compressors draw nothing
+
+    @property
+    def key(self) -> NDArray[np.uint64]:
+        """Philox's key (2,), without which no stream is opened."""
+        self.opened = True
+        return self._key
 
     def at(self, role: Role, who: int, k: int, taken: int = 0, half: tuple[int, int] = (0, 0)) -> Generator:
         """The stream of one address, of which `taken` words are drawn, and a `half` of one perhaps left. It is valid until this is

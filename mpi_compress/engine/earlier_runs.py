@@ -1,5 +1,7 @@
-"""Runs that need not be executed: their results are there, of this job or of another one, as one file under both names."""
+"""Runs that need not be executed: their results are there, of this job or of another one, as one file under both names; or a run
+that differs in its seed alone has drawn no random number, and they are copies of its result."""
 
+import glob
 import json
 import os
 import shutil
@@ -17,12 +19,16 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.engine.request import Request
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.tables import Tables
 from mpi_compress.preparing.problems import OF_OPTIMUM
 from mpi_compress.results import checksums
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import checkpoint_of, part_of
-from mpi_compress.results.reader import LABEL, attributes, read
+from mpi_compress.results.locks import BeingWritten, lock, sync
+from mpi_compress.results.reader import COPY_OF, LABEL, attributes, read
 from mpi_compress.saving.checkpoint import remove_checkpoint
+
+ANY_SEED = "any_seed"  # the attribute of a result whose run drew no random number: the id that it has in common with other seeds
 
 
 def done(specs: Sequence[RunSpec], files: Sequence[Path], request: Request) -> list[bool]:
@@ -44,19 +50,57 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
             if not part_of(file).exists():  # a kill left the checkpoint in the run's last moment; else it begins again
                 remove_checkpoint(checkpoint_of(file))
         return True
+    if spec.tune is None and is_copied(spec, file, None, siblings(file), quiet):
+        return True
     if part_of(file).exists() or checkpoint_of(file).exists():
         return False
     for other in others().get(spec.run_id, ()):
         if serves(other, spec) and _is_whole(other, spec):
-            overridden = json.dumps(spec.overridden) if spec.overridden else ""
             try:
-                _link(other, file, {LABEL: spec.label, "job": spec.toml(), "overridden": overridden})
+                _link(other, file, _of_job(spec))
             except OSError:
                 return False  # running it says what cannot be written
             if not quiet:
                 print_line(f"{spec.label}: {other} is the same run; its result is taken")
             return True
     return False
+
+
+def _of_job(spec: RunSpec) -> dict[str, str]:
+    """The attributes of a result that say what its job has written."""
+    overridden = json.dumps(spec.overridden) if spec.overridden else ""
+    return {LABEL: spec.label, "job": spec.toml(), "overridden": overridden}
+
+
+def siblings(file: Path) -> list[Path]:
+    """The finished results beside a run's that have its label."""
+    name, _, _ = file.stem.rpartition("-")
+    return sorted(file.parent.glob(f"{glob.escape(name)}-{'?' * 12}.h5"))
+
+
+def equal_run(spec: RunSpec, tuned: Tables | None, among: Sequence[Path]) -> Path | None:
+    """The result of a run that differs in its seed alone, and has drawn no random number. `tuned` is what [tune] found."""
+    attrs = {other: attributes(other) for other in among}
+    if equal := [other for other in among if ANY_SEED in attrs[other]]:
+        own = spec.id_of_all("seed", tuned)
+        equal = [other for other in equal if attrs[other][ANY_SEED] == own and serves(other, spec)]
+    return min(equal, key=lambda other: COPY_OF in attrs[other], default=None)
+
+
+def is_copied(spec: RunSpec, file: Path, tuned: Tables | None, among: Sequence[Path], quiet: bool) -> bool:
+    """True if a run's result is now a copy of one with another seed, for neither draws. At rank 0."""
+    if (other := equal_run(spec, tuned, among)) is None or not _is_whole(other, spec, ANY_SEED):
+        return False
+    original = str(attributes(other).get(COPY_OF) or attributes(other)["run_id"])
+    copy_of = original if original != spec.run_id else ""  # else its own result was removed, and a copy of that stayed
+    own = {"run_id": spec.run_id, COPY_OF: copy_of, "tuned": json.dumps(tuned) if tuned else ""}
+    try:
+        _copy(other, file, _of_job(spec) | own)
+    except (OSError, BeingWritten):
+        return False  # running it says what cannot be written, or waits
+    if not quiet:
+        print_line(f"{spec.label}, seed {spec.seed}: nothing is drawn, so it is a copy of {other}")
+    return True
 
 
 def serves(file: Path, spec: RunSpec) -> bool:
@@ -71,10 +115,11 @@ def serves(file: Path, spec: RunSpec) -> bool:
     return not left_out and has_metrics and ended_by_stop and _exchange(attrs) in ("", spec.workers.exchange)
 
 
-def _is_whole(other: Path, spec: RunSpec) -> bool:
-    """True if a result can be read and is of this run; a line says why it cannot be read."""
+def _is_whole(other: Path, spec: RunSpec, needs: str = "") -> bool:
+    """True if a result can be read and is of this run, or `needs` an attribute; a line says why it cannot be read."""
     try:
-        return read(other).attrs.get("run_id") == spec.run_id
+        attrs = read(other).attrs
+        return needs in attrs if needs else attrs.get("run_id") == spec.run_id
     except UserError as error:
         print_line(f"{spec.label}: {error}; it is not taken")
         return False
@@ -99,20 +144,31 @@ def _by_run_id(out: Path) -> dict[str, list[Path]]:
 
 def _link(other: Path, file: Path, attrs: Mapping[str, str]) -> None:
     """Give a finished result a second name; where some of its attributes should differ, such as its label, a copy has them.
-    `attrs`: what they should be; "": the result should have none of that name. OSError: it cannot be written."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    OSError: it cannot be written."""
     own = attributes(other)
-    changed = {name: value for name, value in attrs.items() if own.get(name, "") != value}
-    if not changed:
+    if all(own.get(name, "") == value for name, value in attrs.items()):
+        file.parent.mkdir(parents=True, exist_ok=True)
         with suppress(OSError):  # on file systems without hard links it is copied
             os.link(other, file)
             return
-    new = file.with_name(file.name + ".new")
-    new.unlink(missing_ok=True)  # it may be a link
-    shutil.copyfile(other, new)
-    if changed:
-        _change(new, changed)
-    os.replace(new, file)
+    _copy(other, file, attrs)
+
+
+def _copy(other: Path, file: Path, attrs: Mapping[str, str]) -> None:
+    """Copy a finished result, with other attributes; "": it should have none of that name. What its run has begun is replaced.
+    OSError: it cannot be written; BeingWritten: another process writes it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part, own = part_of(file), attributes(other)
+    locked = lock(part)
+    try:
+        shutil.copyfile(other, part)
+        if changed := {name: value for name, value in attrs.items() if own.get(name, "") != value}:
+            _change(part, changed)
+        sync(part)
+        os.replace(part, file)
+        remove_checkpoint(checkpoint_of(file))
+    finally:
+        os.close(locked)
 
 
 def _change(file: Path, changed: Mapping[str, str]) -> None:

@@ -19,16 +19,17 @@ from mpi_compress.core.progress import Progress, bits_text, ignore, print_line
 from mpi_compress.core.signals import Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.earlier_runs import serves
+from mpi_compress.engine.earlier_runs import ANY_SEED, serves
 from mpi_compress.engine.hosting import evaluator_of, hosted_rows
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.meter import attributes as of_theorem
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.warm_up import first_states, loop_of, warm_up
-from mpi_compress.job.tables import Ending
+from mpi_compress.job.tables import Ending, Tables
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
+from mpi_compress.preparing.problems import follows_seed
 from mpi_compress.preparing.runs import Prepared, attributes_of
 from mpi_compress.problem.datasets.opening import refuse_changed
 from mpi_compress.problem.datasets.store import outcome
@@ -81,17 +82,19 @@ class Execution:
                 return self.file
             raise Stopped(f"{p.spec.label}: stopped by {instead} while another process executes it; {request.again}")
         with Progress(p.spec.label, p.spec.stop.rounds, not request.tells, self.turn) as progress, request.interrupts.in_rounds():
-            observer = self._observer(progress)
-            keeper = request.keeper(self.saved, p.spec.checkpoint, observer, self.recorder, request.interrupts.wish)
+            observer, streams = self._observer(progress), Streams(p.spec.seed)
+            keeper = request.keeper(self.saved, p.spec.checkpoint, observer, streams, self.recorder, request.interrupts.wish)
             try:
                 request.ranks.compiling_once(partial(warm_up, p, self.sample))
                 stopwatch.end("warm-up")
                 with np.errstate(over="ignore"):  # what goes beyond floats is refused, and said in a line
-                    verdict, x = loop_of(p.algorithm)(p.algorithm, Streams(p.spec.seed), p.x0, observer, keeper)
+                    verdict, x = loop_of(p.algorithm)(p.algorithm, streams, p.x0, observer, keeper)
                 refuse_changed()
+                has_drawn = keeper.has_drawn()
                 if self.recorder is not None:
                     stopwatch.end("rounds")
-                    self._end(self.recorder, verdict, keeper, x)
+                    attributes = {} if has_drawn else self._of_equal_runs(tuned)
+                    self._end(self.recorder, verdict, keeper, x, attributes)
             except BaseException as error:
                 return self._fail(error)
         self.exchange.close()  # not after an error, for then the other ranks are elsewhere
@@ -185,13 +188,19 @@ class Execution:
                 self.raised_by_caller = error
                 raise
 
-    def _end(self, recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector) -> None:
-        """Complete the result, and remove the checkpoint; or keep both. At rank 0."""
+    def _of_equal_runs(self, tuned: Tables | None) -> Tables:
+        """The attribute by which runs with other seeds find this one, which has drawn no random number; at rank 0."""
+        spec = self.p.spec
+        repeats = isinstance(self.p.algorithm, Algorithm) and "seconds" not in spec.stop.columns
+        return {ANY_SEED: spec.id_of_all("seed", tuned)} if repeats and not follows_seed(spec, self.p.problem) else {}
+
+    def _end(self, recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector, attributes: Tables) -> None:
+        """Complete the result, with further attributes, and remove the checkpoint; or keep both. At rank 0."""
         if verdict is Ending.STOPPED:
             recorder.abandon("stopped", f"stopped by {keeper.reason}")
             return
-        attributes = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.stopwatch.taken())}
-        recorder.finish(verdict.name.lower(), keeper.observer.reason, x, attributes)
+        measured = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.stopwatch.taken())}
+        recorder.finish(verdict.name.lower(), keeper.observer.reason, x, {**attributes, **measured})
         remove_checkpoint(self.saved.file)
 
     def _fail(self, error: BaseException) -> Path:

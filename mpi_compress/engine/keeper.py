@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from mpi_compress.algorithms.memories import one, put
+from mpi_compress.core.streams import Streams
 from mpi_compress.engine.observer import Observer
 from mpi_compress.job.tables import Ending, Every
 from mpi_compress.problem.datasets.opening import refuse_changed
@@ -21,8 +22,14 @@ class Keeper:
     """Saves a run at intervals and when it is asked to end, all ranks in the same round, and restores it. `wish` says why this
     process should end now, "" if it should not; `recorder` is the result's, at rank 0."""
 
-    def __init__(self, saved: Checkpoint, every: Every, observer: Observer, recorder: Recorder | None, wish: Callable[[], str]):
+    def __init__(
+        self, saved: Checkpoint, every: Every, observer: Observer, streams: Streams, recorder: Recorder | None,
+        wish: Callable[[], str],
+    ):  # fmt: skip
         self.saved, self.every, self.observer, self.recorder, self.wish = saved, every, observer, recorder, wish
+        meter = observer.evaluator.meter
+        self._streams = [streams, *([meter.streams] if meter else [])]
+        self._drew = bool(saved.header and saved.header.drew)  # before; at rank 0 on other ranks, too
         self.exchange, self.objectives = observer.exchange, observer.objectives
         self.reason = ""  # why the run ended before it was done
         self._saved_in = self._asked_in = self._ask_in = saved.header.k if saved.header else 0  # rounds
@@ -62,17 +69,27 @@ class Keeper:
         """Save if it is time to, or if the run should end; the verdict is the same on every rank."""
         if states.k < self._ask_in:
             return Ending.GO_ON
-        save, self.reason, self._ask_in = self.exchange.allreduce(self.wish(), partial(self._decide, states.k))
+        asked = self.wish(), self._has_opened
+        save, self.reason, self._ask_in = self.exchange.allreduce(asked, partial(self._decide, states.k))
         if save:
             refuse_changed()
             self._save(states)
             self.exchange.barrier()  # or other ranks' clocks would run while rank 0 writes
         return Ending.STOPPED if self.reason else Ending.GO_ON
 
-    def _decide(self, k: int, wishes: list[str]) -> tuple[bool, str, int]:
+    def has_drawn(self) -> bool:
+        """True if a random stream was opened on any rank, before a stop too. All ranks call it together."""
+        return self.exchange.allreduce(self._has_opened, lambda opened: self._drew or any(opened))
+
+    @property
+    def _has_opened(self) -> bool:
+        return any(streams.opened for streams in self._streams)
+
+    def _decide(self, k: int, asked: list[tuple[str, bool]]) -> tuple[bool, str, int]:
         """True if it is time to save, the reason to end or "", and the round in which to ask again; at rank 0."""
         now = time.monotonic()
-        reason = next((wish for wish in wishes if wish), "")
+        reason = next((wish for wish, _ in asked if wish), "")
+        self._drew = self._drew or any(opened for _, opened in asked)
         save = bool(reason) or self.every.is_over(k - self._saved_in, now - self._saved_at)
         if save:
             self._saved_in, self._saved_at = k, now
@@ -90,7 +107,7 @@ class Keeper:
             return
         of_all = Common(states.node, self.observer.counters, states.queued), OfMaster(states.master, states.down)
         received = self.exchange.bytes_received_up
-        self.saved.write(states.k, self.recorder.mark, received, of_all, frames)
+        self.saved.write(states.k, self.recorder.mark, received, self._drew, of_all, frames)
 
     def _worker_frames(self, states: States) -> Iterator[Frame]:
         sends = self.observer.clock.sends / max(1, len(self.objectives))

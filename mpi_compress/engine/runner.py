@@ -33,6 +33,7 @@ from mpi_compress.engine.tuning import tune
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.tables import Tables
 from mpi_compress.preparing import compiling
 from mpi_compress.preparing.alone import with_suboptimality
 from mpi_compress.preparing.needs import if_others_go, refuse_runs
@@ -110,12 +111,18 @@ def run_as(job: Job, request: Request) -> Runs:
     results: dict[int, Run] = {}
     for i in _in_order(files, prepared, request):
         file = files[i]
-        if i in prepared:
+        if i in prepared and not ranks.on_root(partial(_is_copied, specs[i], file, wins.get(i), results, request)):
             turn = turn_text(next(request.trials), None) if request.shared else turn_text(i + 1, len(files))
             file = Execution(prepared[i], file, request, rows, turn).execute(wins.get(i))
         if ranks.is_root:
             results[i] = _result(job.runs[i], file, i not in prepared, request)
     return Runs(results[i] for i in sorted(results))
+
+
+def _is_copied(spec: RunSpec, file: Path, tuned: Tables | None, ended: Mapping[int, Run], request: Request) -> bool:
+    """True if a run with another seed has just been executed, or before unless `fresh`, and this one's result is a copy."""
+    among = [run.file for run in ended.values()] if request.fresh else earlier_runs.siblings(file)
+    return earlier_runs.is_copied(spec, file, tuned, among, not request.tells_ends)
 
 
 def _result(spec: RunSpec, file: Path, was_done: bool, request: Request) -> Run:

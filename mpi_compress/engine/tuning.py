@@ -19,7 +19,7 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import Rank, tune_of
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import prepare
-from mpi_compress.results.reader import Run, Runs
+from mpi_compress.results.reader import COPY_OF, Run, Runs
 from mpi_compress.results.tuning import BEYOND, caveat, in_words, sizes
 
 Play = Callable[[Job, Request], Runs]
@@ -55,18 +55,19 @@ class _Trying:
     job: Job
     request: Request
     play: Play
-    counts: Counter[int] = field(default_factory=Counter)  # trials by number of run
+    counts: Counter[int] = field(default_factory=Counter)  # trials that were executed, by number of run; at rank 0
 
     def results(self, asked: Mapping[int, list[RunSpec]], by: Mapping[int, RunSpec]) -> dict[int, list[Run]]:
         """The results of the trials that runs ask for, `by` number, in their order; at rank 0."""
-        of_each = {id(trial): trial for each in asked.values() for trial in each}  # runs that share trials have the same objects
-        written = {key: trial.toml() for key, trial in of_each.items()}
+        different = {id(trial): trial for each in asked.values() for trial in each}  # runs that share trials have the same objects
+        written = {key: trial.toml() for key, trial in different.items()}
         texts = {i: [written[id(trial)] for trial in each] for i, each in asked.items()}
         those = {text: trial for i, each in asked.items() for text, trial in zip(texts[i], each, strict=True)}
-        self.counts.update({i: len(each) for i, each in texts.items()})
         job = replace(self.job, name=trials.folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
         found = dict(zip(those, self.play(job, self.request), strict=False))
-        return {i: [found[text] for text in each] for i, each in texts.items()} if self.request.ranks.is_root else {}
+        of_each = {i: [found[text] for text in each] for i, each in texts.items()} if self.request.ranks.is_root else {}
+        self.counts.update({i: sum(COPY_OF not in run.attrs for run in each) for i, each in of_each.items()})
+        return of_each
 
 
 def _found(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:

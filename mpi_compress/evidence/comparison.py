@@ -11,7 +11,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.evidence.endings import ending
-from mpi_compress.evidence.lines import are_copies, by_seed, name_of, seeds_text
+from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of, seeds_text
 from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import Run
@@ -99,7 +99,7 @@ class Comparison:
         its numbers, and who was tuned for another question."""
         firsts, labels = [method.runs[0] for method in self.methods], [method.label for method in self.methods]
         models = _by_text([f"costs by {model_of(run)}" for run in firsts], labels) if self.by in COSTS else {}
-        equal = [f"{len(m.runs)} equal runs, for the seed changes nothing" if are_copies(m.runs) else "" for m in self.methods]
+        equal = [equal_seeds(method.runs) for method in self.methods]
         attrs = [run.attrs for run in firsts]
         infima = {f"f* = {a['f_star']:.6g} is {s}" for a in attrs if NOT_ATTAINED in (s := str(a.get("f_star_source")))}
         late = [max(cell.late for cell in method.cells) for method in self.methods]

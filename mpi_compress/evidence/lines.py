@@ -90,7 +90,7 @@ def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
 
 def seeds_text(runs: Sequence[Run]) -> str:
     """Over how many seeds lines of these runs are: "over 10 seeds", "over 1 to 10 seeds", or "" where each is a run."""
-    counts = sorted(len(group) for group in by_seed(runs))
+    counts = sorted(1 if equal_seeds(group) else len(group) for group in by_seed(runs))
     return f"over {f'{counts[0]} to ' * (counts[0] < counts[-1])}{counts[-1]} seeds" if counts[-1] > 1 else ""
 
 
@@ -100,10 +100,11 @@ def with_seeds(runs: Sequence[tuple[str, object]]) -> list[str]:
     return [f"{name}, seed {seed}" if counts[name] > 1 else name for name, seed in runs]
 
 
-def are_copies(runs: Sequence[Run]) -> bool:
-    """True if the seed changes nothing in several runs: all records are equal to the last bit."""
+def equal_seeds(runs: Sequence[Run]) -> str:
+    """"5 seeds, equal: 1 run" where the seed changes nothing in several runs: all records are equal to the last bit; else ""."""
     first, *others = (run.trace for run in runs)
-    return bool(others) and all(n in own and own[n].tobytes() == first[n].tobytes() for own in others for n in first)
+    equal = all(n in own and own[n].tobytes() == first[n].tobytes() for own in others for n in first)
+    return f"{len(runs)} seeds, equal: 1 run" if others and equal else ""
 
 
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:

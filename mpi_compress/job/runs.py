@@ -84,7 +84,15 @@ class RunSpec:
     def run_id(self) -> str:
         """A hash of what decides the numbers: the user's tables without layout and checkpoints, and the content of all files, the
         source of users' parts included; but not that of metrics, which decide a column of their own alone."""
-        deciding = _without(self.written, "checkpoint", "plugins", "slurm")
+        return self._id_of(self.written)
+
+    def id_of_all(self, key: str, tuned: Tables | None) -> str:
+        """A hash like `run_id` of all runs that differ in this key or table alone, each with the value that [tune] found for it."""
+        values = self.tune.put(tuned["value"]) if tuned and self.tune else {}
+        return self._id_of(_without(with_values(self.written, values), key, "tune"))
+
+    def _id_of(self, written: Tables) -> str:
+        deciding = _without(written, "checkpoint", "plugins", "slurm")
         deciding["data"] = _without(deciding["data"], "name", "path", "test")
         if "workers" in deciding:
             deciding["workers"] = _without(deciding["workers"], "exchange", "master", "patience")

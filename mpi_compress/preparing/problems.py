@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from mpi_compress.algorithms.needs import OPTIMUM
 from mpi_compress.algorithms.steps import named_by
@@ -239,9 +240,18 @@ def _solved(problem: Problem, tells: bool) -> Optimum:
         return optimum(data, loss, mu, lambda share: tell(share, 1.0))
 
 
-def start_of(spec: RunSpec, problem: Problem) -> Vector:
-    """x0 (d,), as [start] says."""
-    at, dim, rng = spec.start.at, problem.dim, Streams(spec.seed).at(Role.START, 0, 0)
+def follows_seed(spec: RunSpec, problem: Problem) -> bool:
+    """True if another seed would give the run other data or another x0."""
+    _, _, split, _ = spec.source
+    rng = Streams(spec.seed).at(Role.START, 0, 0)
+    before = repr(rng.bit_generator.state)
+    start_of(spec, problem, rng)
+    return split.follows_seed or repr(rng.bit_generator.state) != before
+
+
+def start_of(spec: RunSpec, problem: Problem, rng: Generator | None = None) -> Vector:
+    """x0 (d,), as [start] says; `rng` is the run's stream for it."""
+    at, dim, rng = spec.start.at, problem.dim, rng or Streams(spec.seed).at(Role.START, 0, 0)
     if at is None:
         x0 = problem.loss.start(rng)
     elif at == "random":

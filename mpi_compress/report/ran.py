@@ -10,7 +10,7 @@ import numpy as np
 
 from mpi_compress.cluster.submission import Statuses
 from mpi_compress.core.progress import bits_text, count_text, time_text
-from mpi_compress.evidence.lines import by_seed, name_of
+from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import LastRow, State, Status, status_of_run
@@ -32,7 +32,7 @@ class MethodStatus:
     """Runs of a job that differ in their seed alone: how they ended, and the medians of their last rows."""
 
     name: str
-    states: Sequence[State]  # one a seed
+    states: Sequence[State]  # one a seed, or one of all where the seed changes nothing
     why: str = ""
     last: LastRow = _NOTHING
 
@@ -137,6 +137,8 @@ def _method(runs: Sequence[Run], known: Sequence[Status | None]) -> MethodStatus
         whys[", ".join(status.details) if status else why_ended(run)] = None
     last = [row for run in runs if (row := LastRow.of(run)) is not None]
     middle = LastRow(0, *(_known(np.median, [getattr(row, name) for row in last]) for name in _NUMBERS))
+    if equal := equal_seeds(runs) if all(state.has_ended for state in states) else "":
+        states, whys = states[:1], {equal: None, **whys}
     return MethodStatus(name_of(runs[0]), states, "; ".join([*filter(None, whys)][:3]), middle)
 
 

@@ -29,6 +29,7 @@ FORMAT = "mpi-compress/1"
 NUMBERS = 2  # version of how sums are rounded; before 2, those over dense rows were as the processor has it, and not written down
 _TRIES = 5
 LABEL = "label"  # the attribute of a file that holds the label of its run
+COPY_OF = "copy_of"  # and of a copy, the id of the run that was executed with another seed
 _NEEDED = (LABEL, "status")
 _OTHERS = {".toml": "a job; `plan` and `table` take it", ".ckpt": "a checkpoint, from which `run` goes on"}
 TABLES = ("trace", "workers", "timing", "theory")

@@ -11,7 +11,7 @@ from typing import Any
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.files import checkpoint_of, part_of, refuse_no_file
 from mpi_compress.results.locks import is_being_written
-from mpi_compress.results.reader import Run, read
+from mpi_compress.results.reader import COPY_OF, Run, read
 
 _LONG = 60.0  # seconds without a row that a plan tells
 
@@ -81,6 +81,7 @@ class Status:
     silence: float = 0.0  # seconds since an unfinished result was written
     log: Path | None = None  # what a task that failed has printed
     said: str = ""  # SLURM's own word, where it is more exact than the state's
+    copy_of: str = ""  # the id of the run, with another seed, whose result this one's is a copy of, or will be
 
     @property
     def details(self) -> list[str]:
@@ -95,7 +96,8 @@ class Status:
         reached = f" ({self.last})" if self.last and not self.state.has_ended else ""
         silence = f", {self._silence}" if self._silence else ""
         log = f" (all of it: {self.log})" if self.log else ""
-        return f"{self.said or self.state.planned}{why}{task}{reached}{silence}{log}"
+        copied = f", a copy of {self.copy_of}" if self.copy_of else ""
+        return f"{self.said or self.state.planned}{why}{task}{reached}{silence}{log}{copied}"
 
     @property
     def _silence(self) -> str:
@@ -133,7 +135,8 @@ def status_of_run(run: Run) -> Status:
     is_part = run.file.suffix == ".part"
     state = state_of(run.attrs, is_part and is_being_written(run.file))
     reason = "" if state is State.RUNNING else str(run.attrs.get("reason", ""))
-    return Status(state, reason, LastRow.of(run), silence=_since(run.file) if is_part else 0.0)
+    copy_of = str(run.attrs.get(COPY_OF, ""))
+    return Status(state, reason, LastRow.of(run), silence=_since(run.file) if is_part else 0.0, copy_of=copy_of)
 
 
 def _since(part: Path) -> float:

@@ -47,6 +47,7 @@ class Header:
     k: int  # rounds run
     mark: Mark  # how far the result's rows went
     received: int  # bytes that came from other ranks as uplink
+    drew: bool = False  # True if a random stream was opened before
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,12 @@ class Checkpoint:
         except Damaged as damage:
             raise UserError(f"{self.file}: does not go with this run ({damage}); --fresh begins again") from None
 
-    def write(self, k: int, mark: Callable[[], Mark], received: int, states: tuple[Common, OfMaster],
+    def write(self, k: int, mark: Callable[[], Mark], received: int, drew: bool, states: tuple[Common, OfMaster],
               workers: Iterable[Frame]) -> None:  # fmt: skip
         """Save a run before round k; UserError if the file cannot be written, and the one before it stays. `mark` brings the
         result's rows to the disk, `workers` are a frame of each."""
         try:
-            header = Header(self.schema, self.run_id, k, mark(), received)
+            header = Header(self.schema, self.run_id, k, mark(), received, drew)
             with whole(self.file, self.run_id) as out:
                 for frame in chain(map(dump, (header, *states)), workers):
                     write_frame(frame, out)

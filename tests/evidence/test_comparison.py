@@ -171,7 +171,7 @@ def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing
     assert compare(gd + sgd, [Target.of("loss", 0.1)], "cost_up").notes == [
         of_data := "data: gspar, other data, 20 × 4",
         "costs by payload: gd", "costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B: sgd",
-        "2 equal runs, for the seed changes nothing: gd",
+        "2 seeds, equal: 1 run: gd",
     ]
     assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes == [of_data]
     assert main(["table", *(str(run.file) for run in gd), "--to", "loss=0.5", "-o", str(tmp_path / "t.md")]) == 0

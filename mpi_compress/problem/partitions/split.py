@@ -32,12 +32,17 @@ class Split:
         return type(self.partition).deal is Partition.deal
 
     @property
+    def follows_seed(self) -> bool:
+        """True if another seed assigns other rows."""
+        return self.partition.seeded or isinstance(sizes_of(self.partition, self.n), float | int)
+
+    @property
     def key(self) -> str:
         """Splits of one set that differ have different keys."""
         part = self.partition
         given = {name: value for name in parameters(type(part)) if (value := getattr(part, name)) is not None}
         text = part.name + (f" {given}" if given else "")
-        text += f" by {self.seed}" if part.seeded or isinstance(sizes_of(part, self.n), float | int) else ""
+        text += f" by {self.seed}" if self.follows_seed else ""
         return text + ("" if self.for_any_n else f" for {self.n}") + source_of(part)
 
     def deal(self, labels: Vector) -> tuple[RowNumbers, RowNumbers | None]:
