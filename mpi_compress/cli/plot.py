@@ -3,6 +3,7 @@
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
+from mpi_compress.evidence.lines import ended
 from mpi_compress.evidence.outcomes import job_files
 from mpi_compress.evidence.profile import profile
 from mpi_compress.figures import plotting as figures
@@ -18,7 +20,6 @@ from mpi_compress.figures.of_run import draw_profiles
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run, rising
-from mpi_compress.results.status import status_of_run
 from mpi_compress.results.targets import Target, typed
 
 _OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "rows", "at")
@@ -27,20 +28,21 @@ _OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "r
 def act(options: Namespace) -> int:
     if options.profile:
         return _profile(options)
-    if options.to or options.by:
-        raise UserError("--to and --by go with --profile; `mpi-compress table --to` compares methods at a target")
+    targets = [*map(typed, options.to or ())]
+    if options.by or (targets and not options.x) or len(targets) > 1:
+        raise UserError("one --to goes with --x KEY, several, and --by, with --profile; `table --to` compares methods at targets")
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
     changed: dict[str, Any] = axes_of(options)
     changed |= {key: given for key in ("bounds", "xlim", "ylim") if (given := getattr(options, key)) is not None}
-    target = options.figure or target.with_suffix(style.suffix)
+    if targets:
+        figure, changed = replace(figure, panel=[]), {"y": "wire_bits_up", "at": dict(targets)} | changed
+    figure, target = figure.changed(**changed), options.figure or target.with_suffix(style.suffix)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
     for line in titles(runs) if not (style.titled and figure.title) else []:
         print_line(f"mpi-compress: the figure, which has no title, does not say that it is {line}")
-    figures.save(figures.draw(runs, figure.changed(**changed), options.style, width), target)
-    for r in runs:
-        say(f"{r.file}  {r.label}: {status_of_run(r).state}")
+    figures.save(figures.draw(runs, figure, options.style, width), target)
     say(str(target))
     return 0
 
@@ -76,5 +78,8 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
 def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:
     for column, level in (figure.at or {}).items():
         target = Target.of(column, level, rising(runs))
-        if missing := [run.label for run in runs if run.has(column) and target.row_of(run) is None]:
+        if missing := dict.fromkeys(run.label for run in runs if run.has(column) and target.row_of(run) is None):
             print_line(f"mpi-compress: not drawn, for they do not reach {target}: {', '.join(missing)}")
+    done = ended(runs)
+    if stopped := dict.fromkeys(run.label for run in runs if run not in done):
+        print_line(f"mpi-compress: drawn without the seeds that did not end: {', '.join(stopped)}")

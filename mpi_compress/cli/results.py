@@ -14,7 +14,7 @@ from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import room, say
 from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
 from mpi_compress.results.files import TRIALS, job_name
-from mpi_compress.results.tidy import settings_of, varying
+from mpi_compress.results.settings import settings_of, varying
 
 
 def act_ls(options: Namespace) -> int:

@@ -25,10 +25,11 @@ from mpi_compress.results import bounds, theorem
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_CLOCK, named
 from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import COPY_OF, Run, read
+from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import split, why_ended
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tidy import BIT_FOR_BIT, difference, settings_of, varying
+from mpi_compress.results.tidy import BIT_FOR_BIT, difference
 from mpi_compress.results.tuning import caveat, in_words
 
 

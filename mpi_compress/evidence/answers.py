@@ -9,8 +9,8 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.endings import comes_nearer
 from mpi_compress.job.claim_functions import Missing, Question, Unknown, tuned_between
 from mpi_compress.results.reader import Run
+from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.targets import Target, grows
-from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.tuning import caveat, sizes
 
 NOTES = (

@@ -15,8 +15,8 @@ from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of, seeds_tex
 from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.units import COSTS, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by

@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import Target
+from mpi_compress.results.settings import settings_of
+from mpi_compress.results.targets import Target, rises
 from mpi_compress.results.tuning import caveat, in_words, put_by
 
 Namer = Callable[[Run], str]
 """Gives a run's line its name."""
+
+_ROUNDING, _BOUNCE = 1e-15, 100.0  # of f, below which rounding decides f − f*; and so many times this once it does
+_VALUE = r"(?:^|, )(?:tuned )?[\w.-]+ = [^,:]*"
 
 
 @dataclass(frozen=True)
@@ -29,11 +34,17 @@ class Line:
     y: NDArray[Any]  # over several seeds the median, as x is
     least: Any = None  # an array over the seeds, as `most` is; None: there are no several seeds
     most: Any = None
+    note: str = ""  # what a legend adds to the label, such as "diverged"
 
     @property
     def has_band(self) -> bool:
         """True if seeds differ."""
         return self.least is not None and bool(np.any(self.least < self.most))
+
+    @property
+    def entry(self) -> str:
+        """Its entry in a legend."""
+        return f"{self.label} ({self.note})" if self.note else self.label
 
     def rows(self, keep: NDArray[np.bool_]) -> "Line":
         """The same line with some of its rows."""
@@ -76,6 +87,12 @@ def lines(runs: Sequence[Run], x: str, y: str, name: Namer = name_of) -> list[Li
     return [_line(each, x, y, name(each[0])) for each in by_seed(runs)]
 
 
+def ended(runs: Sequence[Run]) -> list[Run]:
+    """The runs without those that were stopped, or failed, where another seed of the same run has ended: a median of fewer rows
+    would end with them."""
+    return [run for group in by_seed(runs) for run in [r for r in group if r.status in ("complete", "diverged")] or group]
+
+
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
     """The runs in groups, each of those that differ in their seed alone; a second run of the same seed is in the next group."""
     groups: dict[Any, dict[Any, Run]] = {}
@@ -108,21 +125,48 @@ def equal_seeds(runs: Sequence[Run]) -> str:
 
 
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
+    at, values = rows_of_seeds(runs), [_drawable(run, y) for run in runs]
+    note = ", ".join(filter(None, [_diverged(runs), _short_floats(runs[0], x)]))
     if len(runs) == 1:
-        return Line(name, runs[0].column(x), runs[0].column(y))
-    at = rows_of_seeds(runs)
-    xs, ys = (np.array([run.column(c)[rows] for run, rows in zip(runs, at, strict=True)], dtype=float) for c in (x, y))
-    return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))
+        return Line(name, runs[0].column(x), values[0], note=note)
+    both = [run.column(x) for run in runs], values
+    xs, ys = (np.array([own[rows] for own, rows in zip(each, at, strict=True)], dtype=float) for each in both)
+    return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0), note)
+
+
+def _drawable(run: Run, y: str) -> NDArray[Any]:
+    """A column of a run, with 0 for what rounding decides: a suboptimality of 1e-15 of the loss. One that diverges is infinite at
+    its end."""
+    values: NDArray[Any] = run.column(y)
+    if y == "suboptimality":
+        rounding = _ROUNDING * np.abs(run.column("loss"))
+        begun = np.logical_or.accumulate(np.abs(values) <= rounding)
+        values = np.where(begun & (np.abs(values) <= _BOUNCE * rounding), 0.0, values)
+    if run.status == "diverged" and not rises(y, run.rising):
+        values = np.where(np.isfinite(values) & (np.arange(values.size) < values.size - 1), values, np.inf)
+    return values
+
+
+def _diverged(runs: Sequence[Run]) -> str:
+    """How many seeds diverged: "diverged", "2 of 5 seeds diverged", or ""."""
+    count = sum(run.status == "diverged" for run in runs)
+    return "" if not count else "diverged" if count == len(runs) else f"{count} of {len(runs)} seeds diverged"
+
+
+def _short_floats(run: Run, x: str) -> str:
+    """That a run of floats of 16 bits sends fewer bits than x counts for each value; or ""."""
+    short = settings_of(run.written).get("up.codec.float") in (16, "bf16")
+    return "sends 16 a value" if short and re.search("(32|64) a value", column_of(x).label) else ""
 
 
 def rows_of_seeds(runs: Sequence[Run]) -> list[NDArray[np.intp]]:
-    """The rows of several seeds by round, equally many of each. They are those of the rounds that each of them has, or has
-    completed its run before: such a run stays where it ended, so that the median reaches a level of [stop] where the median of what
-    the seeds took does."""
+    """The rows of several seeds by round, equally many of each. They are those of the rounds that each of them has, or has ended
+    its run before, complete or diverged: such a run stays where it ended, so that the median reaches a level of [stop] where the
+    median of what the seeds took does."""
     every = [run.column("round") for run in runs]
     rounds = reduce(np.union1d, every)
-    over = [rounds > (own[-1] if run.status == "complete" else np.inf) for run, own in zip(runs, every, strict=True)]
-    rounds = rounds[np.all([np.isin(rounds, own) | ended for own, ended in zip(every, over, strict=True)], axis=0)]
+    over = [rounds > (own[-1] if run.status in ("complete", "diverged") else np.inf) for run, own in zip(runs, every, strict=True)]
+    rounds = rounds[np.all([np.isin(rounds, own) | done for own, done in zip(every, over, strict=True)], axis=0)]
     return [np.searchsorted(own, np.minimum(rounds, own[-1])) for own in every]
 
 
@@ -143,15 +187,30 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
         label, xs = group[0].label, np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         took = [Target.of(where, level, r.rising).took(r, y) for r in group]
         took = [value if value < np.inf else np.nan for value in (np.median(took), np.min(took), np.max(took))]
-        label, own = (stem(label), float(xs[0])) if xs.size == 1 else (label, np.nan)
+        label, own = (_without(label, x), float(xs[0])) if xs.size == 1 else (label, np.nan)
         found.setdefault(label, []).append((own, *took))
     columns = {label: np.array(sorted(points)).T for label, points in found.items()}
-    return [Line(label, None if np.isnan(own).any() else own, *taken) for label, (own, *taken) in columns.items()]
+    return [
+        Line(label, None if np.isnan(own).any() else own, y, least, most, "" if np.isfinite(y).any() else "not reached")
+        for label, (own, y, least, most) in columns.items()
+    ]
+
+
+def _without(label: str, x: str) -> str:
+    """A label without the value of x, or where it does not name it without all values of its grid."""
+    rest, times = re.subn(rf"(^|, ){re.escape(x.rpartition('.')[2])} = [^,]*", "", label)
+    return rest.removeprefix(", ") or x if times else stem(label)
 
 
 def stem(label: str) -> str:
     """The label that the runs of a grid share, which differ in what stands behind a comma and an equals sign."""
     return re.sub(r", \w+ = .*", "", label)
+
+
+def method_and_values(name: str) -> tuple[str, str]:
+    """The parts of a name: "EF21, top 10 %" and "k = 5, tuned step = 4" of "EF21, k = 5, top 10 %, tuned step = 4"."""
+    values = re.findall(_VALUE, name)
+    return re.sub(_VALUE, "", name), ", ".join(value.removeprefix(", ") for value in values)
 
 
 def without_common(labels: Sequence[str]) -> dict[str, str]:

@@ -13,8 +13,8 @@ from mpi_compress.evidence.comparison import ComparedMethod, Comparison, amount,
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.settings import settings_of
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tidy import settings_of
 from mpi_compress.results.tuning import put_by
 
 HEADS = ("problem", "target", "least", "method", "then", "not compressed", "sending the data", "reached by")

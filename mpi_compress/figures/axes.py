@@ -11,9 +11,10 @@ from mpi_compress.figures.words import wrapped
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import Target
 from mpi_compress.results.units import COSTS, named_model, unit_of
 
-LONGEST = 48  # letters of an entry, on one plot; twice as many on a page
+LONGEST = 64  # letters of an entry, on one plot; twice as many on a page
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
 _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
 _LARGE = 10_000.0  # a number without a unit, from which on ticks have a prefix
@@ -26,6 +27,7 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
         text = "" if "," in column else column_of(column).label  # the legend names several columns
         if column in COSTS and (model := named_model(runs)):
             text += f", {model}"
+        text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")
         unit = _unit(which, figure, runs)
         _write_ticks(ax, which, unit)
         ax.set(**{f"{which}label": f"{text if given is None else given}{f' [{unit}]' if unit else ''}".strip()})

@@ -1,11 +1,12 @@
 """The curves of one plot: lines in their colours, dashes and markers, bands over seeds, bounds, and running medians of noise.
 
-The first eight curves of a panel, in the job's order, have colours; further ones are thin and grey, behind them. All are named."""
+A band is the range over seeds. What diverges leaves the plot at a cross on its top edge. All curves are named."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -23,42 +24,51 @@ from mpi_compress.results.reader import Run
 _FEW_RECORDS = 30  # of a curve, up to which each is a dot, so that no line between them passes for what was computed
 _SPARSE = 3  # points, up to which each has its marker; below the end of a logarithmic axis it stands at this end
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
-_CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
+_CEILING, _LINEAR_CEILING = 10.0, 1.2  # times what the others reach: up to there a curve is drawn that diverges
 _ROWS = 150  # fewer are drawn as they are
 _TURNS = 0.25  # share of rows at which a curve turns up or down, from which on it is noise
 _TRAVEL = 6.0  # heights of the plot that the pen goes up and down
-_WINDOWS = 80  # at most, side by side over the width of a plot
-_FEW = 4  # rows of a window, below which they are drawn as they are
-INNER = (0.1, 0.9)  # quantiles: the band
+_WINDOWS = 60  # at most, side by side over the width of a plot
 
 
 def draw_on(
     ax: Axes, runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
-    name: Namer = name_of, longest: int = LONGEST, grey: Collection[str] = (),
+    name: Namer = name_of, longest: int = LONGEST,
 ) -> bool:  # fmt: skip
     """Draw lines and their bounds; the place of a name among `names` decides its look. True if a curve is noise, which is drawn as
-    its running median in a band."""
+    its running median over faint points."""
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), (figure.ylim or [0.0])[0])
-    labels, noisy, each_look = {name: entry(name, longest) for name in names}, False, looks(names, not figure.bounds, grey)
+    each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in looks(names).items()}
+    labels, noisy = {line.label: replace(line, label=entry(line.label, longest)).entry for line in reversed(drawn)}, False
     for line in drawn:
-        number = names.index(line.label)
-        look = each_look[line.label] | ({"linestyle": "-"} if figure.bounds else {}) | {"label": labels.pop(line.label, None)}
+        look = each_look[line.label] | {"label": labels.pop(line.label, None)}
         if line.x is None:
             _draw_level(ax, line, yscale, look)
             continue
         each = points or len(np.unique(line.x)) <= _SPARSE
         seen = replace(line, y=np.maximum(line.y, lowest)) if each and lowest else line
-        keep = shown(line.x, seen.y, xscale, yscale) & (line.y <= highest)
-        noisy |= _draw_curve(ax, seen.rows(keep), (xscale, yscale), look, None if each else (0.03 + 0.02 * (number % 7), 0.2))
+        keep = shown(line.x, seen.y, xscale, yscale) | (line.y > highest)
+        number = names.index(line.label)
+        every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
+        noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
     _draw_bounds(ax, runs, figure, each_look, name)
     ax.set(xscale=xscale, yscale=yscale)
     if yscale == "log" and ax.get_ylim()[0] < (bottom := max(lowest, _FLOOR * (most := ax.dataLim.y1))):
         ax.set_ylim(bottom, 10 * most)
+    if any(np.any(line.y > highest) for line in drawn):
+        ax.set_ylim(top=highest)
     set_limits(ax, figure)
     return noisy
+
+
+def up_to(line: Line, highest: float) -> Line:
+    """A line up to its first row above `highest`, where it ends at this edge; its band ends there, too."""
+    above = line.y > highest
+    kept = line.rows(np.cumsum(above) <= above)
+    return replace(kept, y=np.minimum(kept.y, highest), most=None if kept.most is None else np.minimum(kept.most, highest))
 
 
 def _lowest(drawn: Sequence[Line]) -> float:
@@ -67,16 +77,23 @@ def _lowest(drawn: Sequence[Line]) -> float:
     return min((float(y.min()) for y in others if y.size), default=0.0) / 10
 
 
-def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None) -> bool:
-    """Draw a line in its band; True if it is noise: then its rows are faint points behind its running median."""
+def _draw_curve(
+    ax: Axes, whole: Line, highest: float, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None
+) -> bool:
+    """Draw a line, with a cross where it leaves the plot, in its band over seeds; True if it is noise: then its rows are faint
+    points behind its running median."""
+    line = up_to(whole, highest)
     smooth = None if every is None else smoothed(line, *axes)
     drawn = smooth or line
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
     elif every is not None and line.x.size <= _FEW_RECORDS:
-        ax.scatter(line.x, line.y, s=5, color=look["color"], linewidths=0, zorder=look.get("zorder", 2))
-    alone: dict[str, Any] = {"markersize": 6, "zorder": 3} if drawn.x.size == 1 else {}  # a point, over the lines that cross it
+        ax.scatter(line.x, line.y, s=5, color=look["color"], linewidths=0, zorder=2)
+    # a point stands over the lines that cross it, whole at the edge
+    alone: dict[str, Any] = {"markersize": 6, "zorder": 3, "clip_on": False} if drawn.x.size == 1 else {}
     ax.plot(drawn.x, drawn.y, **{**look, **alone}, markevery=every)
+    if np.any(whole.y > highest):
+        ax.scatter(line.x[-1:], line.y[-1:], marker="x", s=22, linewidths=1.2, color=look["color"], zorder=4, clip_on=False)
     if drawn.has_band:
         ax.fill_between(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
     return smooth is not None
@@ -118,16 +135,19 @@ def _draw_level(ax: Axes, line: Line, yscale: str, look: Mapping[str, Any]) -> N
         ax.axhline(line.y[0], **{**look, "marker": None})
         if line.has_band:
             ax.axhspan(line.least[0], line.most[0], color=look["color"], alpha=0.2, linewidth=0)
+    else:
+        ax.plot([], [], **look)  # its entry says why
 
 
 def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
     """The y up to which the curves of a figure are drawn where a run diverges, so that the others can be seen; else infinite."""
+    room = _CEILING if scales(figure)[1] == "log" else _LINEAR_CEILING
     if all(run.status != "diverged" for run in runs):
         return math.inf
     names = [name for name in figure.ys if name in ("loss", "test_loss") or column_of(name).falls]
     tops = [run.column(name)[: 1 if run.status == "diverged" else None] for name in names for run in runs if run.has(name)]
     reached = np.concatenate([np.zeros(1), *tops])
-    return _CEILING * float(np.max(reached, where=np.isfinite(reached), initial=0.0)) or math.inf
+    return room * float(np.max(reached, where=np.isfinite(reached), initial=0.0)) or math.inf
 
 
 def _taker(figure: FigureTable, name: Namer) -> Any:
@@ -139,25 +159,18 @@ def _taker(figure: FigureTable, name: Namer) -> Any:
 
 
 def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
-    """The running median of a curve that is noise, in its band; None for one that is not. It begins at the curve's first row.
-    Windows are even along the axis as it is drawn. The band holds the middle four fifths of a window's rows; over several seeds it
-    goes from the median of their least to the median of their most."""
+    """The running median of a curve that is noise; None for one that is not. It begins at the curve's first row. Windows are even
+    along the axis as it is drawn. Over several seeds its band goes from the median of their least to the median of their most."""
     along, height = (np.log10(v) if scale == "log" else v.astype(float) for v, scale in ((line.x, xscale), (line.y, yscale)))
     if line.y.size < _ROWS or np.any(np.diff(along) < 0) or not is_noise(height):
         return None
-    windows = min(_WINDOWS, along.size // (2 * _FEW))
-    edges = np.linspace(along[0], along[-1], windows + 1)
-    inside = np.searchsorted(along, edges)
-    inside[-1] = along.size
-    rows = [(float(line.x[0]), *[float(line.y[0])] * 3)]
-    for i in range(windows):
-        own = slice(inside[i], inside[i + 1])
-        near = slice(inside[max(0, i - 1)], inside[min(windows, i + 2)])
-        if inside[i + 1] - inside[i] >= _FEW:
-            rows.append((float(np.median(line.x[own])), float(np.median(line.y[near])), *_band(line, near)))
-        else:
-            rows += [(float(x), *[float(y)] * 3) for x, y in zip(line.x[own], line.y[own], strict=True)]
-    return Line(line.label, *np.array(rows).T)
+    cuts = np.searchsorted(along, np.linspace(along[0], along[-1], _WINDOWS)[1:-1])
+    windows = [slice(0, 1), *starmap(slice, pairwise(np.unique([1, *cuts, along.size])))]
+    columns: dict[str, Any] = {
+        name: np.array([np.median(values[own]) for own in windows])
+        for name, values in vars(line).items() if isinstance(values, np.ndarray)
+    }  # fmt: skip
+    return replace(line, **columns)
 
 
 def is_noise(height: NDArray) -> bool:
@@ -166,11 +179,3 @@ def is_noise(height: NDArray) -> bool:
     low, high = np.quantile(height, [0.01, 0.99])
     turns = np.mean(np.sign(steps[1:]) != np.sign(steps[:-1]))
     return bool(turns > _TURNS and np.abs(steps).sum() > _TRAVEL * (high - low) > 0)
-
-
-def _band(line: Line, near: slice) -> tuple[float, float]:
-    if line.least is None:
-        low, high = np.quantile(line.y[near], INNER)
-    else:
-        low, high = np.median(line.least[near]), np.median(line.most[near])
-    return float(low), float(high)

@@ -1,21 +1,25 @@
 """Legends, below the plots, where they cover no curve."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 from mpi_compress.evidence.lines import seeds_text
-from mpi_compress.figures.curves import INNER
-from mpi_compress.figures.words import measuring, width, wrapped
+from mpi_compress.figures.words import draw_dollars, measuring, width, wrapped
 from mpi_compress.results.reader import Run
 
 _BETWEEN = 1.5  # sizes of the font between two columns of entries
+_AT_CURVES = 6  # curves, up to which their names may stand beside them
+_SHARES = np.linspace(1, 0.2, 5)  # of the way along a curve, where its name is tried
+_SIDES = (((4, 0), "left", "center"), ((3, 3), "left", "bottom"), ((-3, 3), "right", "bottom"), ((-3, -3), "right", "top"))
 
 
 def put_under(legend: Legend) -> float:
@@ -40,7 +44,7 @@ def put_below(figure: Figure, entries: Mapping[str, Any], title: str | None) -> 
     handle = (mpl.rcParams["legend.handlelength"] + mpl.rcParams["legend.handletextpad"]) * size / 72.0
     room = figure.get_figwidth() - 0.15
     names = [wrapped(name, room - handle, size) for name in entries]
-    most = handle + max(width(line, size) for name in names for line in name.splitlines() or [""])
+    most = handle + max((width(line, size) for name in names for line in name.splitlines()), default=0.0)
     legend = figure.legend(
         list(entries.values()), names, loc="outside lower center", ncols=_abreast(len(names), most, room, size), frameon=False,
         title=None if title is None else wrapped(title, room, size), columnspacing=_BETWEEN,
@@ -54,7 +58,37 @@ def _abreast(entries: int, widest: float, room: float, size: float) -> int:
     """How many entries fit side by side, in rows that are equally full."""
     gap = _BETWEEN * size / 72.0
     most = max(1, int((room + gap) / (widest + gap)))
-    return math.ceil(entries / math.ceil(entries / most))
+    return math.ceil(entries / math.ceil(entries / most)) if entries else 1
+
+
+def put_at_curves(ax: Axes) -> bool:
+    """Write each curve's name at its end, or along it, in its colour, where all have room: then no legend is needed. True if so."""
+    entries, written = handles_of([ax]), list[Bbox]()
+    if len(entries) > _AT_CURVES or any("$" in name for name in entries):
+        return False
+    draw_dollars(figure_of(ax))
+    figure_of(ax).draw_without_rendering()
+    paths = {line: line.get_transform().transform_path(line.get_path()) for line in ax.lines}
+    for name, line in entries.items():
+        vertices = ax.transAxes.inverted().transform(paths[line].vertices)
+        points = vertices[np.all((vertices >= 0) & (vertices <= 1), axis=1)]
+        if not points.size:
+            break
+        along_x = points[0, 0] + _SHARES * (points[-1, 0] - points[0, 0])
+        at = zip(along_x, np.interp(along_x, *points.T), strict=True)
+        for where, (offset, across, along) in itertools.product(at, _SIDES):
+            text = ax.annotate(name, where, offset, "axes fraction", "offset points", ha=across, va=along, color=line.get_color())
+            text.set_fontsize(mpl.rcParams["legend.fontsize"])
+            box = text.get_window_extent()
+            fits = all(ax.bbox.contains(*corner) for corner in (box.min, box.max)) and not box.count_overlaps(written)
+            if fits and not any(path.intersects_bbox(box, filled=False) for path in paths.values()):
+                written.append(box)
+                break
+            text.remove()
+    if len(written) < len(entries):
+        for each in ax.texts[:]:
+            each.remove()
+    return len(written) == len(entries)
 
 
 def handles_of(each: Sequence[Axes]) -> dict[str, Any]:
@@ -64,7 +98,5 @@ def handles_of(each: Sequence[Axes]) -> dict[str, Any]:
 
 def heading(runs: Sequence[Run], noisy: bool) -> str | None:
     """The legend's title, which says what lines and bands are where there are several seeds, or noise."""
-    share = f"{100 * (INNER[1] - INNER[0]):.0f} % of nearby records"
-    if over := seeds_text(runs):
-        return f"median and range {over}" + (", and over nearby records if noisy" if noisy else "")
-    return f"median and band of {share} if noisy" if noisy else None
+    seeds = f"median and range {over}" if (over := seeds_text(runs)) else ""
+    return ", ".join(filter(None, [seeds, "noise as its running median" if noisy else ""])) or None

@@ -11,7 +11,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.profile import FACTORS, Profile
 from mpi_compress.figures.axes import LONGEST, entry
 from mpi_compress.figures.legends import handles_of, put_below
-from mpi_compress.figures.style import COLUMN, HEIGHT, MOST, PAGE_WIDTH, STYLE, looks, style_of
+from mpi_compress.figures.style import COLUMN, HEIGHT, PAGE_WIDTH, STYLE, looks, style_of
 from mpi_compress.results import bounds
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -67,12 +67,12 @@ def draw_profiles(profiles: Sequence[Profile], style: str = "screen") -> Figure:
     names = list(dict.fromkeys(method for profile in profiles for method in profile.methods))
     with mpl.rc_context(style_of(style).settings):
         figure, panels = plt.subplots(1, len(profiles), figsize=(PAGE_WIDTH, HEIGHT), sharey=True, squeeze=False)
-        look_of = looks(names, grey=names[MOST:])
+        look_of = looks(names)
         for ax, profile in zip(panels[0], profiles, strict=True):
             for method in (name for name in names if name in profile.ratios):
                 ratios = sorted(ratio for ratio in profile.ratios[method] if ratio <= FACTORS[-1])
                 share = np.array([*range(len(ratios) + 1), len(ratios)]) / profile.targets
-                look = {**look_of[method], "marker": None, "label": entry(method, LONGEST)}
+                look = {**look_of[method].of_line, "marker": None, "label": entry(method, LONGEST)}
                 ax.step([FACTORS[0], *ratios, FACTORS[-1]], share, where="post", **look)
             ax.set(xscale="log", xlim=(FACTORS[0], FACTORS[-1]), ylim=(0, 1.02), xlabel="τ, times the least")
             ax.set_title(column_of(profile.by).label)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -17,7 +16,7 @@ from mpi_compress.evidence.lines import Line, by_seed, changes, tuned_text, with
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under
-from mpi_compress.figures.style import MOST, NARROWEST, PAGE_WIDTH, PANEL, looks
+from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, Look, looks
 from mpi_compress.figures.words import measuring, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
@@ -96,8 +95,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     for ax in grid.flat[len(each) :]:
         ax.remove()
     axes = list(grid.flat[: len(each)])
-    grey = {name for panel in each for name in [*dict.fromkeys(line.label for line in panel.lines)][MOST:]}
-    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.name, 2 * LONGEST, grey) for ax, p in zip(axes, each, strict=True)]
+    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.name, 2 * LONGEST) for ax, p in zip(axes, each, strict=True)]
     _name_panels(axes, each, columns, (width / columns - _BESIDE, height - 0.7))
     all_runs = list({run.file: run for panel in each for run in panel.runs}.values())
     further = [ax.get_title().count("\n") + ax.get_xlabel().count("\n") for ax in axes]  # lines around each panel beyond one each
@@ -110,8 +108,8 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     fig.set_figheight(rooms)
     with measuring():
         fig.draw_without_rendering()
-    look_of = [looks(names, not panel.figure.bounds, grey) for panel in each]
-    under = [_write_notes(*those, titled) for those in zip(axes, each, look_of, strict=True)]
+    look_of = looks(names)
+    under = [_write_notes(ax, panel, look_of, titled) for ax, panel in zip(axes, each, strict=True)]
     fig.set_figheight(rooms + sum(max(under[row * columns : (row + 1) * columns]) for row in range(rows)))
     return fig
 
@@ -130,13 +128,14 @@ def _name_panels(axes: Sequence[Axes], each: Sequence[_Panel], columns: int, roo
         wrap_names(ax, *room)
 
 
-def _write_notes(ax: Axes, panel: _Panel, look_of: Mapping[str, Mapping[str, Any]], titled: bool) -> float:
+def _write_notes(ax: Axes, panel: _Panel, look_of: Mapping[str, Look], titled: bool) -> float:
     """Write a panel's notes under it, in their curves' colours, unless they are many; the inches that they take there."""
     notes, room = _notes(panel.runs, panel.figure, titled), ax.bbox.width / figure_of(ax).dpi - 0.1
     if not 0 < len(notes) <= _NOTES:
         return 0.0
-    curves = [Line2D([], [], color=look_of[panel.short[label]]["color"]) for label in notes]
-    whole = [entry(note, 2 * LONGEST).replace(" = ", "\u00a0=\u00a0") for note in notes.values()]  # not broken there
+    curves = [Line2D([], [], color=look_of[panel.short[label]].of_line["color"]) for label in notes]
+    texts = [entry(f"{panel.short[label]}: {note}", 2 * LONGEST) for label, note in notes.items()]
+    whole = [text.replace(" = ", "\u00a0=\u00a0") for text in texts]  # not broken there
     legend = ax.legend(
         curves, [wrapped(text, room, _SMALL).replace("\u00a0", " ") for text in whole], labelcolor="linecolor",
         fontsize=_SMALL, handlelength=0, handletextpad=0, borderpad=0.3, labelspacing=0.2,

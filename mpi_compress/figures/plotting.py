@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
-from mpi_compress.evidence.lines import Line, shown
+from mpi_compress.evidence.lines import Line, changes, ended, shown
 from mpi_compress.figures.axes import name_axes, scales, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below
+from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below
 from mpi_compress.figures.panels import by_cost_model, draw_panels
-from mpi_compress.figures.style import COLUMN, HEIGHT, MOST, Style, inches, style_of
+from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, style_of
 from mpi_compress.figures.words import draw_dollars
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
@@ -54,7 +54,8 @@ def plot(
         style: "paper": in Times' letters, without a title and without what was tuned, which a paper's text says.
         width: of the figure: "3.3in", "84mm", "8.4cm" or "239pt", or a number of inches.
 
-    A curve that is noise is drawn as its running median in a band.
+    A band is the range over seeds. A curve that is noise is drawn as its running median over faint points. One that diverges leaves
+    the plot at a cross on its top edge.
 
     Raises:
         UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
@@ -73,6 +74,7 @@ def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width:
     costs by several models, whose axis the job does not name, has one for each. A title says which data are not as published."""
     look, room = style_of(style), inches(width)
     _refuse_no_runs(runs)
+    runs = ended(runs)
     figure = by_cost_model(runs, replace(figure, title=figure.title and "\n".join([figure.title, *titles(runs)])))
     if not figure.panel:
         return figure_of(_plot(runs, figure, None, look, room or COLUMN))
@@ -98,19 +100,23 @@ def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable) -> None:
 
 def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float) -> Axes:
     _refuse_no_runs(runs)
+    runs = ended(runs)
     figure = replace(figure, bounds=figure.bounds or ["lyapunov_bound"] * (figure.y == "lyapunov"))  # the theorem's line
     with mpl.rc_context(style.settings):
-        drawn = lines_of(runs, figure, style.name)
+        shared = changes(runs[0]) if len({run.attrs.get("overridden") for run in runs}) == 1 else []
+        plain = [replace(run, attrs={**run.attrs, "overridden": "{}"}) for run in runs] if shared else runs
+        drawn = lines_of(plain, figure, style.name)
         _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
-        seeds = heading(runs, draw_on(on, runs, drawn, figure, names, style.name, grey=names[MOST:]))
+        noisy = draw_on(on, plain, drawn, figure, names, style.name)
+        title = ", ".join(filter(None, [heading(runs, noisy), *shared])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:
-            _settle(on, seeds, width)
+            _settle(on, title, width)
         else:
-            on.legend(title=seeds)
+            on.legend(title=title)
         draw_dollars(figure_of(on))
     return on
 
@@ -121,7 +127,9 @@ def _settle(ax: Axes, title: str | None, width: float) -> None:
     wrap_names(ax, width - _BESIDE, HEIGHT - 0.5)
     lines = len(ax.get_title().splitlines())
     above = lines * float(ax.title.get_fontsize()) * 1.25 / 72.0
-    figure.set_figheight(HEIGHT + above + put_below(figure, handles_of([ax]), title))
+    figure.set_figheight(HEIGHT + above)
+    entries = {} if put_at_curves(ax) else handles_of([ax])
+    figure.set_figheight(HEIGHT + above + (put_below(figure, entries, title) if entries or title else 0.0))
 
 
 def refuse_format(file: Path, option: str = "-o") -> None:

@@ -2,22 +2,27 @@
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import rc_params_from_file
+from matplotlib.colors import to_hex, to_rgb
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.evidence.lines import Namer, name_in_paper, name_of, stem
+from mpi_compress.evidence.lines import Namer, method_and_values, name_in_paper, name_of
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A4FB5", "#8C5A2B", "#9B1B30")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A4FB5", "#8C5A2B", "#9B1B30", "#000000")
 """Okabe and Ito's colours, which colour-blind readers can distinguish; violet in place of their yellow, then brown and dark red."""
-MOST = 8  # curves of a panel that have colours
-_THIN: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1.8}  # further ones
-_DASHES = ("-", "--", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (8, 2)), (0, (8, 1, 2, 1)), (0, (5, 1, 1, 1, 1, 1)))  # dots: starts
+_DASHES = (
+    "-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (6, 1.2, 1.2, 1.2, 1.2, 1.2)), (0, (10, 2)),
+    (0, (10, 1.5, 3, 1.5)), (0, (3, 1.2, 3, 1.2, 1, 1.2)),
+)  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_LIGHTEST, _DARKEST = 0.4, 0.45  # shares of white, and of black, at the ends of a ramp
 
 COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot
 PAGE_WIDTH, PANEL = 6.9, 1.65  # inches: the width of a paper's page, and the height of one of three panels in a row
@@ -62,24 +67,42 @@ def inches(width: "str | float | None", where: str = "width") -> float | None:
     return value
 
 
-def look_of(number: int) -> dict[str, Any]:
-    """Colour, dashes and marker of a method by its number; methods that share a colour have other dashes."""
-    turn = number // len(COLOURS)
-    dashes = _DASHES[(number + 3 * turn) % len(_DASHES)]
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "marker": _MARKERS[(number + turn) % len(_MARKERS)]}
+@dataclass(frozen=True)
+class Look:
+    """What tells a curve apart: a hue of its method, and among the values of a grid its place in a ramp; dashes and a marker."""
+
+    hue: int
+    dash: int
+    marker: int
+    tone: float = 0.0  # -1: the lightest of its hue, for the least value; 1: the darkest
+
+    @property
+    def of_line(self) -> dict[str, Any]:
+        """As Matplotlib has it."""
+        end, share = ("white", _LIGHTEST) if self.tone < 0 else ("black", _DARKEST)
+        pure, other = (np.array(to_rgb(c)) for c in (COLOURS[self.hue % len(COLOURS)], end))
+        color = to_hex(pure + share * abs(self.tone) * (other - pure))
+        return {"color": color, "linestyle": _DASHES[self.dash % len(_DASHES)], "marker": _MARKERS[self.marker % len(_MARKERS)]}
 
 
-def looks(names: Sequence[str], dashed: bool = True, grey: Collection[str] = ()) -> dict[str, dict[str, Any]]:
-    """The look of each name: a colour for a method and dashes for its parameters, where several methods have several of them. Where
-    dashes stand for something else, not `dashed`, each name has a colour of its own. A `grey` one keeps dashes and marker."""
-    return {name: look | (_THIN if name in grey else {}) for name, look in _coloured(names, dashed).items()}
+def looks(names: Sequence[str]) -> dict[str, Look]:
+    """The look of each name: a hue for a method, with dashes of its own, or where it has several values of a grid a ramp of the hue
+    and dashes by value. Methods that share a hue have other dashes and markers."""
+    parts = {name: method_and_values(name) for name in names}
+    methods = [*dict.fromkeys(method for method, _ in parts.values())]
+    times = Counter(method for method, _ in parts.values())
+    values = sorted(dict.fromkeys(value for method, value in parts.values() if times[method] > 1), key=_numbers)
+    found = {}
+    for name, (method, value) in parts.items():
+        hue = methods.index(method)
+        if times[method] == 1:
+            found[name] = Look(hue, hue, hue)
+        else:
+            at = values.index(value)
+            found[name] = Look(hue, at, hue if len(methods) > 1 else at, 2 * at / max(len(values) - 1, 1) - 1)
+    return found
 
 
-def _coloured(names: Sequence[str], dashed: bool) -> dict[str, dict[str, Any]]:
-    parts = {name: (method := stem(name), name[len(method) :]) for name in names}
-    methods, values = ([*dict.fromkeys(part[i] for part in parts.values())] for i in range(2))
-    if not (dashed and 1 < len(methods) < len(names) and len(methods) <= len(COLOURS) and len(values) <= len(_DASHES)):
-        return {name: look_of(number) for number, name in enumerate(names)}
-    return {
-        name: look_of(methods.index(own)) | {"linestyle": _DASHES[values.index(value)]} for name, (own, value) in parts.items()
-    }
+def _numbers(value: str) -> tuple[float, ...]:
+    """The numbers in the values of a grid, by which they are in order."""
+    return tuple(map(float, re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", value)))

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.evidence.lines import lines, shown
+from mpi_compress.evidence.lines import ended, lines, shown
 from mpi_compress.figures.axes import scales
-from mpi_compress.figures.curves import ceiling
+from mpi_compress.figures.curves import ceiling, up_to
+from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -29,13 +31,17 @@ def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
     if not y or not xs:
         return None
     asked = figure if figure.x == xs[0] and y in figure.y else FigureTable(xs[0], y)
-    highest, found = ceiling(runs, FigureTable(y=y)), []
-    for each in zip(*(lines(runs, x, y) for x in xs), strict=True):
-        values = np.where(each[0].y <= highest, each[0].y, np.nan)
+    scale, runs, found = scales(asked)[1], ended(runs), []
+    highest = ceiling(runs, replace(asked, y=y))
+    by_line = [*zip(*(lines(runs, x, y) for x in xs), strict=True)]
+    look_of = looks([first.label for first, *_ in by_line])
+    for each in by_line:
+        values, look = up_to(each[0], highest).y, look_of[each[0].label]
         keep = thinned(values)
-        if shown(values, values, "linear", scales(asked)[1]).any():
+        if shown(values, values, "linear", scale).any():
             columns = {x: _short(line.x[keep]) for x, line in zip(xs, each, strict=True) if line.x is not None}
-            found.append({"label": each[0].label, "y": _short(values[keep]), "x": columns})
+            tells = {"label": each[0].entry, "hue": look.hue, "tone": look.tone, "dash": look.dash}
+            found.append({**tells, "y": _short(values[keep]), "x": columns})
     xscale, yscale = scales(asked)
     labels = {x: _label(x, runs) for x in xs}
     return {"y": _label(y, runs), "labels": labels, "xscale": xscale, "yscale": yscale, "lines": found} if found else None

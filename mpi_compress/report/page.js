@@ -5,15 +5,16 @@
 (() => {
   const figures = JSON.parse(document.getElementById("curves").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  // Okabe and Ito's colours; black and yellow are changed for one of more contrast with the ground.
+  // Okabe and Ito's colours as in figures; black and yellow are changed for one of more contrast with the ground.
   const COLOURS = {
-    light: ["#0072B2", "#D55E00", "#009E73", "#B8568F", "#A67300", "#2E93C9", "#222222", "#7A4FB5"],
-    dark: ["#56B4E9", "#F08A3C", "#2FC796", "#E39AC4", "#E8B02E", "#9AD1F5", "#F2F2F2", "#B99AF0"],
+    light: ["#0072B2", "#D55E00", "#009E73", "#B8568F", "#A67300", "#2E93C9", "#7A4FB5", "#8C5A2B", "#9B1B30", "#222222"],
+    dark: ["#56B4E9", "#F08A3C", "#2FC796", "#E39AC4", "#E8B02E", "#9AD1F5", "#B99AF0", "#D2A679", "#F0788C", "#F2F2F2"],
   };
-  const DASHES = [[], [8, 4], [2, 3], [8, 3, 2, 3]];
+  const DASHES = [[], [8, 3], [3, 2], [9, 3, 2, 3], [9, 2, 2, 2, 2, 2], [16, 4], [16, 3, 5, 3], [5, 2, 5, 2, 2, 2]];
   const SCALES = { linear: "linear", log: "logarithmic" };
-  const colour = (i) => COLOURS[dark.matches ? "dark" : "light"][i % 8];
-  const dash = (i) => DASHES[Math.floor(i / 8) % DASHES.length];
+  // A hue for each method; of a grid's values the least is the nearest to the ground.
+  const colour = ({ hue, tone }) => `color-mix(in srgb, ${(tone < 0) === dark.matches ? "black" : "white"} ${45 * Math.abs(tone)}%, ${COLOURS[dark.matches ? "dark" : "light"][hue % 10]})`;
+  const dash = ({ dash }) => DASHES[dash % DASHES.length];
   const short = (v) => (v !== 0 && (Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3) ? v.toExponential().replace("e+", "e") : `${v}`);
   const text = (v) => (v == null ? "" : short(Number(v.toPrecision(5))));
 
@@ -77,11 +78,11 @@
         width: this.graph.clientWidth, height: this.graph.clientHeight, legend: { show: false },
         scales: { x: distr(this.state.xscale), y: distr(this.state.yscale) },
         axes: [axis(this.figure.labels[this.state.x], 44), axis(this.figure.y, 62)],
-        series: [{}, ...this.rows.map(({ box, name }, i) => ({ label: name, show: box.checked, stroke: colour(i), dash: dash(i), width: 2, spanGaps: true, points: { show: lines[i][0].length < 30, size: 5 } }))],
+        series: [{}, ...this.rows.map(({ box, name }, i) => ({ label: name, show: box.checked, stroke: colour(this.figure.lines[i]), dash: dash(this.figure.lines[i]), width: 2, spanGaps: true, points: { show: lines[i][0].length < 30, size: 5 } }))],
         cursor: { drag: { x: true, y: true }, dataIdx: (chart, i, at) => this.nearest(chart.data[i], at) },
         hooks: { setCursor: [(chart) => this.values(chart)] },
       }, data, this.graph);
-      this.rows.forEach(({ swatch }, i) => { swatch.style.borderTop = `3px ${dash(i).length ? "dashed" : "solid"} ${colour(i)}`; });
+      this.rows.forEach(({ swatch }, i) => { swatch.style.borderTop = `3px ${dash(this.figure.lines[i]).length ? "dashed" : "solid"} ${colour(this.figure.lines[i])}`; });
       this.describe();
     }
 

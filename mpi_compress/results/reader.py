@@ -23,6 +23,7 @@ from mpi_compress.results.columns import LEFT_OUT, NOT_ATTAINED, Arrays, column_
 from mpi_compress.results.files import refuse_archive, refuse_no_file
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
+from mpi_compress.results.settings import settings_of
 from mpi_compress.results.targets import Target, rises
 
 FORMAT = "mpi-compress/1"
@@ -113,7 +114,7 @@ class Run:
         """A column of `columns.COLUMNS` or of the algorithm: of /trace or /timing, or derived from them or from /theory.
 
         bits_up and bits_down are means over the rounds since the row before. A number that an algorithm's formula came to, such as
-        step, is the same in every row.
+        step, or a setting by its dotted key, such as up.compressor.k, is the same in every row.
 
         Raises:
             UserError: there is none of that name.
@@ -131,15 +132,19 @@ class Run:
             why = f"which nothing asked for: {solve}" if source == LEFT_OUT else none
             raise UserError(f"{self.file}: '{name}' needs x*, {why}")
         there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *self.evaluated, *bounds.columns(self)]
-        raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
+        keys = [key for key in settings_of(self.written) if key.endswith(f".{name}")]
+        raise UserError(f"{self.file}: {nearest(name, keys or there, 'column')}")
 
     def _found(self, name: str) -> NDArray | None:
         if name in self.trace or name in self.timing:
             return self.trace.get(name, self.timing.get(name))
         if (derive := column_of(name).derive) is not None:
             return derive(self)
-        if name in (evaluated := self.evaluated):
-            return np.full(self.rows, evaluated[name])
+        evaluated, settings = self.evaluated, settings_of(self.written) if "." in name else {}
+        if isinstance(number := evaluated.get(name.removeprefix("algorithm."), settings.get(name)), int | float):
+            return np.full(self.rows, number)
+        if re.fullmatch(r"[\d.]+%", str(number)):
+            return np.full(self.rows, float(str(number)[:-1]) / 100)
         return bounds.columns(self).get(name)
 
     def has(self, name: str) -> bool:

@@ -1,9 +1,8 @@
 """Many results as one table, a row for each of their rows, with the settings in which they differ; and where two first differ."""
 
 import glob
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
@@ -14,6 +13,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.results.files import TRIALS, below
 from mpi_compress.results.reader import Run, read
+from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.tuning import in_words
 
 Kind = Literal["polars", "pandas", "dict"]
@@ -69,31 +69,6 @@ def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
 def _value(tuned: Any) -> Any:
     """A value that [tune] found, those of several parameters as one text."""
     return in_words(tuned) if isinstance(tuned, Mapping) else tuned
-
-
-def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The keys whose values are not the same in all of these, in their order: 1 and 1.0 are, and true and 1 are not."""
-    values = {key: {(isinstance(s.get(key), bool), s.get(key)) for s in settings} for key in dict.fromkeys(chain(*settings))}
-    return [key for key, different in values.items() if len(different) > 1]
-
-
-def settings_of(written: dict[str, Any]) -> dict[str, Any]:
-    """What a job wrote for a run, `Run.written`, by dotted key: text, numbers, true and false; lists as text."""
-    for way in ("up", "down"):  # the short form of a part
-        for part in ("compressor", "codec"):
-            if isinstance(written.get(way, {}).get(part), str):
-                written[way][part] = {"name": written[way][part]}
-    found: dict[str, Any] = {"seed": 0}
-
-    def put(key: str, value: Any) -> None:
-        if isinstance(value, Mapping):
-            for name, each in value.items():
-                put(f"{key}.{name}" if key else name, each)
-        else:
-            found[key] = json.dumps(value) if isinstance(value, list) else value
-
-    put("", {k: value for k, value in written.items() if k not in ("run", "plugins", "checkpoint", "slurm", "title", "paper")})
-    return found
 
 
 def _found(results: Any) -> list[tuple[str, Run]]:

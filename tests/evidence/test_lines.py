@@ -60,11 +60,36 @@ def test_a_line_of_seeds_is_their_median_and_range_row_by_row():
     assert [values.tolist() for values in (cut.x, cut.y, cut.least, cut.most)] == [[20], [0.4], [0.2], [0.5]]
 
 
-def test_a_seed_that_is_complete_stays_where_it_ended_and_another_one_ends_the_line():
+def test_a_seed_that_has_ended_stays_where_it_ended_and_another_one_ends_the_line():
     long, short = run(rounds=[0, 2, 4, 6], loss=[1, 2, 3, 4]), run(seed=1, rounds=[0, 2, 3], loss=[5, 6, 7])
     assert [rows.tolist() for rows in made.rows_of_seeds([long, short])] == [[0, 1, 2, 3], [0, 1, 2, 2]]
-    stopped = run(seed=1, rounds=[0, 2, 3], status="diverged", loss=[5, 6, 7])
+    stopped = run(seed=1, rounds=[0, 2, 3], status="stopped", loss=[5, 6, 7])
     assert [rows.tolist() for rows in made.rows_of_seeds([long, stopped])] == [[0, 1], [0, 1]]
+
+
+def test_a_stopped_seed_is_left_out_where_others_have_ended():
+    seeds = [run(seed=i, status=status, loss=[1.0]) for i, status in enumerate(("complete", "stopped", "diverged", "failed"))]
+    assert made.ended(seeds) == [seeds[0], seeds[2]]
+    assert made.ended(seeds[1:2]) == seeds[1:2], "nothing else is there"
+
+
+def test_a_seed_that_diverges_is_infinite_from_its_end_on():
+    seeds = [run(seed=i, loss=[4.0, 2.0, 1.0]) for i in range(2)] + [run(seed=2, status="diverged", loss=[4.0, 9.0])]
+    (line,) = made.lines(seeds, "round", "loss")
+    assert (line.y.tolist(), line.most.tolist()) == ([4, 2, 1], [4, inf, inf])
+    assert line.entry == "a (1 of 3 seeds diverged)"
+    (alone,) = made.lines(seeds[2:], "round", "loss")
+    assert (alone.y.tolist(), alone.entry) == ([4, inf], "a (diverged)")
+
+
+def test_what_a_level_took_over_a_key_of_the_job_is_a_line_for_all_else_that_differs():
+    grid = [run(f"top, k = {k}, step = {step}", written=f"up.compressor.k = {k!r}".replace("'", '"'), loss=[1, 0.1], bits=[0, bits])
+            for k, step, bits in ((5, 1, 50), ("20%", 1, 7), (2, 1, 20), (2, 4, 30))]  # fmt: skip
+    plain = run("GD", loss=[1, 0.1], bits=[0, 99])
+    found = {line.label: line for line in made.levels([*grid, plain], "up.compressor.k", "bits", {"loss": 0.5})}
+    assert {label: None if line.x is None else (line.x.tolist(), line.y.tolist()) for label, line in found.items()} == {
+        "top, step = 1": ([0.2, 2, 5], [7, 20, 50]), "top, step = 4": ([2], [30]), "GD": None,
+    }  # fmt: skip
 
 
 def test_a_grid_s_last_rows_are_one_line_in_the_order_of_x():

@@ -91,7 +91,7 @@ def test_panels_share_looks_and_a_legend(done):
     assert (a.get_yscale(), c.get_yscale()) == ("log", "linear")
     assert (b.get_xlabel(), c.get_xlabel()) == ("data passes", "sent [bit]")
     assert (a.get_ylabel(), b.get_ylabel()) == ("suboptimality f(x) − f*", "")
-    assert a.get_legend().get_texts()[0].get_text().startswith("var = ")
+    assert a.get_legend().get_texts()[0].get_text().startswith("GSpar: var = "), "a box names the method"
     assert figure.get_size_inches()[0] == pytest.approx(6.9)
 
 
@@ -196,3 +196,17 @@ def test_a_panel_of_nothing_is_refused(changed, says, tmp_path):
     file.write_text(JOB.replace('runs = ["*, c2 = 0.25"]', changed))
     with pytest.raises(mc.UserError, match=naming(says)):
         mc.load_job(file)
+
+
+def test_a_swept_key_is_x_and_y_what_it_took_to_a_target(done, tmp_path, capsys):
+    file, *_ = done
+    asked = ["plot", str(file), "--out", str(file.parent), "-o", str(tmp_path / "a.svg"), "--to", "loss=0.68"]
+    assert main([*asked, "--x", "data.c2"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'a.svg'}\n"
+    words = " ".join(each.strip() for each in ElementTree.parse(tmp_path / "a.svg").getroot().itertext() if each.strip())
+    assert "data.c2" in words
+    assert "uplink bits, on the wire to f(x) ≤ 0.68 [bit]" in words.replace("\n", " ")
+    assert main([*asked, "--x", "data.c2", "--y", "round"]) == 0
+    assert "data.c2" in refused([*asked, "--x", "c2"], capsys)
+    refused(asked, capsys, "one --to goes with --x KEY")
+    refused([*asked, "--x", "data.c2", "--to", "loss=0.6"], capsys, "one --to goes with --x KEY")

@@ -12,6 +12,7 @@ from matplotlib.colors import to_rgb
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.evidence import lines
 from mpi_compress.evidence.lines import Line
 from mpi_compress.figures import curves, legends, plotting, style, words
 from mpi_compress.figures.curves import draw_on
@@ -43,19 +44,17 @@ def job(tmp_path):
     return load_job(tmp_path / "job.toml")
 
 
-def test_noise_is_a_running_median_in_a_band():
+def test_noise_is_a_running_median_and_only_seeds_make_a_band():
     rng, x = np.random.default_rng(1), np.arange(4000.0)
     level = np.exp(-x / 1500)
-    line = Line("a", x, level * np.exp(rng.normal(0, 0.5, x.size)))
-    smooth = curves.smoothed(line, "linear", "log")
-    assert smooth is not None
-    assert (smooth.x[0], smooth.y[0]) == (line.x[0], line.y[0])  # where the curve comes from is seen
-    smooth = smooth.rows(smooth.x > 0)
-    np.testing.assert_allclose(smooth.y, np.exp(-smooth.x / 1500), rtol=0.25)
+    seeds = level * np.exp(rng.normal(0, 0.5, (3, x.size)))
+    alone = curves.smoothed(Line("a", x, seeds[0]), "linear", "log")
+    assert (alone.x[0], alone.y[0]) == (0.0, seeds[0, 0])  # where the curve comes from is seen
+    np.testing.assert_allclose(alone.y[1:], np.exp(-alone.x[1:] / 1500), rtol=0.25)
+    assert not alone.has_band
+    smooth = curves.smoothed(Line("a", x, np.median(seeds, axis=0), seeds.min(axis=0), seeds.max(axis=0)), "linear", "log").rows(np.arange(60) > 0)
     assert np.all(smooth.least < smooth.y)
     assert np.all(smooth.y < smooth.most)
-    rows = np.interp(x, smooth.x, smooth.most) - level * np.exp(rng.normal(0, 0.5, x.size))
-    assert 0.85 < np.mean(rows > 0) < 0.95
 
 
 def test_a_curve_that_turns_now_and_then_is_no_noise_however_far_it_travels():
@@ -94,23 +93,31 @@ def test_models_of_cost_have_a_panel_each_unless_the_job_names_the_axis(job):
 
 
 def test_the_looks_of_forty_methods_differ_and_ten_colours_do():
-    looks = [style.look_of(i) for i in range(40)]
-    assert len({(look["color"], str(look["linestyle"])) for look in looks if look["linestyle"] != ":"}) == 40
+    looks = [look.of_line for look in style.looks([f"method {i}" for i in range(40)]).values()]
+    assert len({(look["color"], str(look["linestyle"])) for look in looks}) == 40
+    assert len({(str(look["linestyle"]), look["marker"]) for look in looks[:8]}) == 8, "told apart without colour, too"
     for one, other in itertools.combinations(style.COLOURS, 2):
         assert np.linalg.norm(np.subtract(to_rgb(one), to_rgb(other))) > 0.2
 
 
-def test_a_method_keeps_its_colour_and_a_parameter_its_dashes():
-    names = [f"{method}, count = {n}" for method in ("EF21", "GD") for n in (2, 4, 8)]
+def test_a_method_has_one_hue_and_marker_and_the_values_of_a_grid_have_a_ramp_and_dashes():
+    names = [f"{method}, count = {n}" for n in (8, 2, 10) for method in ("EF21", "GD")] + ["CAT"]
     looks = style.looks(names)
-    for name, look in looks.items():
-        alike = [other for other in names if looks[other]["color"] == look["color"]]
-        assert {other.partition(",")[0] for other in alike} == {name.partition(",")[0]}
-        alike = [other for other in names if looks[other]["linestyle"] == look["linestyle"]]
-        assert {other.partition(", ")[2] for other in alike} == {name.partition(", ")[2]}
-    assert len({looks[name]["color"] for name in names}) == 2
-    for others in (names[:3], ["GD", "EF21"]):  # nothing to tell apart
-        assert style.looks(others) == {name: style.look_of(i) for i, name in enumerate(others)}
+    assert [looks[name].hue for name in names] == [0, 1, 0, 1, 0, 1, 2]
+    assert [looks[name].marker for name in names] == [0, 1, 0, 1, 0, 1, 2]
+    assert [looks[f"EF21, count = {n}"].tone for n in (2, 8, 10)] == [-1, 0, 1], "by the number, not as text or by the job's order"
+    assert len({looks[f"GD, count = {n}"].dash for n in (2, 8, 10)}) == 3
+    colours = [np.sum(to_rgb(looks[f"GD, count = {n}"].of_line["color"])) for n in (2, 8, 10)]
+    assert colours == sorted(colours, reverse=True), "the least is the lightest"
+    assert looks["CAT"].tone == 0
+
+
+def test_a_tuned_value_is_no_method_of_its_own_and_one_method_alone_has_a_marker_for_each_value():
+    assert lines.method_and_values("EF21, k = 5, top 10 %, tuned step = 4 theory") == ("EF21, top 10 %", "k = 5, tuned step = 4 theory")
+    assert len({look.hue for look in style.looks(["EF21, step = theory", "EF21, tuned step = 64 theory"]).values()}) == 1
+    steps = style.looks([f"T = {n}" for n in (1, 10, 100)])
+    assert {look.hue for look in steps.values()} == {0}
+    assert len({look.marker for look in steps.values()}) == 3
 
 
 def test_text_wraps_between_words_and_within_one_that_is_too_long():
@@ -126,14 +133,25 @@ def test_a_difference_is_not_broken_before_what_is_taken_away():
         assert words.wrapped("suboptimality f(x) − f*", room, 8) == "suboptimality\nf(x) − f*"
 
 
-def test_further_curves_than_eight_are_thin_and_grey_and_named():
+def test_all_of_many_curves_have_colours_and_are_named():
     _, ax = plt.subplots()
-    names = [f"method {i}" for i in range(11)]
-    lines = [Line(name, np.arange(9.0), np.arange(9.0) + i) for i, name in enumerate(names)]
-    draw_on(ax, [], lines, FigureTable(x="round", y="loss"), names, grey=names[style.MOST :])
+    names = [f"method {i}" for i in range(12)]
+    draw_on(ax, [], [Line(name, np.arange(9.0), np.arange(9.0) + i) for i, name in enumerate(names)], FigureTable(x="round", y="loss"), names)
     assert list(legends.handles_of([ax])) == names
-    assert [len({line.get_color() for line in those}) for those in (ax.lines[:8], ax.lines[8:])] == [8, 1]
-    assert len({line.get_marker() for line in ax.lines[8:]}) == 3
+    greys = [line for line in ax.lines if np.ptp(to_rgb(line.get_color())) < 0.1 and max(to_rgb(line.get_color())) > 0.1]
+    assert not greys
+
+
+def test_names_stand_beside_their_curves_where_all_have_room_and_else_in_a_legend():
+    apart = [run(f"at {y}", [y, y - 0.1, y - 0.2]) for y in (1.0, 2.0, 3.0)]
+    ax = plotting.plot(apart, x="round")
+    assert [text.get_text() for text in ax.texts] == ["at 1.0", "at 2.0", "at 3.0"]
+    assert not ax.figure.legends
+    close = [run(f"a rather long name of a curve that is number {i}", [3.0, 2 + i / 1000, 1 + i / 1000]) for i in range(4)]
+    ax = plotting.plot(close, x="round")
+    assert not ax.texts
+    assert len(ax.figure.legends[0].get_texts()) == 4
+    plt.close("all")
 
 
 def test_ticks_of_a_paper_are_large_enough_to_read(job):
@@ -174,9 +192,9 @@ def run(label, loss, status="complete"):
     return mc.Run(Path(f"{label}.h5"), {"label": label, "status": status}, trace, {}, {"seconds": np.zeros(len(loss))}, None)
 
 
-def drawn(ax, lines, runs=(), **figure):
+def drawn(ax, each_line, runs=(), **figure):
     table = FigureTable(**{"x": "round", "y": "loss", **figure})
-    curves.draw_on(ax, runs, lines, table, list(dict.fromkeys(each.label for each in lines)))
+    curves.draw_on(ax, runs, each_line, table, list(dict.fromkeys(each.label for each in each_line)))
     return [each.get_xydata().tolist() for each in ax.lines]
 
 
@@ -209,16 +227,42 @@ def test_a_line_without_x_crosses_the_plot(ax, least, most, bands):
 
 def test_a_level_that_an_axis_does_not_have_is_not_drawn(ax):
     drawn(ax, [Line("a", None, np.array([0.0])), line([1, 5], label="b")], yscale="log")
-    assert len(ax.lines) == 1
+    assert [len(each.get_xdata()) for each in ax.lines] == [0, 2]
 
 
-def test_a_curve_that_diverges_is_drawn_up_to_ten_times_what_the_others_reach():
-    runs = [run("good", [2.0, 4.0, 1.0]), run("wild", [2.0, 39.0, 41.0, 1e300], "diverged")]
-    assert curves.ceiling(runs, FigureTable(y="loss")) == 40.0
-    _, ax = plt.subplots()
-    assert drawn(ax, [line(each.trace["loss"], label=each.label) for each in runs], runs)[1] == [[0, 2], [1, 39]]
-    assert [curves.ceiling([run("alone", ys, "diverged")], FigureTable(y="loss")) for ys in ([2.0, 39.0], [0.0, 5.0])] == [20.0, np.inf]
-    plt.close("all")
+@pytest.mark.parametrize(("scale", "top"), [("log", 40.0), ("linear", 4.8)])
+def test_a_curve_that_diverges_is_drawn_to_the_top_edge_and_marked(ax, scale, top):
+    runs = [run("good", [2.0, 4.0, 1.0]), run("wild", [2.0, 3.0, 1e4, np.inf], "diverged"), run("at once", [2.0, np.nan], "diverged")]
+    figure = FigureTable("round", yscale=scale)
+    assert curves.ceiling(runs, figure) == pytest.approx(top)
+    wild, at_once = drawn(ax, curves.lines_of(runs, figure), runs, yscale=scale)[1:]
+    assert wild == [[0, 2], [1, 3], [2, pytest.approx(top)]]
+    assert at_once == [[0, 2], [1, pytest.approx(top)]]
+    assert ax.get_ylim()[1] == pytest.approx(top)
+    assert [*legends.handles_of([ax])] == ["good", "wild (diverged)", "at once (diverged)"]
+    assert [curves.ceiling([run("alone", ys, "diverged")], FigureTable(yscale="log")) for ys in ([2.0, 39.0], [0.0, 5.0])] == [20.0, np.inf]
+
+
+def test_rounding_of_a_suboptimality_is_not_drawn(ax):
+    gaps = [1.0, 1e-10, 4e-16, -2e-16, 3e-15, 0.0]
+    made = run("a", [0.5 + gap for gap in gaps])
+    made.trace["suboptimality"] = np.array(gaps)
+    (seen,) = curves.lines_of([made], FigureTable("round", "suboptimality"))
+    assert seen.y.tolist() == [1.0, 1e-10, 0, 0, 0, 0]
+    assert drawn(ax, [seen], [made], y="suboptimality") == [[[0, 1], [1, 1e-10]]]
+    made.trace["suboptimality"] = np.array([1.0, 1e-10, 1e-13, 1e-3, 1e-10, 1e-12])
+    (seen,) = curves.lines_of([made], FigureTable("round", "suboptimality"))
+    assert seen.y.tolist() == made.trace["suboptimality"].tolist(), "nothing but rounding"
+
+
+def test_a_legend_says_where_a_value_takes_fewer_bits_than_x_counts(ax):
+    made = [run(label, [3.0, 2.0]) for label in ("dense, bf16", "dense")]
+    made[0].attrs["job"] = '[up]\ncodec = { name = "dense", float = "bf16" }'
+    for each in made:
+        each.attrs["n_workers"] = 2
+        each.trace.update(bits_values_32=np.array([0, 64]), wire_bits_up=np.array([0, 32]))
+    assert [line.entry for line in curves.lines_of(made, FigureTable("bits_32_n"))] == ["dense, bf16 (sends 16 a value)", "dense"]
+    assert [line.entry for line in curves.lines_of(made, FigureTable("wire_bits_up"))] == ["dense, bf16", "dense"]
 
 
 def test_what_is_read_off_below_rounding_is_not_on_the_axis(ax):

@@ -1,0 +1,31 @@
+"""What a job wrote for a run, by dotted key, and in which keys runs differ."""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+
+def settings_of(written: dict[str, Any]) -> dict[str, Any]:
+    """What a job wrote for a run, `Run.written`, by dotted key: text, numbers, true and false; lists as text."""
+    for way in ("up", "down"):  # the short form of a part
+        for part in ("compressor", "codec"):
+            if isinstance(written.get(way, {}).get(part), str):
+                written[way][part] = {"name": written[way][part]}
+    found: dict[str, Any] = {"seed": 0}
+
+    def put(key: str, value: Any) -> None:
+        if isinstance(value, Mapping):
+            for name, each in value.items():
+                put(f"{key}.{name}" if key else name, each)
+        else:
+            found[key] = json.dumps(value) if isinstance(value, list) else value
+
+    put("", {k: value for k, value in written.items() if k not in ("run", "plugins", "checkpoint", "slurm", "title", "paper")})
+    return found
+
+
+def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The keys whose values are not the same in all of these, in their order: 1 and 1.0 are, and true and 1 are not."""
+    values = {key: {(isinstance(s.get(key), bool), s.get(key)) for s in settings} for key in dict.fromkeys(chain(*settings))}
+    return [key for key, different in values.items() if len(different) > 1]
