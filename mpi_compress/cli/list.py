@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+import sys
 import textwrap
 import tomllib
 from argparse import Namespace
@@ -21,7 +22,7 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import registries
 from mpi_compress.core.shipped import TOML, named, shipped_jobs
 from mpi_compress.core.tables import plain
-from mpi_compress.core.terminal import say, shortened
+from mpi_compress.core.terminal import BOLD, coloured, room, say, shortened
 from mpi_compress.job.claim_functions import listing as functions_of_claims
 from mpi_compress.job.dotted import leaves
 from mpi_compress.job.loading import Job, load_job
@@ -31,11 +32,16 @@ from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.results.columns import listing as columns
 
 _FIELD = re.compile(r"^    (\w+)\s*: .*?  # (.+)$", re.MULTILINE)  # with the comment beside it
-_MANY = 60  # names of a kind, in the list of all
 _PLURALS = {
     "algorithm": "algorithms", "server": "servers", "downlink": "downlinks", "compressor": "compressors", "codec": "codecs",
     "loss": "losses", "penalty": "penalties", "model": "models", "partition": "partitions", "metric": "metrics", "stop": "stops",
     "cost model": "costs", "format": "formats",
+}  # fmt: skip
+
+
+_PURPOSES = {
+    "METHODS": ("algorithms", "servers", "downlinks"), "MESSAGES": ("compressors", "codecs", "costs"),
+    "PROBLEMS": ("datasets", "formats", "losses", "penalties", "models", "partitions"), "RESULTS": ("metrics", "stops"),
 }  # fmt: skip
 
 
@@ -97,14 +103,16 @@ def _of_plugins(job: Job) -> Iterator[str]:
 
 
 def _names(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """The names of all parts, kind by kind; too many are counted."""
-    others = {"jobs": f"{len(shipped_jobs())}, of papers' figures and comparisons", "columns": "those that results can have"}
-    others["stops"] = "keys of [stop] that plugins register"
-    others["claims"] = "functions that the value of a claim can call"
-    for kind, members in {**parts, **{name: {} for name in others if name not in parts}}.items():
-        names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
-        yield f"{kind + ':':14s}{', '.join(names) or others[kind]}"
-    yield "`mpi-compress list KIND` describes parts, `list KIND/NAME` one, `list JOB.toml` its plugins'"
+    """A line for each part, of as many letters as a terminal has; kinds stand by purpose, and related parts together."""
+    letters = room(sys.stdout)
+    for purpose, kinds in _PURPOSES.items():
+        yield coloured(purpose, BOLD, sys.stdout)
+        for kind in kinds:
+            yield f"{kind}:"
+            for key, part in sorted(parts[kind].items(), key=lambda each: getattr(each[1], "__module__", "")):
+                line = next(_described(key, part))
+                yield line if letters is None or len(line) <= letters else f"{line[: letters - 1]}…"
+    yield "`mpi-compress list KIND` describes parts, or jobs, columns, claims; `list KIND/NAME` one, `list JOB.toml` its plugins'"
     for each in dict.fromkeys(package(entry) for entry in declared() if entry not in broken):
         named = ((f"{kind}/{key}", part) for kind, members in parts.items() for key, part in members.items())
         yield f"from {each}: {', '.join(name for name, part in named if package_of(part.__module__) == each)}"

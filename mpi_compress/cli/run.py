@@ -1,8 +1,10 @@
 """`mpi-compress run JOB`. Signals are caught before what takes long is imported."""
 
 import gc
+import shlex
 import sys
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpi_compress.core.clock import Stopwatch
@@ -10,6 +12,7 @@ from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.shipped import unshipped
 from mpi_compress.core.signals import BEGUN, Interrupts
 from mpi_compress.core.terminal import has_bar, say
 
@@ -43,6 +46,7 @@ def act(options: Namespace) -> int:
         _print_endings(runs)
         if not request.lines:
             print_line(f"results: {' '.join(dict.fromkeys(f'{run.file.parent}/' for run in runs))}")
+        _print_next(job, runs, options)
     failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return EXIT_FAILED if failed else 0
 
@@ -61,12 +65,28 @@ def _verify(options: Namespace) -> int:
 
 def _print_endings(runs: "list[Run]") -> None:
     from mpi_compress.core.tables import shown
-    from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
+    from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 
-    for line in shown(sys.stderr, ENDINGS, endings(runs), LESS_NEEDED):
+    heads, rows, notes = endings(runs)
+    for line in (*shown(sys.stderr, heads, rows, LESS_NEEDED), *notes):
         print_line(line)
     for label in dict.fromkeys(run.label for run in runs if _saw_no_overhead(run)):
         print_line(f"{label}: T = 1 in every round, since no [cost] is given: by bits alone the shortest message is the best one")
+
+
+def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:
+    """Print which commands draw these results, and compare them at levels that they reach."""
+    from mpi_compress.report.needed import needed
+
+    found = needed([run for run in runs if run.rows], job.figure)
+    to = [word for target in found.targets for word in ("--to", f"{target.column}={target.level:g}")] if found else []
+    where = ["--out", str(options.out)] if options.out != Path("results") else []
+    chosen = [word for key in ("set", "only") for value in getattr(options, key) or [] for word in (f"--{key}", value)]
+    same = [*chosen, *["--full"] * options.full, *where]
+    if any(run.status == "failed" for run in runs):
+        print_line("next: the same command again runs what failed")
+    for name, own in (("plot", []), ("table", to)):
+        print_line(f"next: {shlex.join(['mpi-compress', name, unshipped(options.job), *same, *own])}")
 
 
 def _saw_no_overhead(run: "Run") -> bool:

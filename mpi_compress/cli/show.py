@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
 from mpi_compress.evidence.comparison import amount
 from mpi_compress.evidence.crossings import statements
-from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
 from mpi_compress.evidence.lines import by_seed
+from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, theorem
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_CLOCK, named
@@ -38,30 +38,42 @@ def act(options: Namespace) -> int:
         found = [*_of_folders(*map(Path, options.results))]
         say(*(f"{name}: {text}" for name, text in found))
         return 0 if all(text.startswith(BIT_FOR_BIT) for _, text in found) else 1
-    runs, asked = [*map(read, options.results)], [name for name in ("csv", "split", "bounds") if getattr(options, name)]
+    runs = [*map(read, chain.from_iterable(map(_files, options.results)))]
+    asked = [name for name in ("csv", "split", "bounds") if getattr(options, name)]
     if len(runs) > 1 and asked:
         raise UserError(f"show --{asked[0]}: takes one result; without it several are compared")
     if options.csv:
         sys.stdout.writelines(runs[0].to_csv())
     elif asked:
         return _draw(runs[0], options)
+    elif len(runs) > 1 and any(map(os.path.isdir, options.results)):
+        each = [(run, status_of_run(run)) for run in runs]
+        rows = [[str(run.file), run.label, str(status.state), str(status.last or "no record yet")] for run, status in each]
+        say(*shown(sys.stdout, ["result", "label", "status", "at"], rows))
     else:
         first = filter(None, dict.fromkeys(map(line_of, runs)))
         say(*first, *(summary(runs[0]) if len(runs) == 1 else _compared(runs)))
     return 0
 
 
+def _files(name: str) -> Sequence[str | Path]:
+    """The results in a folder, without trials; or the file of that name."""
+    if not os.path.isdir(name):
+        return [name]
+    found = [file for file in results_below(Path(name)) if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS]
+    if not found:
+        raise UserError(f"{name}: there is no result in this folder")
+    return found
+
+
 def _of_folders(one: Path, other: Path) -> Iterator[tuple[str, str]]:
     """For each run in two folders of results its job, label and seed, and whether the two are equal, or where they part."""
     found: dict[str, dict[Path, list[Run]]] = {}
     for folder in (one, other):
-        for file in results_below(folder):
-            if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS:
-                job, run = file.parent.relative_to(folder), read(file)
-                name = f"{f'{job}: ' * (job != Path())}{run.label}, seed {run.written.get('seed', 0)}"
-                found.setdefault(name, {}).setdefault(folder, []).append(run)
-    if not found:
-        raise UserError(f"show {one} {other}: there is no result in them")
+        for run in map(read, _files(str(folder))):
+            job = run.file.parent.relative_to(folder)
+            name = f"{f'{job}: ' * (job != Path())}{run.label}, seed {run.written.get('seed', 0)}"
+            found.setdefault(name, {}).setdefault(folder, []).append(run)
     for name, runs in found.items():
         for pair in zip_longest(runs.get(one, ()), runs.get(other, ())):
             if None in pair:
@@ -81,7 +93,8 @@ def _compared(runs: Sequence[Run]) -> Iterator[str]:
         if len(group) > 1:
             yield from (f"{group[0].label}: {line}" for line in theorem.summary(group))
     if len(runs) > 2 or keys:
-        yield from shown(sys.stdout, ENDINGS, endings(runs), LESS_NEEDED)
+        heads, rows, notes = endings(runs)
+        yield from (*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes)
     ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]
     if len(ends) > 1:  # on links of a model with a clock: which is fastest to the lowest loss that all of them reach
         yield from statements(runs, Target.of("loss", max(ends)))

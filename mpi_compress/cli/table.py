@@ -10,7 +10,7 @@ from mpi_compress.core.tables import WRITERS, latex, shown
 from mpi_compress.core.terminal import say
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.crossings import statements
-from mpi_compress.evidence.endings import ENDINGS, LESS_NEEDED, endings
+from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 from mpi_compress.results.reader import rising
 from mpi_compress.results.targets import Target, typed
 
@@ -24,9 +24,9 @@ def act(options: Namespace) -> int:
     runs = found(options, jobs_of(options), [column for column, _ in asked])
     warn_of_mixtures(runs)
     if not asked:
-        say(*shown(sys.stdout, ENDINGS, endings(runs), LESS_NEEDED))
-        notes = comparison.on_data(runs, [run.label for run in runs])
-        say(*notes, "--to COLUMN=LEVEL compares what each method needed, such as --to loss=0.4")
+        heads, rows, notes = endings(runs)
+        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *comparison.on_data(runs, [run.label for run in runs]))
+        say("--to COLUMN=LEVEL compares what each method needed, such as --to loss=0.4")
         return 0
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = comparison.compare(runs, targets, options.by)
@@ -38,8 +38,8 @@ def act(options: Namespace) -> int:
 
 def _write(table: comparison.Comparison, file: Path) -> None:
     if file.suffix == ".tex":
-        heads = ["method", *(target.in_signs for target in table.targets)]
-        text = latex(heads, table.cells, table.caption, table.notes)
+        heads = table.heads_in_signs
+        text = latex(heads, table.cells, table.caption, table.notes, len(heads) - len(table.targets))
     else:
         text = WRITERS[file.suffix](*(table.numbers if file.suffix == ".csv" else (table.heads, table.cells)), table.caption)
         text += "".join(f"\n{note}\n" for note in table.notes if file.suffix == ".md")

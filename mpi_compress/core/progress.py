@@ -10,6 +10,7 @@ from typing import Any, Self
 from mpi_compress.core.terminal import clear, coloured, columns, has_bar, is_watched, show, wrapped
 
 _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_BARS = 60.0, 0.1
+_last_line = time.monotonic()  # when a line was printed, also by what was under way before
 
 
 def turn_text(number: int = 1, of: int | None = 1) -> str:
@@ -20,7 +21,8 @@ def turn_text(number: int = 1, of: int | None = 1) -> str:
 
 
 class _Reports:
-    """What reports to standard error how far something is: by a bar on a terminal that is gone at its end, or a line a minute."""
+    """What reports to standard error how far something is: by a bar on a terminal that is gone at its end, or by a line where
+    none was printed for a minute, also of what went before."""
 
     def __init__(self, label: str, quiet: bool, turn: str = ""):
         self._label, self._turn = label, turn
@@ -37,7 +39,7 @@ class _Reports:
 
     def _is_due(self) -> bool:
         now = time.monotonic()
-        if now - self._reported <= self._pause:
+        if now - (self._reported if has_bar() else _last_line) <= self._pause:
             return False
         self._reported = now
         return True
@@ -97,8 +99,8 @@ def time_text(seconds: float) -> str:
 def bits_text(bits: float, unit: str = "bit", digits: int = 4) -> str:
     """Bits, or what `unit` says, in a readable unit."""
     for prefix in ("", "k", "M", "G"):
-        if bits < 1000:
-            return f"{bits:.{digits}g} {prefix}{unit}"
+        if float(text := f"{bits:.{digits}g}") < 1000:
+            return f"{text} {prefix}{unit}"
         bits /= 1000
     return f"{bits:.{digits}g} T{unit}"
 
@@ -114,6 +116,8 @@ def ignore(*_: Any) -> None:
 
 def print_line(text: str, colour: str = "") -> None:
     """Print a line to standard error, in a colour of `terminal`; a run does not end if that is closed or full."""
+    global _last_line
+    _last_line = time.monotonic()
     try:
         clear()
         letters = columns(sys.stderr) if is_watched(sys.stderr) else None  # $COLUMNS breaks no line of a file

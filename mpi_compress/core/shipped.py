@@ -36,6 +36,12 @@ def named(name: str) -> str:
     return name
 
 
+def unshipped(file: str) -> str:
+    """The name of a job file of the package, which `named` finds; of another one its path."""
+    path, folder = Path(file), shipped(JOBS)
+    return path.relative_to(folder).with_suffix("").as_posix() if path.is_relative_to(folder) else file
+
+
 def like(name: str | Path) -> str:
     """The rest of a line about a job file that is not there: one of nearly that name, beside it or in the package."""
     path = Path(name)

@@ -29,8 +29,10 @@ _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<!\w)_|_(?!\w)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
 _LABEL = 40  # letters that a label may have before columns are left out for it
-_AMOUNT = re.compile(r"[≥<−-]?\d[\d.,]*(e[+-]?\d+)?( ?\S{1,6}| of [\d,]+)?( \(.*\))?")  # a number, its unit, and its range
-_HOW = re.compile(r"(?<=^not reached) .*")  # runs ended that do not reach a target
+_RANGE = re.compile(r" \([^()]* … [^()]*\)")
+_NUMBERED = r"[≥<−-]?\d[\d.,]*(e[+-]?\d+)?( ?\S{1,6}| of [\d,]+)?( \(.*\))?"  # a number, its unit, and its range
+_AMOUNT = re.compile(rf"({_NUMBERED}|not reached)( [{_RAISED}]+)?")  # with its note
+_SECOND_LINE = re.compile(r" (?=[≤≥] \S+$|\([^()]*–[^()]*\))")  # what stands before a level or a range
 _ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
 
 
@@ -50,18 +52,21 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
 
 
 def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequence[str] = (), aligned: str = "l") -> list[str]:
-    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. Where they are too wide, what
-    follows "not reached", and what all cells of a column begin with, goes first; then columns whose heads are `less_needed`, as a
-    last line says; then texts are shortened, and never a number."""
+    """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. If they are too wide, it
+    takes away in turn what all cells of a column begin with; columns with `less_needed` heads, and ranges, as a last line says; and
+    the middle of texts, but never of a number."""
     columns: list[Sequence[str]] = [*zip(*(map(printable, row) for row in (heads, *rows)), strict=True)]
     letter_of = {cells[0]: letter for cells, letter in zip(columns, aligned.ljust(len(columns), aligned[-1]), strict=False)}
     left_out, letters = [], room(stream)
     if letters is not None and _size(columns) > letters:
-        columns = [_without_common([_HOW.sub("", cell) for cell in cells]) for cells in columns]
+        columns = [*map(_without_common, columns)]
         for head in less_needed:
             if _size(columns, _LABEL) > letters:
                 left_out.append(head)
                 columns = [cells for cells in columns if cells[0] != head]
+        without_ranges = [columns[0], *([_RANGE.sub("", cell) for cell in cells] for cells in columns[1:])]
+        if _size(columns, _LABEL) > letters and _size(without_ranges) < _size(columns):
+            left_out, columns = [*left_out, "ranges"], without_ranges
     drawn = columns if letters is None else _shortened(columns, letters)
     first, *others = zip(*drawn, strict=True)
     line, *lines = plain(first, others, "".join(letter_of[cells[0]] for cells in columns))
@@ -115,14 +120,25 @@ def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
     return (f"{in_markdown(caption)}\n\n" if caption else "") + "".join(f"| {line} |\n" for line in lines)
 
 
-def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[str] = ()) -> str:
-    r"""A tabular of LaTeX with the rules of booktabs; its first line says so, its second one is the caption; `notes` are lines at
-    its foot."""
-    lines = [_not_as_option(" & ".join(map(_in_latex, row))) + r" \\" for row in (heads, *rows)]
-    below = [rf"\multicolumn{{{len(heads)}}}{{l}}{{\footnotesize {_in_latex(note)}}} \\" for note in notes]
-    said = [r"% \usepackage{booktabs}", f"% {_in_one_line(caption)}"]
-    begin = [*said, rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule"]
-    return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", *below, r"\end{tabular}", ""])
+def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[str] = (), texts: int = 1) -> str:
+    r"""A table of LaTeX as wide as its column, in the letters of a footnote, with the rules of booktabs: its first line names the
+    packages, its second one is the caption. The first column breaks its lines, and the first `texts` columns stand to the left.
+    Ranges, and levels in heads, have a second line, "not reached" is a dash, and `notes` stand below the table."""
+    lines = [" & ".join([_in_latex(heads[0]), *(_stacked(head, "b") for head in heads[1:])])]
+    lines += [" & ".join([_in_latex(first), *(_stacked(cell, "t") for cell in others)]) for first, *others in rows]
+    lines = [rf"{_not_as_option(line)} \\" for line in lines]
+    columns = rf"@{{}}>{{\raggedright\arraybackslash}}X{'l' * (texts - 1)}{'r' * (len(heads) - texts)}@{{}}"
+    begin = [r"% \usepackage{booktabs,tabularx}", f"% {_in_one_line(caption)}", r"{\footnotesize\parindent=0pt\tabcolsep=3pt"]
+    begin += [rf"\begin{{tabularx}}{{\columnwidth}}{{{columns}}}", r"\toprule"]
+    below = [r"\smallskip\raggedright", *(rf"{_not_as_option(_in_latex(note))}\par" for note in notes)] if notes else []
+    return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabularx}\par", *below, "}", ""])
+
+
+def _stacked(cell: str, aligned: str) -> str:
+    """A cell whose range, or whose level, stands in a second line; the line of the row is the top or the bottom one."""
+    parts = _SECOND_LINE.split(_in_one_line(cell).replace("not reached", "–").replace(" … ", "–"), maxsplit=1)
+    stacked = r"\\".join(map(_in_latex, parts))
+    return stacked if len(parts) == 1 else rf"\begin{{tabular}}[{aligned}]{{@{{}}r@{{}}}}{stacked}\end{{tabular}}"
 
 
 def _not_as_option(line: str) -> str:

@@ -2,21 +2,22 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.progress import bits_text, count_text
+from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.endings import ending
-from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of, seeds_text
+from mpi_compress.evidence.lines import Namer, by_seed, changes, equal_seeds, name_of, seeds_text, tuned_column, tuned_text
 from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of, varying
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import RAISED, Target
+from mpi_compress.results.tuning import caveat
 from mpi_compress.results.units import COSTS, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
@@ -29,7 +30,7 @@ class Cell:
 
     took: Sequence[float]  # infinite where a run does not reach it
     by: str  # the column of `took`
-    end: str = ""  # how the runs that do not reach it ended, with what they had spent
+    end: str = ""  # how the runs that do not reach it ended, with what they had spent, a line
     unknown: str = ""  # why it cannot be said
     unit: str | None = None  # the column's unit; None: what `columns` says
     diverged: int = 0  # runs that reach it and diverge later
@@ -41,17 +42,36 @@ class Cell:
         """Over the seeds; infinite where half of them do not reach the target, or where it cannot be said."""
         return float(np.median(self.took)) if self.took else math.inf
 
-    def __str__(self) -> str:
+    @property
+    def short(self) -> str:
+        """Median and range; whether it is not reached, or cannot be said, but not why."""
+        if self.median == math.inf:
+            return "–" if self.unknown else "not reached"
+        median, *ends = (amount(value, self.by, self.unit) for value in (self.median, min(self.took), max(self.took)))
+        if math.inf in self.took or ends[0] == ends[1]:
+            return median
+        unit = median.partition(" ")[2]
+        if all(end.partition(" ")[2] == unit for end in ends):  # said once
+            ends = [end.partition(" ")[0] for end in ends]
+        return f"{median} ({' … '.join(ends)})"
+
+    @property
+    def why(self) -> str:
+        """Why it is not reached by some, or cannot be said; or ""."""
+        if self.unknown:
+            return self.unknown
         reached, of = [value for value in self.took if value < math.inf], len(self.took)
-        if not reached:
-            return self.unknown or f"not reached {self.end}"
-        ends = " … ".join(dict.fromkeys(map(self._amount, (min(reached), max(reached)))))
-        later = f"; {self.diverged} of {of} diverged later" if self.diverged else ""
-        if missed := of - len(reached):
-            middle = f"median {self._amount(self.median)}, " if self.median < math.inf else ""
-            others = f"not reached by {count_text(missed, 'seed')} {self.end}"
-            return f"{middle}{ends} with {len(reached)} of {of} seeds; {others}{later}"
-        return self._amount(self.median) + (f" ({ends})" if " … " in ends else "") + later
+        later = f"{self.diverged} of {of} diverged later" if self.diverged else ""
+        missed = f"not reached {self.end}" if len(reached) < of else ""
+        if missed and reached:
+            ends = " … ".join(dict.fromkeys(amount(end, self.by, self.unit) for end in (min(reached), max(reached))))
+            missed = f"reached by {len(reached)} of {of} seeds, in {ends}; by the others {missed}"
+        return "; ".join(filter(None, (missed, later)))
+
+    def __str__(self) -> str:
+        if self.median == math.inf:
+            return self.why
+        return "; ".join(filter(None, (self.short, self.why)))
 
     @property
     def numbers(self) -> list[str]:
@@ -59,9 +79,6 @@ class Cell:
         ends = (self.median, min(self.took, default=math.inf), max(self.took, default=math.inf))
         texts = ["" if math.isinf(v) else f"{v:.0f}" if v.is_integer() else repr(v) for v in ends]
         return [*texts, f"{sum(value < math.inf for value in self.took)}"]
-
-    def _amount(self, value: float) -> str:
-        return amount(value, self.by, self.unit)
 
 
 @dataclass(frozen=True)
@@ -72,6 +89,11 @@ class ComparedMethod:
     runs: Sequence[Run]
     cells: Sequence[Cell]
 
+    @property
+    def name(self) -> str:
+        """The label, and what was tuned."""
+        return ", ".join(filter(None, (self.label, tuned_text(self.runs[0]))))
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -80,6 +102,7 @@ class Comparison:
     targets: Sequence[Target]
     by: str
     methods: Sequence[ComparedMethod]
+    shared: Sequence[str] = ()  # notes of what all methods share
 
     @property
     def caption(self) -> str:
@@ -91,26 +114,49 @@ class Comparison:
 
     @property
     def heads(self) -> list[str]:
-        return ["method", *map(str, self.targets)]
+        """The heads, in which several levels of one column name it once."""
+        return [*self._first[0], *_once_named(map(str, self.targets))]
+
+    @property
+    def heads_in_signs(self) -> list[str]:
+        """The same as papers write them."""
+        return [*self._first[0], *_once_named(target.in_signs for target in self.targets)]
+
+    @property
+    def _first(self) -> list[list[str]]:
+        """Heads and cells of the first columns: the method, which says where others have more seeds, and what was tuned for it."""
+        counts = [len(method.runs) for method in self.methods]
+        marks = [f" ({n} of {max(counts)} seeds)" * (n < max(counts)) for n in counts]
+        labels = ["method", *(method.label + mark for method, mark in zip(self.methods, marks, strict=True))]
+        tuned = tuned_column([method.runs for method in self.methods])
+        return [list(row) for row in zip(labels, *([tuned] if tuned else []), strict=True)]
+
+    @property
+    def whys(self) -> list[str]:
+        """Why cells have no number, or not of all seeds, each text once: what the numbers in `cells` stand for."""
+        return [*filter(None, dict.fromkeys(cell.why for method in self.methods for cell in method.cells))]
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said below the table: on which data and costs, whose seeds change nothing, whose rows are too far apart for
-        its numbers, and who was tuned for another question."""
+        """What is to be said below the table: the numbered reasons of its cells; what all methods share; on which data and costs,
+        whose seeds change nothing, whose rows are too far apart for its numbers, and who was tuned for another question."""
         firsts, labels = [method.runs[0] for method in self.methods], [method.label for method in self.methods]
-        models = _by_text([f"costs by {model_of(run)}" for run in firsts], labels) if self.by in COSTS else {}
+        models = said_of([f"costs by {model_of(run)}" for run in firsts], labels) if self.by in COSTS else {}
         equal = [equal_seeds(method.runs) for method in self.methods]
         attrs = [run.attrs for run in firsts]
         infima = {f"f* = {a['f_star']:.6g} is {s}" for a in attrs if NOT_ATTAINED in (s := str(a.get("f_star_source")))}
         late = [max(cell.late for cell in method.cells) for method in self.methods]
         too_much = f"read at logged rows, so up to {max(late):.0%} too much (log.every)"
         return [
+            *(f"{raised(i)} {why}" for i, why in enumerate(self.whys, 1)),
+            *self.shared,
             *on_data(firsts, labels),
             *(models.values() if len(models) > 1 else ()),
-            *_by_text(equal, labels).values(),
+            *said_of(equal, labels).values(),
             *sorted(infima),
-            *_by_text([too_much if share > _LATE else "" for share in late], labels).values(),
-            *_by_text(map(self._tuned_for, firsts), [run.label for run in firsts]).values(),
+            *said_of([too_much if share > _LATE else "" for share in late], labels).values(),
+            *said_of([f"tuned value {note}" if (note := caveat(run.tuned or {})) else "" for run in firsts], labels).values(),
+            *said_of(map(self._tuned_for, firsts), labels).values(),
         ]
 
     def _tuned_for(self, run: Run) -> str:
@@ -122,10 +168,10 @@ class Comparison:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The rows as text; a method's label says where others have more seeds."""
-        most = max(len(method.runs) for method in self.methods)
-        marks = [f" ({n} of {most} seeds)" * (n < most) for n in (len(method.runs) for method in self.methods)]
-        return [[method.label + mark, *map(str, method.cells)] for method, mark in zip(self.methods, marks, strict=True)]
+        """The rows as text; a number behind a cell is that of its note."""
+        marks = {why: f" {raised(i)}" for i, why in enumerate(self.whys, 1)}
+        rows = [[cell.short + marks.get(cell.why, "") for cell in method.cells] for method in self.methods]
+        return [[*first, *row] for first, row in zip(self._first[1:], rows, strict=True)]
 
     @property
     def numbers(self) -> tuple[list[str], list[list[str]]]:
@@ -141,11 +187,11 @@ class Comparison:
 
 def on_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Lines that name several data sets, with their runs' labels, or one that is not the paper's, or not as it is published."""
-    found = _by_text((line_of(run, with_place=False) for run in runs), labels)
+    found = said_of((line_of(run, with_place=False) for run in runs), labels)
     return [*found.values()] if len(found) > 1 else [*found] if any(map(elsewhere, runs)) else []
 
 
-def _by_text(said: Iterable[str], labels: Sequence[str]) -> dict[str, str]:
+def said_of(said: Iterable[str], labels: Sequence[str]) -> dict[str, str]:
     """By what is said of labels, without "", the line that says it of them; of many it names the first ones."""
     found: dict[str, dict[str, None]] = {}
     for text, label in zip(said, labels, strict=True):
@@ -168,36 +214,62 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     groups = by_seed([run for run in runs if run.rows])
     if not groups:
         raise UserError("no result has a row yet")
-    labels = names_apart([group[0] for group in groups], several_seeds=any(len(group) > 1 for group in groups))
+    labels, shared = labels_of(groups)
     took = [[cell(group, target, by) for target in targets] for group in groups]
     methods = [ComparedMethod(*method) for method in zip(labels, groups, took, strict=True)]
     methods.sort(key=lambda method: (method.runs[0].attrs.get("n_workers", 1), [(c.median, c.last) for c in method.cells]))
-    return Comparison(targets, by, methods)
+    return Comparison(targets, by, methods, shared)
 
 
-def names_apart(runs: Sequence[Run], several_seeds: bool = False) -> list[str]:
+def names_apart(runs: Sequence[Run], several_seeds: bool = False, name: Namer = name_of) -> list[str]:
     """A name for each run: its label, and where others have the same one, its job, or the settings that differ. Where some of them
     stand for `several_seeds`, a seed is no name."""
-    names = [name_of(run) for run in runs]
-    for name in [name for name, count in Counter(names).items() if count > 1]:
-        those = [i for i, each in enumerate(names) if each == name]
+    names = [name(run) for run in runs]
+    for shared in [each for each, count in Counter(names).items() if count > 1]:
+        those = [i for i, each in enumerate(names) if each == shared]
         settings = [settings_of(runs[i].written) for i in those]
         keys = [key for key in varying(settings) if key != "seed" or not several_seeds]
         jobs = [runs[i].file.parent.name for i in those]
         for i, setting, job in zip(those, settings, jobs, strict=True):
             differing = [job] if len(set(jobs)) == len(jobs) else [f"{key} = {setting.get(key, 'default')}" for key in keys]
-            names[i] = f"{name} ({', '.join(differing)})" if differing else name
+            names[i] = f"{shared} ({', '.join(differing)})" if differing else shared
     return names
+
+
+def labels_of(groups: Sequence[Sequence[Run]]) -> tuple[list[str], list[str]]:
+    """Labels that tell methods apart, each a group of seeds, and a note of what --set changed in all of them."""
+    firsts = [group[0] for group in groups]
+    shared = [change for change in changes(firsts[0]) if all(change in changes(run) for run in firsts)] if firsts else []
+
+    def name(run: Run) -> str:
+        return ", ".join([run.label, *(change for change in changes(run) if change not in shared)])
+
+    labels = names_apart(firsts, any(len(group) > 1 for group in groups), name)
+    return labels, [f"all with {', '.join(shared)}"] if shared else []
+
+
+def raised(number: int) -> str:
+    """A number as it marks a note."""
+    return str(number).translate(RAISED)
+
+
+def _once_named(heads: Iterable[str]) -> Iterator[str]:
+    """Heads such as "loss ≤ 0.4", each without the words before its level where the head before it has them, too."""
+    before = ""
+    for head in heads:
+        name, sign, level = head.rpartition(" ≥ " if " ≥ " in head else " ≤ ")
+        yield f"{sign}{level}".strip() if name == before else head
+        before = name
 
 
 def amount(value: float, column: str, unit: str | None = None) -> str:
     """A value of a column with its unit, short enough for a table; the unit of costs depends on the cost model."""
     unit = column_of(column).unit if unit is None else unit
     if unit == "bit":
-        return bits_text(value)
+        return bits_text(value, digits=3)
     if column == "round" or column_of(column).dtype == "int64":
         return f"{value:,.0f}"
-    return f"{value:.4g}{f' {unit}' if unit else ''}"
+    return f"{value:.3g}{f' {unit}' if unit else ''}"
 
 
 def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:

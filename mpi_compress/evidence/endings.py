@@ -6,12 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.progress import bits_text
-from mpi_compress.evidence.lines import name_of, with_seeds
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.status import State, status_of_run
-from mpi_compress.results.summary import why_ended
+from mpi_compress.results.status import status_of_run
 from mpi_compress.results.targets import Target
 
 _LEVEL = 0.05  # of the logarithm by which a run came nearer at all, and at most 0.05 itself: parts closer than that are level
@@ -56,7 +53,7 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     if len(diverged := [run for run in runs if run.status == "diverged"]) == len(runs):
         return f"(diverged in round {diverged[0].trace['round'][-1]})"
     ends = [run.column(target.column)[-1] for run in runs]
-    last = f"{float(np.median(ends)):.4g}"
+    last = f"{float(np.median(ends)):.3g}"
     if f"{min(ends):.1g}" != f"{max(ends):.1g}":
         last += f", {min(ends):.2g} … {max(ends):.2g}"
     others = f", {len(diverged)} diverged" if diverged else ""
@@ -68,22 +65,3 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
         return f"(plateaus at {last}{others})"
     how = " at the end" if nearer is None else ", still rising" if target.rising else ", still falling"
     return f"in {spent} ({last}{how}{others})" if spent else f"({last}{how}{others})"
-
-
-ENDINGS = ("run", "status", "loss", "suboptimality", "up", "down", "time", "ended by")
-LESS_NEEDED = ("down", "time", "ended by", "status", "up", "suboptimality")
-"""Of these heads those that a narrow terminal leaves out, the first one first."""
-
-
-def endings(runs: Sequence[Run]) -> list[list[str]]:
-    """How each run ended: its name, with the seed where several have it, and what `ENDINGS` names."""
-    names = with_seeds([(name_of(run), run.written.get("seed", 0)) for run in runs])
-    rows = []
-    for name, run in zip(names, runs, strict=True):
-        status, numbers = status_of_run(run), ["–"] * 5
-        if last := status.last:
-            gap = "–" if math.isnan(last.gap) else f"{last.gap:.3g}"
-            numbers = [f"{last.loss:.6g}", gap, bits_text(last.up), bits_text(last.down), f"{last.seconds:.3g} s"]
-        why = "its process has ended; `run` goes on" if status.state is State.BROKEN_OFF else why_ended(run)
-        rows.append([name, str(status.state), *numbers, why])
-    return rows

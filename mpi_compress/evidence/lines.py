@@ -69,12 +69,27 @@ def changes(run: Run) -> list[str]:
 
 
 def tuned_text(run: Run) -> str:
-    """The value that [tune] found for a run, such as "tuned a = 0.5", a formula as a number, and what speaks against it; or ""."""
+    """The value that [tune] found for a run, such as "tuned a = 0.5", and what speaks against it; or ""."""
+    return f"tuned {found}{_note(run)}" if (found := _found(run)) else ""
+
+
+def _found(run: Run) -> str:
+    """The value that [tune] found, "a = 0.5", a formula as a number; or ""."""
     if not (tuned := run.tuned):
         return ""
     numbers = {f"algorithm.{name}": f"{value:.3g}" for name, value in run.evaluated.items()}
-    known = {key: numbers.get(key, value) if "(" in str(value) else value for key, value in put_by(tuned).items()}
-    return f"tuned {in_words(known)}{_note(run)}"
+    return in_words({key: numbers.get(key, value) if "(" in str(value) else value for key, value in put_by(tuned).items()})
+
+
+def tuned_column(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """What [tune] found for each method, a group of seeds: a head, "tuned step" where that is all, and a cell for each method; []
+    where nothing was tuned."""
+    found = [" or ".join(dict.fromkeys(map(_found, group))) for group in groups]
+    names = set(re.findall(r"([\w.-]+) = ", ", ".join(found)))
+    if len(names) != 1:
+        return ["tuned", *(text or "–" for text in found)] if names else []
+    (name,) = names
+    return [f"tuned {name}", *(text.replace(f"{name} = ", "") or "–" for text in found)]
 
 
 def _note(run: Run) -> str:

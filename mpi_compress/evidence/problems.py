@@ -74,16 +74,16 @@ class Fewest:
     def cells(self) -> list[str]:
         """The row of the table, under `HEADS`."""
         reached = self.reached
-        least = [f"{method.label}, {self._took(method)}" for method in reached]
+        least = [f"{method.name}, {self._took(method)}" for method in reached]
         dense = [method for method in self.comparison.methods if _is_dense(method.runs[0])]
         data = [method for method in self.comparison.methods if name_in(method.runs[0].written.get("algorithm")) == "ship-data"]
         return [
             self.problem,
             str(self.comparison.targets[0]),
             self._took(reached[0]) if reached else "no run reaches it",
-            reached[0].label if reached else "–",
+            reached[0].name if reached else "–",
             "; ".join(least[1:3]) or "–",
-            f"{dense[0].label}, {self._took(dense[0])}" if dense else "–",
+            f"{dense[0].name}, {self._took(dense[0])}" if dense else "–",
             self._took(data[0]) if data else "–",
             f"{len(reached)} of {len(self.comparison.methods)}",
         ]

@@ -1,57 +1,19 @@
 """What ran, what did not, and why: the first table, a row for each method of each job, or one for each job where there are many."""
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
 
 from mpi_compress.cluster.submission import Statuses
-from mpi_compress.core.progress import bits_text, count_text, time_text
-from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of
+from mpi_compress.core.progress import count_text
+from mpi_compress.evidence.lines import by_seed
+from mpi_compress.evidence.method_status import MethodStatus, known_of, method_status
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.results.reader import Run
-from mpi_compress.results.status import LastRow, State, Status, status_of_run
-from mpi_compress.results.summary import why_ended
+from mpi_compress.results.status import LastRow, State
 
 FEW = 30  # methods, up to which the first page has a row for each
 _NAMED = 3  # methods of one job and reason that are named
-_LONG = 100.0  # seconds, from which on they are minutes
-_NUMBERS: Mapping[str, Callable[[float], str]] = {
-    "loss": "{:.6g}".format, "gap": "{:.3g}".format, "up": bits_text, "down": bits_text,
-    "seconds": lambda seconds: time_text(seconds) if seconds >= _LONG else f"{seconds:.3g} s",
-}  # fmt: skip
-"""The numbers of a row as text."""
-_NOTHING = LastRow(0, *5 * [math.nan])
-
-
-@dataclass(frozen=True)
-class MethodStatus:
-    """Runs of a job that differ in their seed alone: how they ended, and the medians of their last rows."""
-
-    name: str
-    states: Sequence[State]  # one a seed, or one of all where the seed changes nothing
-    why: str = ""
-    last: LastRow = _NOTHING
-
-    @property
-    def state(self) -> str:
-        """The state that all seeds share, or how many have which."""
-        counts = Counter(state.shown for state in self.states)
-        return self.states[0].shown if len(counts) == 1 else ", ".join(f"{n} {shown}" for shown, n in counts.items())
-
-    @property
-    def look(self) -> str:
-        """The worst of its states' looks: a class of the page's style."""
-        return min((state.look for state in self.states), key=("fails", "open", "holds").index)
-
-    @property
-    def cells(self) -> dict[str, str]:
-        """Its numbers as text."""
-        return {name: "–" if math.isnan(value := getattr(self.last, name)) else text(value) for name, text in _NUMBERS.items()}
-
 
 @dataclass(frozen=True)
 class Ran:
@@ -69,8 +31,8 @@ class Ran:
     def whole(self) -> MethodStatus:
         """The job in one row: the least loss and gap of its methods, all their bits and seconds."""
         ends = [m.last for m in self.methods if m.look != "fails"]
-        least = [_known(min, [getattr(last, name) for last in ends]) for name in ("loss", "gap")]
-        sums = [_known(sum, [getattr(m.last, name) * len(m.states) for m in self.methods]) for name in ("up", "down", "seconds")]
+        least = [known_of(min, [getattr(last, name) for last in ends]) for name in ("loss", "gap")]
+        sums = [known_of(sum, [getattr(m.last, name) * len(m.states) for m in self.methods]) for name in ("up", "down", "seconds")]
         every = [state for m in self.methods for state in m.states] or [State.TO_DO]
         return MethodStatus(self.outcome.title, every, self.outcome.problem, LastRow(0, *least, *sums))
 
@@ -114,7 +76,8 @@ def _methods(o: Outcome) -> Iterator[MethodStatus]:
     statuses = Statuses(replace(o.job, runs=unknown), o.out, prepares=False).all()
     known = {(spec.run_id, spec.label): status for spec, status in zip(unknown, statuses, strict=True)}
     for runs in by_seed(o.shown):
-        yield _method(runs, [known.get(_key(run)) if run in o.begun else None for run in runs])
+        begun = {i: known[_key(run)] for i, run in enumerate(runs) if run in o.begun and _key(run) in known}
+        yield method_status(runs, begun)
     begun, groups = {_key(run) for run in o.begun}, defaultdict[tuple[str, str], list[State]](list)
     for spec, why in o.missing:
         if why:
@@ -127,22 +90,3 @@ def _methods(o: Outcome) -> Iterator[MethodStatus]:
 
 def _key(run: Run) -> tuple[str, str]:
     return str(run.attrs.get("run_id")), run.label
-
-
-def _method(runs: Sequence[Run], known: Sequence[Status | None]) -> MethodStatus:
-    """Several seeds of one method; of a run that is begun its status is known."""
-    states, whys = [], dict[str, None]()
-    for run, status in zip(runs, known, strict=True):
-        states.append((status or status_of_run(run)).state)
-        whys[", ".join(status.details) if status else why_ended(run)] = None
-    last = [row for run in runs if (row := LastRow.of(run)) is not None]
-    middle = LastRow(0, *(_known(np.median, [getattr(row, name) for row in last]) for name in _NUMBERS))
-    if equal := equal_seeds(runs) if all(state.has_ended for state in states) else "":
-        states, whys = states[:1], {equal: None, **whys}
-    return MethodStatus(name_of(runs[0]), states, "; ".join([*filter(None, whys)][:3]), middle)
-
-
-def _known(take: Callable[[list[float]], Any], values: Sequence[float]) -> float:
-    """A number of those that are known; NaN where none is."""
-    known = [value for value in values if not math.isnan(value)]
-    return float(take(known)) if known else math.nan

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from importlib import metadata
 from pathlib import Path
+from xml.etree import ElementTree
 
 import h5py
 import numpy as np
@@ -23,6 +24,7 @@ from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import import_plugin
 from mpi_compress.core.registry import is_ours, parameters, registries
+from mpi_compress.evidence.lines import name_of
 from mpi_compress.problem.datasets import cache
 from mpi_compress.results import checksums
 
@@ -74,12 +76,15 @@ def test_a_file_that_is_no_result_is_one_line_and_the_others_go_on(kind, done, t
     assert (len(lines), said.splitlines()[-1]) == (5, "4 of 5 runs done, 1 cannot be read")
     assert [line for line in lines if f"cannot be read: {says}" in line] == [line for line in lines if "done" not in line]
     for what in ([str(job), "--out", str(results)], [str(file) for file in files]):
-        assert main(["plot", *what, "-o", str(tmp_path / "figure.png")]) == 0
+        figure = tmp_path / "figure.svg"
+        assert main(["plot", *what, "-o", str(figure)]) == 0
         told = capfd.readouterr()
         (line,) = told.err.splitlines()
         assert line.startswith(f"mpi-compress: {says}")
         assert line.endswith("; the others go on")
-        assert told.out == f"{tmp_path / 'figure.png'}\n"
+        assert told.out == f"{figure}\n"
+        drawn = "".join(ElementTree.parse(figure).getroot().itertext())
+        assert all(name_of(mc.read(file)) in drawn for file in files[1:])
     page = tmp_path / "report.html"
     assert main(["report", str(job), "--out", str(results), "-o", str(page)]) == 0
     told = capfd.readouterr()
@@ -237,7 +242,8 @@ def test_list_names_every_part_with_its_parameters(columns, monkeypatch, capsys)
     monkeypatch.setenv("COLUMNS", str(columns))
     assert main(["list"]) == 0
     short = capsys.readouterr().out
-    assert len(short.splitlines()) <= 44
+    assert len([line for line in short.splitlines() if line.startswith("  ")]) >= len({*mc.algorithms.algorithms, *mc.compressors.compressors})
+    assert [line for line in short.splitlines() if line.isupper()] == ["METHODS", "MESSAGES", "PROBLEMS", "RESULTS"]
     assert 0.8 * columns < max(map(len, short.splitlines())) <= columns
     for kind, registry in {
         "algorithms": mc.algorithms.algorithms, "compressors": mc.compressors.compressors, "codecs": mc.codecs.codecs,
@@ -249,7 +255,7 @@ def test_list_names_every_part_with_its_parameters(columns, monkeypatch, capsys)
         assert main(["list", kind.removesuffix("s")]) == 0
         assert capsys.readouterr().out == said
         for name, part in registry.items():
-            assert name in short
+            assert sum(line.startswith(f"  {name} ") for line in short.splitlines()) >= 1
             assert f"  {name}" in said
             assert part.__doc__.splitlines()[0][:40] in said
             assert main(["list", f"{kind}/{name}"]) == 0
@@ -456,9 +462,32 @@ def test_show_of_many_prints_what_differs_and_how_each_ended(done, capsys):
     heads, *rows = below_data(capsys.readouterr().out)
     assert heads.split()[:2] == ["run", "algorithm.name"]
     assert rows[0].split() == ["CAT", "cat", *["–"] * 10]
-    assert rows[rows.index("") + 1].split() == ["run", "status", "loss", "suboptimality", "up", "down", "time", "ended", "by"]
+    assert rows[rows.index("") + 1].split() == ["method", "status", "loss", "suboptimality", "up", "down", "time", "ended", "by"]
     assert rows[-1].endswith("12 rounds")
     assert main(["show", "--csv", *files[:2]]) == 2
+
+
+def test_show_of_a_folder_lists_its_results_and_tells_all_of_a_single_one(done, tmp_path, capsys):
+    files = sorted((done[1] / "small").glob("*.h5"))
+    assert main(["show", str(done[1])]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["result", "label", "status", "at"]
+    assert [row.split()[0] for row in rows] == [str(file) for file in files]
+    assert all("complete  round 12, loss " in row for row in rows)
+    shutil.copy(files[0], tmp_path)
+    assert main(["show", str(tmp_path)]) == 0
+    alone = capsys.readouterr().out
+    assert main(["show", str(tmp_path / files[0].name)]) == 0
+    assert capsys.readouterr().out == alone
+    (tmp_path / "empty").mkdir()
+    assert main(["show", str(tmp_path / "empty")]) == 2
+    assert "empty: there is no result in this folder" in capsys.readouterr().err
+
+
+def test_the_help_of_every_command_begins_with_a_verb():
+    each = {**COMMANDS, **{f"{name} {own}": command for name, above in COMMANDS.items() for own, command in above.commands.items()}}
+    verbs = {"write", "run", "list", "queue", "draw", "compare", "show", "judge", "test", "pack", "remove", "move", "time", "fetch", "generate", "describe", "compute"}
+    assert {name: command.help for name, command in each.items() if re.match(r"\w+", command.help)[0] not in verbs} == {}
 
 
 def test_a_setting_from_outside_names_the_results_of_every_command(done, tmp_path, capfd):
@@ -467,7 +496,9 @@ def test_a_setting_from_outside_names_the_results_of_every_command(done, tmp_pat
     assert main(["run", job, *choice, "--quiet"]) == 0
     for line in (["plan", job], ["table", job, "--to", "loss=0.69"], ["table", job]):
         assert main([*line, *choice]) == 0
-        assert "top-3" in capfd.readouterr().out
+        said = capfd.readouterr().out
+        assert "top-3" in said
+        assert ("all with rounds = 4\n" in said) == (line[0] == "table")
     assert main(["plot", job, *choice]) == 0
     assert main(["report", job, *choice, "-o", str(tmp_path / "page.html")]) == 0
     assert "1 of" not in capfd.readouterr().out

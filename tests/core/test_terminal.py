@@ -124,7 +124,9 @@ def test_a_table_leaves_out_what_is_less_needed_then_shortens_texts_and_never_a_
         assert lines[1].endswith("0.123456" if columns <= 60 else "300 rounds")
         assert ("time" in lines[0]) == (columns >= 80)
     assert lines[:3] == ["run        loss", "…the…10 %  0.123456", "…GD        0.2"]
-    assert shown(sys.stdout, ["run", "loss"], [["GD", "not reached in 3.162 Mbit (0.0046, still falling)"]])[1] == "GD   not reached"
+    monkeypatch.setenv("COLUMNS", "36")
+    lines = shown(sys.stdout, ["method", "loss ≤ 1", "≤ 0.1"], [["a method of many words", "1.5 kbit (1 … 2)", "not reached ¹"]])
+    assert lines == ["method   loss ≤ 1  ≤ 0.1", "a…words  1.5 kbit  not reached ¹", "left out for width: ranges; a wider", "  terminal or `| cat` shows them"]
 
 
 def test_what_all_labels_begin_with_goes_first(monkeypatch):
@@ -144,6 +146,7 @@ def test_bits_are_in_units_of_1000(bits, text):
 def test_lines_say_which_run_it_is_and_how_long_it_takes(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "_last_line", 0.0)
     with progress.Progress("GD", 100, False, progress.turn_text(2, 5)) as seen:
         for k in range(5):
             seen(k, 0.5 if k % 2 == 0 else None, 1000.0 * k)
@@ -154,6 +157,20 @@ def test_lines_say_which_run_it_is_and_how_long_it_takes(monkeypatch, capsys):
         now[0] += 61.0
         seen(3, 0.25, 0.0)
     assert capsys.readouterr().err == "GD: round 3, loss 0.25, 0 bit up\n"
+
+
+def test_many_short_trials_are_told_once_a_minute(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "_last_line", 0.0)
+    for trial in range(1, 181):
+        with progress.Progress("EF21", 10, False, progress.turn_text(trial, None)) as seen:
+            for k in range(11):
+                seen(k, 0.5, 0.0)
+                now[0] += 0.1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3  # of 198 seconds
+    assert lines[0].startswith("EF21 (trial 55): round 6 of 10, loss 0.5, 0 bit up")
 
 
 def test_rounds_of_an_earlier_process_make_no_pace(monkeypatch, capsys):

@@ -11,7 +11,7 @@ from mpi_compress.cli.main import main
 from mpi_compress.cli.show import _settings as shown_settings
 from mpi_compress.core.tables import comma_separated, latex, markdown, plain
 from mpi_compress.evidence.comparison import compare, names_apart
-from mpi_compress.evidence.endings import endings
+from mpi_compress.evidence.method_status import endings
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target, typed
@@ -52,28 +52,43 @@ def test_a_derived_column_is_no_column_of_the_trace(tmp_path):
 def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_down_last(runs):
     table = compare(runs, [Target.of("loss", 0.4), Target.of("loss", 0.75)])
     assert table.cells == [
-        ["fast", "1.5 kbit (1 kbit … 2 kbit)", "1 kbit"],
+        ["fast", "1.5 kbit (1 … 2)", "1 kbit"],
         ["slow (1 of 2 seeds)", "3 kbit", "3 kbit"],
-        ["never (1 of 2 seeds)", "not reached in 3 kbit (0.7 at the end)", "3 kbit"],
-        ["wild (1 of 2 seeds)", *["not reached (diverged in round 2)"] * 2],
+        ["never (1 of 2 seeds)", "not reached ¹", "3 kbit"],
+        ["wild (1 of 2 seeds)", *["not reached ²"] * 2],
     ]
+    assert table.heads == ["method", "loss ≤ 0.4", "≤ 0.75"]
+    assert table.notes[:2] == ["¹ not reached in 3 kbit (0.7 at the end)", "² not reached (diverged in round 2)"]
     assert table.caption == "uplink bits, on the wire, over all workers; median (range) over 1 to 2 seeds"
-    assert [cells[1] for cells in compare(runs, [Target.of("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 s … 4 s)", "6 s"]
+    assert [cells[1] for cells in compare(runs, [Target.of("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 … 4)", "6 s"]
     assert compare(runs, [Target.of("loss", 0.4)], "round").cells[1][1] == "3"
-    assert compare(runs, [Target("grad_norm", 5.0, True)]).cells[0][1] == "1 kbit; 1 of 1 diverged later"
+    rising = compare(runs, [Target("grad_norm", 5.0, True)])
+    assert (rising.cells[0][1], rising.notes[0]) == ("1 kbit ¹", "¹ 1 of 1 diverged later")
 
 
 def test_a_target_that_some_seeds_reach_says_how_many(tmp_path):
     runs = [written(tmp_path, "a", losses, seed) for seed, losses in enumerate(([1.0, 0.3], [1.0, 0.9], [1.0, 0.2]))]
-    assert compare(runs, [Target.of("loss", 0.4)]).cells == [
-        ["a", "median 1 kbit, 1 kbit with 2 of 3 seeds; not reached by 1 seed in 1 kbit (0.9 at the end)"]
-    ]
+    found, half = compare(runs, [Target.of("loss", 0.4)]), compare(runs[:2], [Target.of("loss", 0.4)])
+    assert found.cells == [["a", "1 kbit ¹"]]
+    assert found.notes == ["¹ reached by 2 of 3 seeds, in 1 kbit; by the others not reached in 1 kbit (0.9 at the end)"]
+    assert (half.cells, half.notes[0][:39]) == ([["a", "not reached ¹"]], "¹ reached by 1 of 2 seeds, in 1 kbit; b")
 
 
 def test_a_gap_to_an_unknown_optimum_is_not_a_gap_that_is_not_reached(tmp_path):
     run = written(tmp_path, "a", [1.0, 0.3], gap=False)
-    assert compare([run], [Target.of("suboptimality", 0.4)]).cells == [["a", "f* is not known"]]
-    assert endings([run])[0][3] == "–"
+    found = compare([run], [Target.of("suboptimality", 0.4)])
+    assert (found.cells, found.notes) == ([["a", "– ¹"]], ["¹ f* is not known"])
+    assert endings([run])[1][0][3] == "–"
+
+
+def test_runs_of_several_seeds_end_in_one_row_and_a_line_says_what_is_not_complete(tmp_path):
+    runs = [written(tmp_path, "a", [1.0, loss], seed) for seed, loss in enumerate((0.3, 0.5, 0.7))]
+    runs += [written(tmp_path, "b", [1.0, 0.2]), written(tmp_path, "b", [1.0, 9.0], 1, "diverged", reason="the loss rose")]
+    runs += [written(tmp_path, "c", [1.0], 0, "diverged", reason="the loss rose")]
+    heads, rows, notes = endings(runs)
+    assert heads == ["method", "status", "loss", "suboptimality", "up", "down", "time", "ended by"]
+    assert [row[:3] for row in rows] == [["a", "complete", "0.5"], ["b", "1 complete, 1 diverged", "4.6"], ["c", "diverged", "1"]]
+    assert notes == ["medians over 1 to 3 seeds", "1 complete, 1 diverged (the loss rose): b", "diverged (the loss rose): c"]
 
 
 def test_runs_of_one_name_are_told_apart_by_what_differs(tmp_path):
@@ -90,11 +105,13 @@ def test_tables_in_three_formats(runs, tmp_path):
     runs.append(written(tmp_path, "50 % | x_1", [0.1]))
     table = compare(runs, [Target.of("loss", 0.4)])
     assert markdown(table.heads, table.cells, table.caption).splitlines()[2:6] == [
-        "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 (1 of 2 seeds) | 0 bit |", "| fast | 1.5 kbit (1 kbit … 2 kbit) |",
+        "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 (1 of 2 seeds) | 0 bit |", "| fast | 1.5 kbit (1 … 2) |",
     ]  # fmt: skip
     lines = latex(table.heads, table.cells, table.caption).splitlines()
-    assert lines[2:4] == [r"\begin{tabular}{lr}", r"\toprule"]
-    assert lines[4:7] == [r"method & loss $\le$ 0.4 \\", r"\midrule", r"50 \% $|$ x\_1 (1 of 2 seeds) & 0 bit \\"]
+    assert lines[3:5] == [r"\begin{tabularx}{\columnwidth}{@{}>{\raggedright\arraybackslash}Xr@{}}", r"\toprule"]
+    level, numbers = r"\begin{tabular}[b]{@{}r@{}}loss\\$\le$ 0.4\end{tabular}", r"\begin{tabular}[t]{@{}r@{}}1.5 kbit\\(1--2)\end{tabular}"
+    assert lines[5:8] == [rf"method & {level} \\", r"\midrule", r"50 \% $|$ x\_1 (1 of 2 seeds) & 0 bit \\"]
+    assert lines[8] == rf"fast & {numbers} \\"
     rows = list(csv.reader(comma_separated(*table.numbers).splitlines()))
     assert rows[0][:3] == ["method", "seeds", "wire_bits_up to loss<=0.4"]
     assert rows[2] == ["fast", "2", "1500", "1000", "2000", "2", "", "payload"]
@@ -133,13 +150,14 @@ def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):
     assert main(["table", *files, "--to", "loss=0.4", "--by", "cost_up", "-o", str(tmp_path / "deep" / "t.md")]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith(f"{column_of('cost_up').label}; ")
-    assert out[2].split() == ["fast", "4.5", "bit", "(3", "bit", "…", "6", "bit)"]
+    assert out[2].split() == ["fast", "4.5", "bit", "(3", "…", "6)"]
     assert (tmp_path / "deep" / "t.md").read_text().count("\n| ") == 6
+    assert "\n\n¹ not reached in 9 bit (0.7 at the end)\n" in (tmp_path / "deep" / "t.md").read_text()
     assert main(["table", *files]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].split()[:4] == ["run", "status", "loss", "suboptimality"]
-    assert out[3].endswith("the loss rose")
-    assert out[4].startswith("fast, seed 0  complete  0.2")
+    assert out[0].split()[:4] == ["method", "status", "loss", "suboptimality"]
+    assert out[4].startswith("fast    complete  0.2")
+    assert out[5:7] == ["medians over 1 to 2 seeds", "diverged (the loss rose): wild"]
     assert main(["table", *files, "--to", "loss=0.4", "-o", "t.txt"]) == 2
     assert main(["table", files[0], files[0]]) == 0
     assert "2 results are of one run and seed: slow (slow01.0)" in capsys.readouterr().err
@@ -159,7 +177,7 @@ def test_a_paper_has_signs_for_heads_and_notes_say_how_far_rows_are_apart(tmp_pa
     assert "up to 50% too much (log.every)" in note  # 20 rounds, of rows that are 10 rounds apart
     asked = ["table", str(run.file), "--to", "squared_grad_norm=1e-30", "-o", str(tmp_path / "t.tex")]
     assert main(asked) == 0
-    assert r"$\|\nabla f(x)\|^{2} \le 10^{-30}$ \\" in (tmp_path / "t.tex").read_text()
+    assert r"$\|\nabla f(x)\|^{2}$\\$\le 10^{-30}$" in (tmp_path / "t.tex").read_text()
 
 
 def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing(tmp_path):
@@ -168,12 +186,12 @@ def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing
     gd = [run_of(tmp_path, {"name": "gd"}, rounds=3, seed=s, data=data, title="gd", full=full) for s in (0, 1)]
     sgd = {"rounds": 3, "title": "sgd", "cost": packets, "full": full}
     sgd = [run_of(tmp_path, {"name": "sgd", "batch": 1}, None, data, seed=s, **sgd) for s in (0, 1)]
-    assert compare(gd + sgd, [Target.of("loss", 0.1)], "cost_up").notes == [
+    assert compare(gd + sgd, [Target.of("loss", 0.1)], "cost_up").notes[2:] == [
         of_data := "data: gspar, other data, 20 × 4",
         "costs by payload: gd", "costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B: sgd",
         "2 seeds, equal: 1 run: gd",
     ]
-    assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes == [of_data]
+    assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes[2:] == [of_data]
     assert main(["table", *(str(run.file) for run in gd), "--to", "loss=0.5", "-o", str(tmp_path / "t.md")]) == 0
     assert f"\n\n{of_data}\n" in (tmp_path / "t.md").read_text()
 

@@ -54,24 +54,25 @@ def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_div
         written(tmp_path, "wild", [1.0, 9.0], status="diverged"),
     ]  # fmt: skip
     target = Target.of("grad_norm", 1e-3)
-    cells = dict(compare(runs, [target]).cells)
-    assert cells == {
-        "cut off": "not reached in 40 kbit (0.1285, still falling)", "floor": "not reached (plateaus at 0.05)",
-        "wild": "not reached (diverged in round 1)",
-    }  # fmt: skip
-    assert compare(runs[:1], [target], "round").cells[0][1] == "not reached in 40 rounds (0.1285, still falling)"
-    assert compare(runs[:1], [target], "seconds").cells[0][1] == "not reached in 80 s (0.1285, still falling)"
+    found = compare(runs, [target])
+    assert dict(found.cells) == {"floor": "not reached ¹", "cut off": "not reached ²", "wild": "not reached ³"}
+    assert [str(method.cells[0]) for method in found.methods] == (whys := [
+        "not reached (plateaus at 0.05)", "not reached in 40 kbit (0.129, still falling)", "not reached (diverged in round 1)",
+    ])  # fmt: skip
+    assert found.notes == [f"{mark} {why}" for mark, why in zip("¹²³", whys, strict=True)]
+    assert compare(runs[:1], [target], "round").whys == ["not reached in 40 rounds (0.129, still falling)"]
+    assert compare(runs[:1], [target], "seconds").whys == ["not reached in 80 s (0.129, still falling)"]
     rising = written(tmp_path, "up", list(1 - 0.95**k))
-    assert compare([rising], [Target("loss", 1.0, True)]).cells[0][1] == "not reached in 40 kbit (0.8715, still rising)"
+    assert compare([rising], [Target("loss", 1.0, True)]).whys == ["not reached in 40 kbit (0.871, still rising)"]
 
 
 def test_a_run_that_goes_on_leaves_all_of_its_method_open(tmp_path):
     k = np.arange(41)
     over, open_ = (written(tmp_path, "a", list(0.95**k), seed, status) for seed, status in enumerate(("complete", "stopped")))
     target = Target.of("grad_norm", 1e-3)
-    assert ending([over, open_], target).startswith("(0.1285 so far, stopped")
-    assert ending([open_, over], target).startswith("(0.1285 so far, ")
+    assert ending([over, open_], target).startswith("(0.129 so far, stopped")
+    assert ending([open_, over], target).startswith("(0.129 so far, ")
     wild = written(tmp_path, "a", [1.0, 0.1285], 2, "diverged")
-    assert ending([over, wild], target, "9 bit") == "in 9 bit (0.1285, still falling, 1 diverged)"
+    assert ending([over, wild], target, "9 bit") == "in 9 bit (0.129, still falling, 1 diverged)"
     apart = written(tmp_path, "a", list(0.9**k), 3)
-    assert ending([over, apart], target) == "(0.07165, 0.015 … 0.13, still falling)"
+    assert ending([over, apart], target) == "(0.0716, 0.015 … 0.13, still falling)"
