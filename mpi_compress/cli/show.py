@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def act(options: Namespace) -> int:
         found = [*_of_folders(*map(Path, options.results))]
         say(*(f"{name}: {text}" for name, text in found))
         return 0 if all(text.startswith(BIT_FOR_BIT) for _, text in found) else 1
-    runs = [*map(read, chain.from_iterable(map(_files, options.results)))]
+    runs = [*map(read, options.results if len(options.results) > 1 else _files(options.results[0]))]
     asked = [name for name in ("csv", "split", "bounds") if getattr(options, name)]
     if len(runs) > 1 and asked:
         raise UserError(f"show --{asked[0]}: takes one result; without it several are compared")
@@ -46,7 +46,7 @@ def act(options: Namespace) -> int:
         sys.stdout.writelines(runs[0].to_csv())
     elif asked:
         return _draw(runs[0], options)
-    elif len(runs) > 1 and any(map(os.path.isdir, options.results)):
+    elif len(runs) > len(options.results):
         each = [(run, status_of_run(run)) for run in runs]
         rows = [[str(run.file), run.label, str(status.state), str(status.last or "no record yet")] for run, status in each]
         say(*shown(sys.stdout, ["result", "label", "status", "at"], rows))
@@ -56,21 +56,17 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _files(name: str) -> Sequence[str | Path]:
-    """The results in a folder, without trials; or the file of that name."""
-    if not os.path.isdir(name):
-        return [name]
-    found = [file for file in results_below(Path(name)) if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS]
-    if not found:
-        raise UserError(f"{name}: there is no result in this folder")
-    return found
+def _files(name: str | Path) -> list[str | Path]:
+    """The results in a folder, without trials, or where there are none its own name; or the file of that name."""
+    found = results_below(Path(name)) if os.path.isdir(name) else []
+    return [file for file in found if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS] or [name]
 
 
 def _of_folders(one: Path, other: Path) -> Iterator[tuple[str, str]]:
     """For each run in two folders of results its job, label and seed, and whether the two are equal, or where they part."""
     found: dict[str, dict[Path, list[Run]]] = {}
     for folder in (one, other):
-        for run in map(read, _files(str(folder))):
+        for run in map(read, _files(folder)):
             job = run.file.parent.relative_to(folder)
             name = f"{f'{job}: ' * (job != Path())}{run.label}, seed {run.written.get('seed', 0)}"
             found.setdefault(name, {}).setdefault(folder, []).append(run)

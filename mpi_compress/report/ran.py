@@ -73,11 +73,11 @@ def _methods(o: Outcome) -> Iterator[MethodStatus]:
     if o.job is None:
         return
     unknown = [spec for spec, why in o.missing if not why]  # the others may have no run id: it follows from data
-    statuses = Statuses(replace(o.job, runs=unknown), o.out, prepares=False).all()
-    known = {(spec.run_id, spec.label): status for spec, status in zip(unknown, statuses, strict=True)}
+    each = zip(unknown, Statuses(replace(o.job, runs=unknown), o.out, prepares=False).all(), strict=True)
+    known = {(spec.run_id, spec.label): status for spec, status in each}
     for runs in by_seed(o.shown):
-        begun = {i: known[_key(run)] for i, run in enumerate(runs) if run in o.begun and _key(run) in known}
-        yield method_status(runs, begun)
+        statuses = {i: known[_key(run)] for i, run in enumerate(runs) if run in o.begun and _key(run) in known}
+        yield method_status(runs, statuses)
     begun, groups = {_key(run) for run in o.begun}, defaultdict[tuple[str, str], list[State]](list)
     for spec, why in o.missing:
         if why:

@@ -481,7 +481,7 @@ def test_show_of_a_folder_lists_its_results_and_tells_all_of_a_single_one(done, 
     assert capsys.readouterr().out == alone
     (tmp_path / "empty").mkdir()
     assert main(["show", str(tmp_path / "empty")]) == 2
-    assert "empty: there is no result in this folder" in capsys.readouterr().err
+    assert "empty: is a folder, in the place of a result's file" in capsys.readouterr().err
 
 
 def test_the_help_of_every_command_begins_with_a_verb():
