@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import AllSent, PrecisionExhausted, placed
@@ -27,6 +29,7 @@ Refusals = Mapping[str, OverflowError | None]
 
 _LONGEST = 300  # letters of the reason that an error gives
 _SMALLER = "a smaller step size may help"
+_MODERATE = 1e6  # up to which the magnitude of x explains no loss that is not finite, unless it had risen before
 
 
 @dataclass(eq=False)
@@ -142,7 +145,9 @@ class Observer:
                 verdict, self.reason = Ending.COMPLETE, f"{why}, after {k} rounds"
         verdict = Ending(self.exchange.agree(verdict))
         if verdict is Ending.DIVERGED and not self.reason:
-            self.reason = f"the loss is not finite after {k} rounds" + f": {_SMALLER}" * (k > 0)
+            at = np.abs(algorithm.iterate(node)).max()
+            grew = k > 0 and not (c.greatest_loss <= c.first_loss and at < _MODERATE)
+            self.reason = f"the loss is not finite after {k} rounds, at an x of magnitude up to {at:.3g}" + f": {_SMALLER}" * grew
         return verdict
 
     def _row(self, k: int, e: Evaluation) -> Row:

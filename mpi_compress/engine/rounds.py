@@ -9,6 +9,7 @@ from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
 from mpi_compress.engine.arrivals import Arrivals, AtOnce, decoded
+from mpi_compress.engine.culprits import culprits
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.queue import ArrivalQueue, Queued
@@ -55,6 +56,8 @@ def run(
         else:
             refused = {f"worker {hosted.fs.who[i]}": error for i, error in sent.refused.items()}
             observer.refusals = {**refused, "the master": answers.refused.get(0) if answers else None}
+            if not any(observer.refusals.values()):
+                observer.refusals = dict(culprits(hosted, uplink, downlink, algorithm.iterate(s.node), s.k))
 
 
 def _first_states(algorithm: Algorithm, x0: Vector, observer: Observer) -> States:

@@ -180,7 +180,7 @@ class Link:
             for row in np.atleast_2d(v)[~np.atleast_1d(finite)]:
                 if np.isfinite(row).all():
                     most = np.abs(row).max()
-                    raise OverflowError(f"{self.compressor.name} brings values of magnitude up to {most:g} beyond floats")
+                    raise OverflowError(f"{self.compressor.name} returns NaN or infinity for values of magnitude up to {most:.3g}")
         return c
 
     def _applied(self, v: Vector, t: Any) -> Compressed:

@@ -55,3 +55,34 @@ def test_a_start_near_0_does_not_make_a_small_loss_an_explosion():
         assert has_exploded(Stop(rounds=1), replace(counts, last_loss=last, greatest_loss=greatest))
     assert not has_exploded(Stop(rounds=1), replace(counts, last_loss=999.0))
     assert not has_exploded(Stop(rounds=1), replace(counts, last_loss=1001.0, greatest_loss=2500.0))  # it recovers
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_compressor_of_ones_own_that_returns_nan_is_named_and_no_step_is_blamed(value, tmp_path):
+    @mc.compressors.register("late-nan")
+    class LateNan(mc.Compressor):
+        makes = mc.Dense
+
+        def compress(self, v, t):
+            out = v.copy()
+            out[0] = out[0] if t.k < 3 else value
+            return mc.Dense(out)
+
+        def delta(self, dim):
+            return 1.0
+
+    tables = {
+        "data": {"generator": "least-squares", "samples": 40, "dim": 6}, "objective": {"loss": "least-squares"},
+        "workers": {"count": 2}, "algorithm": {"name": "gd"}, "stop": {"rounds": 9},
+        "run": [{"label": way, way: {"compressor": "late-nan"}} for way in ("up", "down")],
+    }  # fmt: skip
+    up, down = (run.attrs["reason"] for run in mc.run(tables, out=tmp_path))
+    says = r"the update of round 3 is not finite: {}: late-nan returns NaN or infinity for values of magnitude up to [\d.]+"
+    assert re.fullmatch(says.format("worker 0"), up)
+    assert re.fullmatch(says.format("the master"), down)
+
+
+def test_a_loss_that_is_not_finite_says_where_and_blames_a_step_only_where_it_may(tmp_path):
+    reason = exploding(tmp_path, step="1e200").attrs["reason"]
+    assert re.fullmatch(r"the .* not finite.*: a smaller step size may help", reason)
