@@ -18,11 +18,11 @@ demo: $(RUNS)              ## the main job on built-in data under mpiexec, and i
 	$(BIN)/mpi-compress plot jobs/demo.toml
 
 figures: $(INSTALLED)      ## the papers' jobs, two at once, what is done left out, and report.html; FULL=1: full sizes, with sets that are fetched
-	$(BIN)/mpi-compress report --run $(PAPERS) -o report.html --table docs/figures.md --gallery docs/gallery.md $(if $(FULL),--full --get)
+	$(BIN)/mpi-compress report --run $(PAPERS) -o report.html --table docs/figures.md $(if $(FULL),--full --get)
 
 figures-deep: $(INSTALLED) ## the same of networks, which take longer, with pages of their own: as jobs/deep says, or FULL=1
 	$(BIN)/mpi-compress report --run jobs/deep -o report-deep.html --title "Networks: figures and claims" \
-	  --table docs/figures-deep.md --gallery docs/gallery-deep.md $(if $(FULL),--full --get)
+	  --table docs/figures-deep.md $(if $(FULL),--full --get)
 
 records: $(INSTALLED)      ## the jobs of docs/records.md, and the page
 	$(BIN)/mpi-compress report --run jobs/records -o records.html

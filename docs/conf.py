@@ -32,6 +32,9 @@ FORMER = {
     "deep-bits": "bits.html#what-programs-for-networks-count", "links": "reproduces.html#cat-on-links-that-were-measured",
     "stand-ins": "reproduces.html#other-data-than-the-papers", "not-reproduced": "reproduces.html",
     "literature": "reproduces.html#the-literature-s-comparisons", "releasing": "contributing.html#releasing-a-version",
+    "theorem": "own-algorithm.html#does-your-method-follow-its-theorem", "python": "from-python.html#every-name",
+    "architecture": "contributing.html#architecture", "speed": "contributing.html#speed", "glossary": "maths.html#glossary",
+    "troubleshooting": "install.html#when-something-fails", "gallery": "figures.html", "gallery-deep": "figures-deep.html",
 }  # fmt: skip
 """Addresses that pages had, and where their text is."""
 

@@ -1,4 +1,4 @@
-"""The page docs/speed.md: what `python -m benchmarks losses limits script layouts growth` finds on this machine; python docs/speed.py > docs/speed.md
+"""The section "Speed" of docs/contributing.md: what `python -m benchmarks losses limits script layouts growth` finds on this machine; python docs/speed.py > benchmarks/speed.md
 
 Start it in the repository's folder, with MPI_COMPRESS_DATA naming the folder of the published sets.
 """
@@ -12,12 +12,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import growth, layouts, limits, losses, script
 
-PAGE = """# Speed
+PAGE = """## Speed
 
-Made by `python docs/speed.py > docs/speed.md`; `python -m benchmarks` prints more. Compare columns, not milliseconds: they are medians of turns in one
+Made by `python docs/speed.py > benchmarks/speed.md`; `python -m benchmarks` prints more. Compare columns, not milliseconds: they are medians of turns in one
 process, on one thread of whatever machine the page was made on, beside other programs.
 
-## Loss and gradient of a shard
+### Loss and gradient of a shard
 
 *fused*: one pass over the samples by `mpi_compress.kernels.shards`. *SciPy*: `A @ x`, the log-loss in NumPy, `A.T @ slopes`, in the floats of the data;
 the fused pass adds in float64 always. *NumPy / fused*: a loss of one's own with `value_and_slope`.
@@ -32,7 +32,7 @@ What makes the pass fast changes no bit of a result, and the order of additions 
 """
 
 SCALE = """
-## Scale
+### Scale
 
 | by hand, on two quiet cores | seconds, memory | | | seconds, memory |
 | --- | --- | --- | --- | --- |
@@ -46,7 +46,7 @@ def main() -> None:
     print(PAGE, flush=True)
     play(losses)
     for title, module in (("Limits", limits), ("Beside a script", script), ("Ranks and cores", layouts), ("Growth with n and d", growth)):
-        print(f"\n## {title}\n\n{module.__doc__}", flush=True)
+        print(f"\n### {title}\n\n{module.__doc__}", flush=True)
         play(module)
     print(SCALE)
 

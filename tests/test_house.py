@@ -1,4 +1,4 @@
-"""The rules of docs/architecture.md, over the package's imports and source: which room may import which, and how large things may be."""
+"""The rules of docs/contributing.md, over the package's imports and source: which room may import which, and how large things may be."""
 
 import ast
 import sys

@@ -31,9 +31,8 @@ def act(options: Namespace) -> int:
         return EXIT_STOPPED
     found = found_in(files)
     render.write(found, options.page, title)
-    for write, file in ((text.write_table, options.table), (text.write_gallery, options.gallery)):
-        if file:
-            write(found, file, title)
+    if options.table:
+        text.write_table(found, options.table, title)
     say(*text.summary(found), str(options.page))
     for file in failed:
         say(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")

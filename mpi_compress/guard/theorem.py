@@ -51,7 +51,7 @@ def theorem(
     compressors up and down."""
     if not stated(method):
         those = ", ".join(name for name, cls in algorithms.items() if stated(object.__new__(cls)))
-        raise UserError(f"--theorem: {method.name} states no V, as its theorem may (docs/theorem.md); these do: {those}")
+        raise UserError(f"--theorem: {method.name} states no V, as its theorem may (docs/own-algorithm.md); these do: {those}")
     tried = [random_problem(method, seed, own) for seed in range(problems)]
     made = [p for p in tried if not isinstance(p, str)]
     if not made:

@@ -1,9 +1,9 @@
-"""Outcomes of jobs as lines of text, as a table, and as a gallery of figures in Markdown."""
+"""Outcomes of jobs as lines of text, and as a page of tables and pictures in Markdown."""
 
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 
@@ -20,7 +20,6 @@ from mpi_compress.figures import plotting as figures
 _HERE = Path(__file__).parent
 PAPERS: dict[str, str] = tomllib.loads((_HERE / "papers.toml").read_text(encoding="utf-8"))
 _ARXIV = re.compile(r"arXiv:(\S+)")
-_GALLERY = "Each figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`."
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
@@ -37,17 +36,35 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
 
 
 def write_table(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
-    """Write `table` to a file, with links to the jobs, and all cases to a CSV beside it; UserError if they cannot be written."""
+    """Write `table` to a file, with links to the jobs, their pictures into a folder beside it, and all cases to a CSV; UserError if
+    they cannot be written."""
     cases, groups = target.with_suffix(".csv"), by_group(found).items()
     each = [[GROUPS[group], *_case(o, v)] for group, those in groups for sentence in those for o, v in sentence.cases]
     with writing(target, "--table"):
         head = f"# {in_markdown(title or 'Figures and claims')}\n\n"
-        target.write_text(head + table(found, target.parent, cases.name), encoding="utf-8")
+        target.write_text(head + table(found, target.parent, cases.name, _drawn(found, target)), encoding="utf-8")
         cases.write_text(comma_separated(_CASE, each), encoding="utf-8")
 
 
-def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> str:
-    """The scorecard, jobs with data and status, and sentences, as Markdown; links are relative to the page's folder."""
+def _drawn(found: Sequence[Outcome], target: Path) -> dict[Outcome, str]:
+    """The picture of each job with results, which is drawn into a folder beside the page, or why there is none."""
+    pictures = {}
+    for o in found:
+        if o.job and o.runs:
+            picture = Path(target.stem) / f"{o.key}.png"
+            try:
+                drawn = figures.draw(o.runs, o.job.titled_figure)
+            except UserError as error:
+                pictures[o] = in_markdown(str(error))
+                continue
+            figures.save(drawn, target.parent / picture, dpi=200)
+            plt.close("all")
+            pictures[o] = f"!{link(o.title, picture.as_posix())}"
+    return pictures
+
+
+def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "", pictures: Mapping[Outcome, str] | None = None) -> str:
+    """The scorecard, jobs with data and status, pictures with verdicts, and sentences, as Markdown; links begin in the folder."""
     groups = by_group(found)
     files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
     jobs = [[_place(o), link(o.key, files[o]), o.data, o.kind, o.status, o.counted] for o in found]
@@ -57,6 +74,9 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
     ]
     parts = {"Scorecard": markdown(("", "sentences", "cases"), scores)}
     parts["Figures"] = markdown(("figure", "job", "data", "", "status", "cases"), jobs)
+    if pictures:
+        shown = (["### " + o.key, in_markdown(o.title), f"{picture}\n{_judged(o, groups)}"] for o, picture in pictures.items())
+        parts["Pictures"] = "\n".join(map("\n\n".join, shown))
     for by, those in problems.by_column(problems.fewest(found)).items():
         parts[f"Least {by}, by problem"] = markdown(problems.HEADS, [each.cells for each in those])
     for group, sentences in groups.items():
@@ -68,6 +88,12 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "") -> s
     papers = _ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", papers)
     above = (_HERE / "figures.md").read_text(encoding="utf-8").format(cases=cases, papers=papers)
     return above + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
+
+
+def _judged(o: Outcome, groups: Mapping[str, Sequence[Sentence]]) -> str:
+    """The verdicts on the sentences of a job, under its picture."""
+    sentences = [s for group in groups.values() for s in group if any(o is other for other, _ in s.cases)]
+    return "".join(["\n", "; ".join(dict.fromkeys(f"{s.ids} {s.verdict}" for s in sentences)), ".\n"] if sentences else [])
 
 
 def _short(sentence: Sentence) -> str:
@@ -111,26 +137,3 @@ def group_of(o: Outcome) -> str:
     """The key in `PAPERS` of the paper that a job reproduces, or ""."""
     word, *_ = re.split(r"\W", o.paper)
     return word if word in PAPERS else ""
-
-
-def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
-    """Write a page, and the pictures of jobs with results into a folder beside it; UserError if they cannot be written."""
-    lines = [f"# {in_markdown(title or 'Gallery')}\n", _GALLERY]
-    for group in (*PAPERS, ""):
-        members = [o for o in found if o.runs and group_of(o) == group]
-        lines += [f"\n## {group or 'Further'}\n"] if members else []
-        for o in members:
-            assert o.job is not None
-            key, name, paper, data = map(in_markdown, (o.key, o.title, o.paper or "ours", o.data))
-            about = f"### {key}\n{name}: {paper}; {data}."
-            picture = Path(target.stem) / f"{o.key}.png"
-            try:
-                drawn = figures.draw(o.runs, o.job.titled_figure)
-            except UserError as error:
-                lines.append(f"{about} {in_markdown(str(error))}")
-                continue
-            figures.save(drawn, target.parent / picture, dpi=200)
-            plt.close("all")
-            lines.append(f"{about}<br>!{link(o.title, picture.as_posix())}")
-    with writing(target, "--gallery"):
-        target.write_text("\n".join([*lines, ""]), encoding="utf-8")

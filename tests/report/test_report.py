@@ -247,13 +247,14 @@ def test_csv_has_every_row_and_every_digit(folder, capsys):
     assert np.array_equal(table["seconds"], run.timing["seconds"])
 
 
-def test_a_gallery_has_a_picture_of_every_job_with_results(folder, found, tmp_path):
-    tables.write_gallery(found, tmp_path / "gallery.md")
-    text = (tmp_path / "gallery.md").read_text()
-    pictures = re.findall(r"\((gallery/.*\.png)\)", text)
+def test_the_table_has_a_picture_of_every_job_with_results_beside_its_verdicts(found, tmp_path):
+    tables.write_table(found, tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text()
+    pictures = re.findall(r"\((page/.*\.png)\)", text)
     assert len(pictures) == sum(bool(o.job and o.runs) for o in found) > 0
     assert all((tmp_path / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)
-    assert "gisette" in text
+    section = text.partition("### ht/small\n")[2].partition("\n## ")[0].partition("\n### ")[0]
+    assert re.search(r"^!\[.*\]\(page/ht/small\.png\)\n\n.* holds.*; .* does not hold.*\.$", section, re.MULTILINE), section
 
 
 def test_the_summary_counts_sentences_and_all_rows():
