@@ -122,6 +122,11 @@ def test_the_pages_are_built_without_a_warning(tmp_path):
     assert (tmp_path / "html" / "tutorial.html").exists()
 
 
+def test_pages_have_titles_that_differ():
+    titles = Counter(re.search("^# (.*)", page.read_text(), re.MULTILINE)[1] for page in DOCS.glob("*.md"))
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
 def test_the_page_of_the_interface_has_every_exported_name():
     text = (DOCS / "from-python.md").read_text()
     assert [name for name in mc.__all__ if not re.search(rf"\b{name}\b", text)] == []

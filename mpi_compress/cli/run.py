@@ -79,7 +79,7 @@ def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:
     from mpi_compress.report.needed import needed
 
     found = needed([run for run in runs if run.rows], job.figure)
-    to = [word for target in found.targets for word in ("--to", f"{target.column}={target.level:g}")] if found else []
+    to = [word for target in found.targets[:2] for word in ("--to", f"{target.column}={target.level:g}")] if found else []
     where = ["--out", str(options.out)] if options.out != Path("results") else []
     chosen = [word for key in ("set", "only") for value in getattr(options, key) or [] for word in (f"--{key}", value)]
     same = [*chosen, *["--full"] * options.full, *where]

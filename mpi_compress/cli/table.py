@@ -30,7 +30,7 @@ def act(options: Namespace) -> int:
         return 0
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = comparison.compare(runs, targets, options.by)
-    say(f"{table.caption}:", *shown(sys.stdout, table.heads, table.cells), *table.notes, *statements(runs, targets[0]))
+    say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes, *statements(runs, targets[0]))
     if options.table:
         _write(table, options.table)
     return 0
@@ -38,10 +38,10 @@ def act(options: Namespace) -> int:
 
 def _write(table: comparison.Comparison, file: Path) -> None:
     if file.suffix == ".tex":
-        heads = table.heads_in_signs
+        heads = table.heads(lambda target: target.in_signs)
         text = latex(heads, table.cells, table.caption, table.notes, len(heads) - len(table.targets))
     else:
-        text = WRITERS[file.suffix](*(table.numbers if file.suffix == ".csv" else (table.heads, table.cells)), table.caption)
+        text = WRITERS[file.suffix](*(table.numbers if file.suffix == ".csv" else (table.heads(), table.cells)), table.caption)
         text += "".join(f"\n{note}\n" for note in table.notes if file.suffix == ".md")
     with writing(file):
         file.write_text(text, encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -68,11 +68,6 @@ class Cell:
             missed = f"reached by {len(reached)} of {of} seeds, in {ends}; by the others {missed}"
         return "; ".join(filter(None, (missed, later)))
 
-    def __str__(self) -> str:
-        if self.median == math.inf:
-            return self.why
-        return "; ".join(filter(None, (self.short, self.why)))
-
     @property
     def numbers(self) -> list[str]:
         """Median, least and most without loss, each empty where it is not reached, and how many seeds reached it."""
@@ -112,15 +107,14 @@ class Comparison:
         everyone = ", over all workers" * ("link bits," in column.label)
         return f"{column.label}{everyone}{f'; median (range) {over}' if over else ''}"
 
-    @property
-    def heads(self) -> list[str]:
+    def heads(self, written: Callable[[Target], str] = str) -> list[str]:
         """The heads, in which several levels of one column name it once."""
-        return [*self._first[0], *_once_named(map(str, self.targets))]
-
-    @property
-    def heads_in_signs(self) -> list[str]:
-        """The same as papers write them."""
-        return [*self._first[0], *_once_named(target.in_signs for target in self.targets)]
+        before, heads = "", self._first[0]
+        for target in self.targets:
+            name, sign, level = written(target).partition(" ≥" if target.rising else " ≤")
+            heads.append(f"{name * (name != before)}{sign}{level}".strip())
+            before = name
+        return heads
 
     @property
     def _first(self) -> list[list[str]]:
@@ -251,15 +245,6 @@ def labels_of(groups: Sequence[Sequence[Run]]) -> tuple[list[str], list[str]]:
 def raised(number: int) -> str:
     """A number as it marks a note."""
     return str(number).translate(RAISED)
-
-
-def _once_named(heads: Iterable[str]) -> Iterator[str]:
-    """Heads such as "loss ≤ 0.4", each without the words before its level where the head before it has them, too."""
-    before = ""
-    for head in heads:
-        name, sign, level = head.rpartition(" ≥ " if " ≥ " in head else " ≤ ")
-        yield f"{sign}{level}".strip() if name == before else head
-        before = name
 
 
 def amount(value: float, column: str, unit: str | None = None) -> str:

@@ -19,7 +19,7 @@ LESS_NEEDED = ("ended by", "time", "down", "suboptimality", "up")
 """Heads of `endings` that a narrow terminal leaves out, the first one first."""
 _LONG = 100.0  # seconds, from which on they are minutes
 _NUMBERS: Mapping[str, Callable[[float], str]] = {
-    "loss": "{:.6g}".format, "gap": "{:.3g}".format, "up": bits_text, "down": bits_text,
+    "loss": "{:.4g}".format, "gap": "{:.3g}".format, "up": bits_text, "down": bits_text,
     "seconds": lambda seconds: time_text(seconds) if seconds >= _LONG else f"{seconds:.3g} s",
 }  # fmt: skip
 """The numbers of a row as text."""

@@ -90,7 +90,7 @@ class Fewest:
 
     def _took(self, method: ComparedMethod) -> str:
         median = method.cells[0].median
-        return amount(median, self.comparison.by) if median < math.inf else str(method.cells[0])
+        return amount(median, self.comparison.by) if median < math.inf else method.cells[0].why
 
 
 def fewest(found: Sequence[Outcome]) -> list[Fewest]:

@@ -57,7 +57,7 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
         ["never (1 of 2 seeds)", "not reached ¹", "3 kbit"],
         ["wild (1 of 2 seeds)", *["not reached ²"] * 2],
     ]
-    assert table.heads == ["method", "loss ≤ 0.4", "≤ 0.75"]
+    assert table.heads() == ["method", "loss ≤ 0.4", "≤ 0.75"]
     assert table.notes[:2] == ["¹ not reached in 3 kbit (0.7 at the end)", "² not reached (diverged in round 2)"]
     assert table.caption == "uplink bits, on the wire, over all workers; median (range) over 1 to 2 seeds"
     assert [cells[1] for cells in compare(runs, [Target.of("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 … 4)", "6 s"]
@@ -104,10 +104,10 @@ def test_runs_of_one_name_are_told_apart_by_what_differs(tmp_path):
 def test_tables_in_three_formats(runs, tmp_path):
     runs.append(written(tmp_path, "50 % | x_1", [0.1]))
     table = compare(runs, [Target.of("loss", 0.4)])
-    assert markdown(table.heads, table.cells, table.caption).splitlines()[2:6] == [
+    assert markdown(table.heads(), table.cells, table.caption).splitlines()[2:6] == [
         "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 (1 of 2 seeds) | 0 bit |", "| fast | 1.5 kbit (1 … 2) |",
     ]  # fmt: skip
-    lines = latex(table.heads, table.cells, table.caption).splitlines()
+    lines = latex(table.heads(), table.cells, table.caption).splitlines()
     assert lines[3:5] == [r"\begin{tabularx}{\columnwidth}{@{}>{\raggedright\arraybackslash}Xr@{}}", r"\toprule"]
     level, numbers = r"\begin{tabular}[b]{@{}r@{}}loss\\$\le$ 0.4\end{tabular}", r"\begin{tabular}[t]{@{}r@{}}1.5 kbit\\(1--2)\end{tabular}"
     assert lines[5:8] == [rf"method & {level} \\", r"\midrule", r"50 \% $|$ x\_1 (1 of 2 seeds) & 0 bit \\"]
@@ -116,7 +116,7 @@ def test_tables_in_three_formats(runs, tmp_path):
     assert rows[0][:3] == ["method", "seeds", "wire_bits_up to loss<=0.4"]
     assert rows[2] == ["fast", "2", "1500", "1000", "2000", "2", "", "payload"]
     assert rows[-1][:-2] == ["wild", "1", "", "", "", "0"]
-    assert [line.index("loss" if i == 0 else "0 bit") for i, line in enumerate(plain(table.heads, table.cells)[:2])] == [27, 27]
+    assert [line.index("loss" if i == 0 else "0 bit") for i, line in enumerate(plain(table.heads(), table.cells)[:2])] == [27, 27]
 
 
 @pytest.mark.parametrize("text", ["loss", "loss=", "loss=low", "=3", "loss>3", "loss=inf", "loss=nan"])

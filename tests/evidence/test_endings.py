@@ -56,7 +56,7 @@ def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_div
     target = Target.of("grad_norm", 1e-3)
     found = compare(runs, [target])
     assert dict(found.cells) == {"floor": "not reached ¹", "cut off": "not reached ²", "wild": "not reached ³"}
-    assert [str(method.cells[0]) for method in found.methods] == (whys := [
+    assert [method.cells[0].why for method in found.methods] == (whys := [
         "not reached (plateaus at 0.05)", "not reached in 40 kbit (0.129, still falling)", "not reached (diverged in round 1)",
     ])  # fmt: skip
     assert found.notes == [f"{mark} {why}" for mark, why in zip("¹²³", whys, strict=True)]
