@@ -14,6 +14,7 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
 from mpi_compress.engine.earlier_runs import equal_run, siblings
+from mpi_compress.evidence import comparison
 from mpi_compress.evidence.lines import with_seeds
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -41,7 +42,7 @@ def act(options: Namespace) -> int:
 
 def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     """Print the states of a job's runs; those that would be refused, with what refuses them."""
-    rows, left, refused = list[list[str]](), list[RunSpec](), list[RunSpec]()
+    rows, whys, left, refused = list[list[str]](), list[str](), list[RunSpec](), list[RunSpec]()
     labels = with_seeds([(spec.label, spec.seed) for spec in job.runs])
     statuses = Statuses(job, options.out)
     found = statuses.all()
@@ -55,9 +56,11 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
-        rows.append([str(spec.index), label, run_id, room, str(status)])
+        whys.append(f"diverged ({status.reason})" if status.state is State.DIVERGED else "")
+        rows.append([str(spec.index), label, run_id, room, str(replace(status, reason="") if whys[-1] else status)])
     unchecked = [f"data: {title}: what its labels, its values or L decide is not checked yet" for title in statuses.unchecked]
-    say(*said_of(job.runs), *unchecked, *shown(sys.stdout, _HEADS, rows, ("memory", "run id"), "rlcrl"))
+    notes = comparison.said_of(whys, [spec.label for spec in job.runs])
+    say(*said_of(job.runs), *unchecked, *shown(sys.stdout, _HEADS, rows, ("memory", "run id"), "rlcrl"), *notes.values())
     if any(row[3] == memory.UNKNOWN_SIZE for row in rows):
         say(f"{memory.UNKNOWN_SIZE}: not known before the data are parsed, which `mpi-compress run` does first")
     for spec in {str(spec.data): spec for spec in job.runs if not spec.missing}.values():

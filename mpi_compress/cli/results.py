@@ -43,7 +43,7 @@ def _rows(found: Sequence[Entry], group: Callable[[Entry], str]) -> list[list[st
     for entry, own in settings.items():
         changes = ", ".join(f"{key} = {value}" for key, value in entry.overridden.items())
         differs = ", ".join(f"{key} = {own[key]}" for key in keys[groups[entry]] if key in own and key not in entry.overridden)
-        numbers = [str(entry.state), "–" if (loss := entry.loss) is None else f"{loss:.6g}", _size([entry]), _age(entry.written)]
+        numbers = [str(entry.state), "–" if (loss := entry.loss) is None else f"{loss:.4g}", _size([entry]), _age(entry.written)]
         others = re.sub(r"seed = \d+", "", differs), str(own.get("seed"))
         order = jobs.index(entry.job), *map(_natural, (entry.label, changes, *others))
         rows.append((order, [entry.job, entry.label, differs, changes, *numbers]))

@@ -47,9 +47,8 @@ def act(options: Namespace) -> int:
     elif asked:
         return _draw(runs[0], options)
     elif len(runs) > len(options.results):
-        each = [(run, status_of_run(run)) for run in runs]
-        rows = [[str(run.file), run.label, str(status.state), str(status.last or "no record yet")] for run, status in each]
-        say(*shown(sys.stdout, ["result", "label", "status", "at"], rows))
+        rows = [[str(run.file), str(status_of_run(run).state), *_last(run)] for run in runs]
+        say(*shown(sys.stdout, ["result", "status", "round", "loss"], rows))
     else:
         first = filter(None, dict.fromkeys(map(line_of, runs)))
         say(*first, *(summary(runs[0]) if len(runs) == 1 else _compared(runs)))
@@ -60,6 +59,10 @@ def _files(name: str | Path) -> list[str | Path]:
     """The results in a folder, without trials, or where there are none its own name; or the file of that name."""
     found = results_below(Path(name)) if os.path.isdir(name) else []
     return [file for file in found if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS] or [name]
+
+
+def _last(run: Run) -> tuple[str, str]:
+    return (f"{run.trace['round'][-1]:,}", f"{run.trace['loss'][-1]:.6g}") if run.rows else ("–", "–")
 
 
 def _of_folders(one: Path, other: Path) -> Iterator[tuple[str, str]]:
