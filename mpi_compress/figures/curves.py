@@ -82,8 +82,8 @@ def _draw_curve(
 ) -> bool:
     """Draw a line, with a cross where it leaves the plot, in its band over seeds; True if it is noise: then its rows are faint
     points behind its running median."""
-    line = up_to(whole, highest)
-    smooth = None if every is None else smoothed(line, *axes)
+    line, leaves = up_to(whole, highest), bool(np.any(whole.y > highest))
+    smooth = None if every is None or leaves else smoothed(line, *axes)
     drawn = smooth or line
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
@@ -92,7 +92,7 @@ def _draw_curve(
     # a point stands over the lines that cross it, whole at the edge
     alone: dict[str, Any] = {"markersize": 6, "zorder": 3, "clip_on": False} if drawn.x.size == 1 else {}
     ax.plot(drawn.x, drawn.y, **{**look, **alone}, markevery=every)
-    if np.any(whole.y > highest):
+    if leaves:
         ax.scatter(line.x[-1:], line.y[-1:], marker="x", s=22, linewidths=1.2, color=look["color"], zorder=4, clip_on=False)
     if drawn.has_band:
         ax.fill_between(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
@@ -142,10 +142,11 @@ def _draw_level(ax: Axes, line: Line, yscale: str, look: Mapping[str, Any]) -> N
 def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
     """The y up to which the curves of a figure are drawn where a run diverges, so that the others can be seen; else infinite."""
     room = _CEILING if scales(figure)[1] == "log" else _LINEAR_CEILING
-    if all(run.status != "diverged" for run in runs):
+    diverge = {run.label for run in runs if run.status == "diverged"}
+    if not diverge:
         return math.inf
     names = [name for name in figure.ys if name in ("loss", "test_loss") or column_of(name).falls]
-    tops = [run.column(name)[: 1 if run.status == "diverged" else None] for name in names for run in runs if run.has(name)]
+    tops = [run.column(name)[: 1 if run.label in diverge else None] for name in names for run in runs if run.has(name)]
     reached = np.concatenate([np.zeros(1), *tops])
     return room * float(np.max(reached, where=np.isfinite(reached), initial=0.0)) or math.inf
 

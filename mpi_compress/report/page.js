@@ -82,7 +82,7 @@
         cursor: { drag: { x: true, y: true }, dataIdx: (chart, i, at) => this.nearest(chart.data[i], at) },
         hooks: { setCursor: [(chart) => this.values(chart)] },
       }, data, this.graph);
-      this.rows.forEach(({ swatch }, i) => { swatch.style.borderTop = `3px ${dash(this.figure.lines[i]).length ? "dashed" : "solid"} ${colour(this.figure.lines[i])}`; });
+      this.rows.forEach(({ swatch }, i) => { swatch.innerHTML = `<svg width="34" height="4" aria-hidden="true"><line y1="2" x2="34" y2="2" stroke="${colour(this.figure.lines[i])}" stroke-width="3" stroke-dasharray="${dash(this.figure.lines[i])}"/></svg>`; });
       this.describe();
     }
 

@@ -241,6 +241,8 @@ def test_a_curve_that_diverges_is_drawn_to_the_top_edge_and_marked(ax, scale, to
     assert ax.get_ylim()[1] == pytest.approx(top)
     assert [*legends.handles_of([ax])] == ["good", "wild (diverged)", "at once (diverged)"]
     assert [curves.ceiling([run("alone", ys, "diverged")], FigureTable(yscale="log")) for ys in ([2.0, 39.0], [0.0, 5.0])] == [20.0, np.inf]
+    half = [run("half", [2.0, 500.0]), run("half", [3.0, 1e9], "diverged"), run("good", [4.0, 1.0])]
+    assert curves.ceiling(half, FigureTable(yscale="log")) == 40.0, "seeds of a method that diverges now and then are not what others reach"
 
 
 def test_rounding_of_a_suboptimality_is_not_drawn(ax):
