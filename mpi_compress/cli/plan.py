@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from shutil import which
 
 from mpi_compress.cli.parsing import load_all
@@ -13,7 +14,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
-from mpi_compress.engine.earlier_runs import equal_run, siblings
+from mpi_compress.engine.earlier_runs import equal_run, shorter_run, siblings
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.lines import with_seeds
 from mpi_compress.job.loading import Job
@@ -21,8 +22,10 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.planning.estimates import suggestion, trial_files
 from mpi_compress.preparing import memory
 from mpi_compress.preparing.shapes import said_of, shape_of
+from mpi_compress.results.files import checkpoint_of
 from mpi_compress.results.reader import attributes
-from mpi_compress.results.status import State
+from mpi_compress.results.status import State, Status
+from mpi_compress.saving.checkpoint import read_header
 
 _HEADS = ["index", "label", "run id", "memory", "state"]
 
@@ -50,8 +53,8 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         run_id, room = "–", "–"
         if not spec.missing:
             run_id, room = spec.run_id, memory.text(spec)
-            if status.state is State.TO_DO and (equal := equal_run(spec, None, siblings(statuses.files[spec.index]))):
-                status = replace(status, copy_of=str(attributes(equal)["run_id"]))
+            if status.state is State.TO_DO and spec.tune is None:
+                status = _by_what_is_there(spec, status, statuses.files[spec.index])
             left += [] if status.state.has_ended else [spec]
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
@@ -80,6 +83,15 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         others += [f"; {copies} differ in their seed alone, and nothing is drawn: copies"] * bool(copies)
         say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}")
     return statuses, refused
+
+
+def _by_what_is_there(spec: RunSpec, status: Status, file: Path) -> Status:
+    """The status of a run that is to do: its result will be a copy of one, or go on from where one ended."""
+    if equal := equal_run(spec, None, siblings(file)):
+        return replace(status, copy_of=str(attributes(equal)["run_id"]))
+    shorter = shorter_run(spec, file, spec.id_of_all("stop", None))
+    header = read_header(checkpoint_of(shorter)) if shorter else None
+    return replace(status, reason=f"goes on from round {header.k:,}") if header else status
 
 
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:

@@ -27,7 +27,9 @@ def act_ls(options: Namespace) -> int:
         say(*shown(sys.stdout, heads, rows, ("size", "age", "job", "differs in", "status")))
     trials = [entry for entry in found if entry not in listed]
     hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_size(trials)}" * bool(trials)
-    say(f"{count_text(len(listed), 'result')}, {_size(listed)}{hidden}")
+    states = sum(entry.kept for entry in listed)
+    kept = f", {bits_text(states, 'B', 3)} of it states from which runs go on" if states else ""
+    say(f"{count_text(len(listed), 'result')}, {_size(listed)}{kept}{hidden}")
     damage = [line for entry in found for line in entry.damage()] if options.check else []
     for line in damage:
         print_line(f"mpi-compress: {line}")

@@ -26,8 +26,9 @@ from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten, lock, sync
 from mpi_compress.results.reader import COPY_OF, LABEL, attributes, read
-from mpi_compress.saving.checkpoint import remove_checkpoint
+from mpi_compress.saving.checkpoint import Header, read_header, remove_checkpoint
 
+COURSE = "course"  # the attribute of a result that it has in common with longer runs
 ANY_SEED = "any_seed"  # the attribute of a result whose run drew no random number: the id that it has in common with other seeds
 
 
@@ -47,8 +48,8 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
                 print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is run again by {spec.workers.exchange!r}")
             return False
         with suppress(OSError):
-            if not part_of(file).exists():  # a kill left the checkpoint in the run's last moment; else it begins again
-                remove_checkpoint(checkpoint_of(file))
+            if not part_of(file).exists():  # else it begins again
+                remove_checkpoint(checkpoint_of(file), unfinished=spec.checkpoint.keep)
         return True
     if spec.tune is None and is_copied(spec, file, None, siblings(file), quiet):
         return True
@@ -87,13 +88,32 @@ def equal_run(spec: RunSpec, tuned: Tables | None, among: Sequence[Path]) -> Pat
     return min(equal, key=lambda other: COPY_OF in attrs[other], default=None)
 
 
+def shorter_run(spec: RunSpec, file: Path, course: str) -> Path | None:
+    """The longest result from whose last round a run can go on: [stop] alone differs, and would not have ended it before."""
+    headers = {other: read_header(checkpoint_of(other)) for other in siblings(file) if other != file}
+    found = [(header.k, other) for other, header in headers.items() if header and _leads_to(spec, other, header, course)]
+    return max(found)[1] if found else None
+
+
+def _leads_to(spec: RunSpec, other: Path, header: Header, course: str) -> bool:
+    """True if a run would have come by the kept state of another one."""
+    if attributes(other).get(COURSE) != course or not serves(other, spec) or spec.stop.own:
+        return False
+    try:
+        run = read(other)
+        met = [(target.row_of(run), header.mark.rows if target in spec.stop.levels else run.rows) for target in spec.stop.targets]
+    except UserError:
+        return False
+    return header.k <= (spec.stop.rounds or header.k) and all(row is None or row >= rows for row, rows in met)
+
+
 def is_copied(spec: RunSpec, file: Path, tuned: Tables | None, among: Sequence[Path], quiet: bool) -> bool:
     """True if a run's result is now a copy of one with another seed, for neither draws. At rank 0."""
     if (other := equal_run(spec, tuned, among)) is None or not _is_whole(other, spec, ANY_SEED):
         return False
     original = str(attributes(other).get(COPY_OF) or attributes(other)["run_id"])
     copy_of = original if original != spec.run_id else ""  # else its own result was removed, and a copy of that stayed
-    own = {"run_id": spec.run_id, COPY_OF: copy_of, "tuned": json.dumps(tuned) if tuned else ""}
+    own = {"run_id": spec.run_id, COPY_OF: copy_of, "tuned": json.dumps(tuned) if tuned else "", COURSE: ""}
     try:
         _copy(other, file, _of_job(spec) | own)
     except (OSError, BeingWritten):

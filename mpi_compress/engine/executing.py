@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import inf, nan
@@ -19,7 +20,7 @@ from mpi_compress.core.progress import Progress, bits_text, ignore, print_line
 from mpi_compress.core.signals import Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.earlier_runs import ANY_SEED, serves
+from mpi_compress.engine.earlier_runs import ANY_SEED, COURSE, serves, shorter_run
 from mpi_compress.engine.hosting import evaluator_of, hosted_rows
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.meter import attributes as of_theorem
@@ -37,6 +38,7 @@ from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten
+from mpi_compress.results.reader import attributes as attributes_of_file
 from mpi_compress.results.reader import read
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.writer import LostRows, Mark, Recorder, Row
@@ -95,6 +97,8 @@ class Execution:
                     stopwatch.end("rounds")
                     attributes = {} if has_drawn else self._of_equal_runs(tuned)
                     self._end(self.recorder, verdict, keeper, x, attributes)
+                if verdict is not Ending.STOPPED:
+                    self._keep(verdict, keeper)
             except BaseException as error:
                 return self._fail(error)
         self.exchange.close()  # not after an error, for then the other ranks are elsewhere
@@ -109,7 +113,7 @@ class Execution:
             **({} if tuned is None else {"tuned": json.dumps(tuned)}),
             **({"metrics": json.dumps(p.spec.marks)} if p.spec.metrics else {}),
         }
-        instead = ranks.on_root(partial(self._begin_in_turn, attributes))
+        instead = ranks.on_root(lambda: self._begin_in_turn({**attributes, COURSE: p.spec.id_of_all("stop", tuned)}))
         self.saved = replace(self.saved, header=ranks.on_root(lambda: self.saved.header))
         return instead
 
@@ -146,17 +150,24 @@ class Execution:
         once = {f"split/{name}": values for name, values in outcome(p.problem.data, n).items()}
         once |= {"final/x_star": p.problem.x_star} if p.problem.x_star is not None else {}
         header: Header | None = None
+        rows = part_of(self.file)
 
-        def mark() -> Mark | None:
-            nonlocal header
-            if not self.request.fresh and checkpoint.exists():
+        def kept() -> tuple[Path, Mark] | None:
+            nonlocal header, rows
+            if self.request.fresh:
+                return None
+            if checkpoint.exists() and (rows.stat().st_size or not self.file.exists()):
                 header = self.saved.found(last, first, Counters.begun(n), n)
                 if header is None:
                     print_line(f"{label}: begins again, for {checkpoint} is damaged, or of another version")
-            return header.mark if header else None
+            elif shorter := shorter_run(p.spec, self.file, attributes[COURSE]):
+                states = replace(self.saved, file=checkpoint_of(shorter), run_id=attributes_of_file(shorter)["run_id"])
+                header = states.found(last, first, Counters.begun(n), n)
+                rows, self.saved = (shorter, replace(self.saved, shorter=states.file)) if header else (rows, self.saved)
+            return (rows, header.mark) if header else None
 
         try:
-            self.recorder = Recorder(self.file, attributes, mark, once)
+            self.recorder = Recorder(self.file, attributes, kept, once)
         except LostRows as lost:
             print_line(f"{label}: begins again, for {part_of(self.file)} does not go with its checkpoint ({lost})")
             self.recorder, header = Recorder(self.file, attributes, arrays=once), None
@@ -164,7 +175,8 @@ class Execution:
         if header is None:
             remove_checkpoint(checkpoint)
         elif not self.request.quiet:
-            print_line(f"{label}: goes on from round {header.k}")
+            where = f", the last one of {rows}" if self.saved.shorter else ""
+            print_line(f"{label}: goes on from round {header.k:,}{where}")
 
     def _observer(self, progress: Progress) -> Observer:
         p, log, problem = self.p, self.p.spec.log, self.p.problem
@@ -195,13 +207,23 @@ class Execution:
         return {ANY_SEED: spec.id_of_all("seed", tuned)} if repeats and not follows_seed(spec, self.p.problem) else {}
 
     def _end(self, recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector, attributes: Tables) -> None:
-        """Complete the result, with further attributes, and remove the checkpoint; or keep both. At rank 0."""
+        """Complete the result, with further attributes, or keep what there is for later. At rank 0."""
         if verdict is Ending.STOPPED:
             recorder.abandon("stopped", f"stopped by {keeper.reason}")
             return
         measured = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.stopwatch.taken())}
+        keeper.note_end()
         recorder.finish(verdict.name.lower(), keeper.observer.reason, x, {**attributes, **measured})
-        remove_checkpoint(self.saved.file)
+
+    def _keep(self, verdict: Ending, keeper: Keeper) -> None:
+        """Keep the last states, from which a longer run can go on, or remove the checkpoint. All ranks call it together."""
+        spec, ended_by_itself = self.p.spec, bool(keeper.observer.refusals or self.p.spec.stop.own)
+        repeats = isinstance(self.p.algorithm, Algorithm) and verdict is Ending.COMPLETE and not ended_by_itself
+        with suppress(UserError):  # a full disk: the result is there
+            if repeats and spec.checkpoint.keep and keeper.keep():
+                return
+        if self.recorder is not None:
+            remove_checkpoint(self.saved.file)
 
     def _fail(self, error: BaseException) -> Path:
         """Keep the records so far. The error is raised again, unless the other runs can go on: those of a single process."""

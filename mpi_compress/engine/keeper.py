@@ -1,20 +1,24 @@
 """Between two rounds: whether it is time to save the run or to end it, the same on every rank; and the states to begin with."""
 
+import copy
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.memories import one, put
 from mpi_compress.core.streams import Streams
+from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.observer import Observer
 from mpi_compress.job.tables import Ending, Every
 from mpi_compress.problem.datasets.opening import refuse_changed
-from mpi_compress.results.writer import Recorder
+from mpi_compress.results.writer import Mark, Recorder
 from mpi_compress.saving.checkpoint import Checkpoint, Common, OfMaster, OfWorker, States
-from mpi_compress.saving.frames import Frame, dump, frames_in
+from mpi_compress.saving.frames import Frame, dump, frames_in, size
 
+KEPT = 2**26  # bytes of the states of a complete run, up to which they are kept
 _ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save or to end
 
 
@@ -30,6 +34,9 @@ class Keeper:
         meter = observer.evaluator.meter
         self._streams = [streams, *([meter.streams] if meter else [])]
         self._drew = bool(saved.header and saved.header.drew)  # before; at rank 0 on other ranks, too
+        self._states: Any = None
+        self._at_end: tuple[Counters, Mark] | None = None  # at rank 0: what a longer run goes on from
+        observer.before_last = self.note_end
         self.exchange, self.objectives = observer.exchange, observer.objectives
         self.reason = ""  # why the run ended before it was done
         self._saved_in = self._asked_in = self._ask_in = saved.header.k if saved.header else 0  # rounds
@@ -38,9 +45,10 @@ class Keeper:
     def restore(self, first: States) -> States:
         """The states to begin with: those that were saved, or the first ones."""
         header, exchange, observer, read = self.saved.header, self.exchange, self.observer, self.saved.read
+        self._states = first
         if header is None:
             return first
-        stored = self.saved.file.open("rb") if exchange.is_root else None
+        stored = (self.saved.shorter or self.saved.file).open("rb") if exchange.is_root else None
         frames = frames_in(stored) if stored else iter(())
         next(frames, None)
         common: Common = read(exchange.allreduce("", lambda _: next(frames)), Common(first.node, observer.counters, first.queued))
@@ -63,7 +71,8 @@ class Keeper:
             observer.clock.sends += saved.sends
             put(first.workers, row, saved.worker)
         up = [saved.compressor for saved in each]
-        return States(header.k, common.node, of_master.master, first.workers, up, of_master.compressor, common.queued)
+        self._states = States(header.k, common.node, of_master.master, first.workers, up, of_master.compressor, common.queued)
+        return self._states
 
     def look(self, states: States) -> Ending:
         """Save if it is time to, or if the run should end; the verdict is the same on every rank."""
@@ -79,7 +88,22 @@ class Keeper:
 
     def has_drawn(self) -> bool:
         """True if a random stream was opened on any rank, before a stop too. All ranks call it together."""
-        return self.exchange.allreduce(self._has_opened, lambda opened: self._drew or any(opened))
+        self._drew = self.exchange.allreduce(self._has_opened, lambda opened: self._drew or any(opened))
+        return self._drew
+
+    def note_end(self) -> None:
+        """Note the counts and the rows from which a longer run will go on, unless that is done."""
+        if self.recorder is not None and self._at_end is None:
+            self._at_end = copy.deepcopy(self.observer.counters), self.recorder.so_far()
+
+    def keep(self) -> bool:
+        """Save the last states beside the finished result, if they are small; False if not. All ranks call it together."""
+        states = self._states
+        own = [size(each) for each in self._of_workers(states)] + [size(OfMaster(states.master, states.down))]
+        if self.exchange.allreduce(sum(own), sum) > KEPT:
+            return False
+        self._save(states)
+        return True
 
     @property
     def _has_opened(self) -> bool:
@@ -105,13 +129,21 @@ class Keeper:
         if self.recorder is None:
             next(frames, None)
             return
-        of_all = Common(states.node, self.observer.counters, states.queued), OfMaster(states.master, states.down)
+        counters, mark = self._at_end or (self.observer.counters, None)
+        of_all = Common(states.node, counters, states.queued), OfMaster(states.master, states.down)
         received = self.exchange.bytes_received_up
-        self.saved.write(states.k, self.recorder.mark, received, self._drew, of_all, frames)
+        try:
+            self.saved.write(states.k, (lambda: mark) if mark else self.recorder.mark, received, self._drew, of_all, frames)
+        finally:
+            for _ in frames:  # on a full disk, too: other ranks send them
+                pass
 
     def _worker_frames(self, states: States) -> Iterator[Frame]:
+        return map(dump, self._of_workers(states))
+
+    def _of_workers(self, states: States) -> Iterator[OfWorker]:
         sends = self.observer.clock.sends / max(1, len(self.objectives))
         fs = self.objectives
         counts = zip(fs.samples.tolist(), fs.seconds.tolist(), fs.borrowed.tolist(), strict=True)
         for row, of_worker in enumerate(counts):
-            yield dump(OfWorker(one(states.workers, row), states.up[row], *of_worker, sends))
+            yield OfWorker(one(states.workers, row), states.up[row], *of_worker, sends)

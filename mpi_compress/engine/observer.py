@@ -54,6 +54,7 @@ class Observer:
         self.timed: Sequence[str] = ()  # the columns of the model's clock that the run has
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
+        self.before_last: Callable[[], None] = ignore  # called before a row that a longer run would not have
 
     @property
     def clock(self) -> Clock:
@@ -103,6 +104,8 @@ class Observer:
             verdict = max(verdict, logged)
         elif k == self.stop.rounds or (self.stop.budgets and self.exchange.agree(self._is_spent(k, algorithm))):
             verdict = Ending.COMPLETE
+        if verdict and not self._is_due(k):
+            self.before_last()
         if verdict or self._is_due(k):
             verdict = self._log(k, algorithm, node, workers, master, verdict)
         elif self.exchange.is_root:

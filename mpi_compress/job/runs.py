@@ -11,6 +11,7 @@ from typing import Any
 import tomli_w
 
 from mpi_compress.algorithms import Method
+from mpi_compress.algorithms.steps import named_by
 from mpi_compress.core.errors import UserError, checked_at, placed
 from mpi_compress.core.registry import checked, is_ours, record, with_inner
 from mpi_compress.core.sources import source_of
@@ -87,9 +88,13 @@ class RunSpec:
         return self._id_of(self.written)
 
     def id_of_all(self, key: str, tuned: Tables | None) -> str:
-        """A hash like `run_id` of all runs that differ in this key or table alone, each with the value that [tune] found for it."""
+        """A hash like `run_id` of all runs that differ in this key or table alone, each with the value that [tune] found for it;
+        in [stop], where formulas or users' parts name the rounds, not in these."""
         values = self.tune.put(tuned["value"]) if tuned and self.tune else {}
-        return self._id_of(_without(with_values(self.written, values), key, "tune"))
+        deciding = _without(with_values(self.written, values), key, "tune")
+        if "rounds" in named_by(self.algorithm) or any("rounds" in source_of(part) for part in self.own):
+            deciding["rounds"] = self.stop.rounds
+        return self._id_of(deciding)
 
     def _id_of(self, written: Tables) -> str:
         deciding = _without(written, "checkpoint", "plugins", "slurm")

@@ -180,6 +180,7 @@ class Every:
     """A job's [checkpoint]."""
 
     every: int | str = "5 min"  # rounds, or time
+    keep: bool = True  # the last state of a complete run, where it is small, for a longer run to go on from
 
     def __post_init__(self) -> None:
         right = (self.every if isinstance(self.every, int) else seconds(self.every)) > 0

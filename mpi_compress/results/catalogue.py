@@ -39,6 +39,12 @@ class Entry:
         return sum(file.stat().st_size for file in self.files)
 
     @property
+    def kept(self) -> int:
+        """The part of them that is the last state of a finished run, or the checkpoint of another one."""
+        state = checkpoint_of(self.result)
+        return state.stat().st_size if state.exists() else 0
+
+    @property
     def written(self) -> float:
         """When one of the files was last written, in seconds since the epoch."""
         return max((file.stat().st_mtime for file in self.files), default=0.0)

@@ -72,7 +72,8 @@ def refuse_no_file(path: Path) -> None:
 
 
 def set_aside(result: Path) -> Path:
-    """Rename a result to `.h5.old`, so that its run is not done; OSError if that is not possible."""
+    """Rename a result to `.h5.old`, so that its run is not done, nor goes on; OSError if that is not possible."""
+    checkpoint_of(result).unlink(missing_ok=True)
     return result.replace(result.with_name(f"{result.name}{ASIDE}"))
 
 

@@ -57,8 +57,8 @@ class Recorder:
     While it is there, no other process can write the same result.
 
     Args:
-        saved: returns up to where the rows of an earlier `.part` are kept, None to begin again. It is called once no other process
-            can write them. The rows before the mark are copied to a new file, those behind it are left out.
+        saved: returns the file whose rows are kept, an earlier `.part` or a shorter run's result, and up to where; None to begin
+            again. It is called once no other process can write. The rows before the mark are copied to a new file.
         arrays: written once, by "group/name".
 
     Raises:
@@ -70,7 +70,7 @@ class Recorder:
     _h5: Any
 
     def __init__(
-        self, file: Path, attributes: Mapping[str, Any], saved: Callable[[], Mark | None] = lambda: None,
+        self, file: Path, attributes: Mapping[str, Any], saved: Callable[[], tuple[Path, Mark] | None] = lambda: None,
         arrays: Arrays = MappingProxyType({}),
     ):  # fmt: skip
         self.file, self.part = file, part_of(file)
@@ -83,8 +83,8 @@ class Recorder:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = lock(self.part)
-            if mark := saved():
-                self._go_on(mark, new)
+            if found := saved():
+                self._go_on(*found, new)
             else:
                 new.unlink(missing_ok=True)
                 self._begin(self.part)
@@ -126,8 +126,13 @@ class Recorder:
 
     def mark(self) -> Mark:
         """Bring all rows so far to the disk, for a checkpoint."""
-        self.flush()
+        found = self.so_far()
         sync(self.part)
+        return found
+
+    def so_far(self) -> Mark:
+        """Up to where rows go by now."""
+        self.flush()
         return Mark(self._written, dict(self._sums))
 
     def finish(self, status: str, reason: str, x: Vector, attributes: Mapping[str, Any]) -> Path:
@@ -206,12 +211,12 @@ class Recorder:
         self._slot = 1 - self._slot
         self._h5.attrs.modify(checksums.SLOTS[self._slot], text)  # in its place, so that the file does not grow
 
-    def _go_on(self, mark: Mark, new: Path) -> None:
-        """Copy the rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""
+    def _go_on(self, rows: Path, mark: Mark, new: Path) -> None:
+        """Copy rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""
         old, self._lock = self._lock, locked(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         try:
             self._begin(new)
-            for name, block in _rows_before(mark, self.part):
+            for name, block in _rows_before(mark, rows):
                 self._reserve(block.nbytes + 8 * CHUNK)
                 self._extend(name, block)
             if damaged := [name for name, expected in mark.sums.items() if self._sums.get(name) != expected]:

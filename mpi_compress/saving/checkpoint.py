@@ -84,9 +84,9 @@ def schema_of(columns: Iterable[str]) -> str:
     return hashlib.sha256("\n".join([_FORMAT, metadata.version("mpi-compress"), str(NUMBERS), *columns]).encode()).hexdigest()[:16]
 
 
-def remove_checkpoint(file: Path) -> None:
-    """Remove a checkpoint, and an unfinished one that a killed program left."""
-    for each in (file, file.with_name(f"{file.name}.new")):
+def remove_checkpoint(file: Path, unfinished: bool = False) -> None:
+    """Remove a checkpoint, and an unfinished one that a killed program left; `unfinished`: this alone."""
+    for each in (file.with_name(f"{file.name}.new"), *([] if unfinished else [file])):
         each.unlink(missing_ok=True)
 
 
@@ -119,6 +119,7 @@ class Checkpoint:
     schema: str
     expected: Expected
     header: Header | None = None  # of the file to go on from; None: the run begins
+    shorter: Path | None = None  # that file, where it is the last state of a shorter run
 
     def found(self, last: float, first: States, counters: Any, n: int) -> Header | None:
         """The header of the file if it is of this run and this schema, and if all states in it can be read.

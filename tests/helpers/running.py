@@ -86,7 +86,7 @@ class After(Interrupts):
 
 def gone_on(said: str) -> list[int]:
     """The rounds that runs went on from, as the command says."""
-    return [int(k) for k in re.findall(r": goes on from round (\d+)\b", said)]
+    return [int(k.replace(",", "")) for k in re.findall(r": goes on from round ([\d,]*\d)\b", said)]
 
 
 def nothing_left(said: str) -> bool:
