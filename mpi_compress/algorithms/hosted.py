@@ -52,7 +52,8 @@ class HostedWorkers:
         """The messages of round k of these rows, by the first row of each part of them that works together."""
         fs, t, sent = self.fs, self.round(k), dict[int, Batch]()
         if fs.are_random:
-            fs.rounds[:] = [*t]
+            for row in rows.tolist():
+                fs.rounds[row] = t[row]
         with fs.iterate.fixed(getattr(node, "x", None)):
             for part in self.parts(rows):
                 w = memories.some(self.workers, part)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from mpi_compress.core.expressions import evaluate, names_in
 
 Late = Literal["stop", "ignore"]
-Name = Literal["m-synchronous", "rennala", "asgd", "delay-adaptive", "rescaled", "ringmaster", "fedbuff"]
+Name = Literal["m-synchronous", "rennala", "malenia", "asgd", "delay-adaptive", "rescaled", "ringmaster", "fedbuff"]
 
 
 @dataclass(frozen=True)
@@ -17,19 +17,20 @@ class Rule:
     master's acts since its worker began; one that is above `stale` is ignored."""
 
     wait: int
+    each: bool = False  # True: it acts when it has taken one of each worker, and `wait` is their number
     again: bool = False  # True: a worker whose message was taken begins anew at once; else after the master's next act
     stale: float = 0  # the greatest staleness of a message that is taken; inf: there is none
     late: Late = "stop"  # a worker whose message would be ignored begins anew, unless it has computed; or goes on in vain
     weight: str = "1"  # what a message is multiplied by: a formula in delta, its staleness, tau, its worker's mean time over the
-    # harmonic mean of all, and n
+    # harmonic mean of all, b, the messages of its worker that are taken together, and n
 
     def __post_init__(self) -> None:
         if not (self.stale >= 0 and (self.stale == inf or self.stale == int(self.stale))):
             raise ValueError(f"stale = {self.stale} should be a whole number from 0 on, or inf")
-        if unknown := names_in(self.weight) - {"delta", "tau", "n"}:
-            raise ValueError(f"weight = '{self.weight}' names {min(unknown)}; it may name delta, tau and n")
+        if unknown := names_in(self.weight) - {"delta", "tau", "b", "n"}:
+            raise ValueError(f"weight = '{self.weight}' names {min(unknown)}; it may name delta, tau, b and n")
         for delta in (0, int(min(self.stale, 1e6))):
-            if not self.weighs(delta, 1.0, 1) > 0:
+            if not self.weighs(delta, 1.0, 1, 1) > 0:
                 raise ValueError(f"weight = '{self.weight}' should be more than 0, and is not with delta = {delta}")
 
     @property
@@ -46,15 +47,16 @@ class Rule:
         """True if a message may be ignored: one that is under way arrives, though its worker would be stopped."""
         return self.stale < inf and (self.late == "ignore" or has_links)
 
-    def weighs(self, delta: int, tau: float, n: int) -> float:
+    def weighs(self, delta: int, tau: float, b: int, n: int) -> float:
         """The weight of a message."""
-        return evaluate(self.weight, {"delta": float(delta), "tau": tau, "n": float(n)})
+        return evaluate(self.weight, {"delta": float(delta), "tau": tau, "b": float(b), "n": float(n)})
 
 
 _TAKES_ALL: Mapping[str, Any] = {"wait": 1, "again": True, "stale": inf}
 _KEYS: Mapping[str, Mapping[str, Any]] = {
     "m-synchronous": {"again": False, "stale": 0, "late": "stop", "weight": "1"},
     "rennala": {"again": True, "stale": 0, "late": "stop", "weight": "1"},
+    "malenia": {"wait": "each", "again": True, "stale": 0, "late": "stop", "weight": "1/b"},
     "asgd": {**_TAKES_ALL, "weight": "1"},
     "delay-adaptive": {**_TAKES_ALL, "weight": "min(1, n/(1 + delta))"},
     "rescaled": {**_TAKES_ALL, "weight": "tau"},
@@ -73,7 +75,8 @@ _NEEDS: Mapping[str, tuple[str, str]] = {
 def keys_of(name: Name, given: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a named rule, with those that a job gives beside; ValueError if it gives one that the rule sets, or lacks one.
 
-    m-synchronous SGD (arXiv 2602.03802), Rennala SGD (2305.12387), ASGD with one step size, with those of Koloskova, Stich and
+    m-synchronous SGD (arXiv 2602.03802), Rennala SGD (2305.12387), Malenia SGD (the same: the mean of each worker's mean, where
+    each has sent once), ASGD with one step size, with those of Koloskova, Stich and
     Jaggi (2206.08307: γ min{1, n/(1 + δ)}), Rescaled ASGD (2605.13434: γ_i ∝ τ_i), Ringmaster ASGD (2501.16168: Algorithm 5, with
     late = "ignore" 4), FedBuff (2106.06639).
     """

@@ -48,7 +48,7 @@ def evaluator_of(p: Prepared, exchange: Exchange, rows: Mapping[int, Rows]) -> E
 
 def objectives_of(p: Prepared, rows: Mapping[int, Rows], m: int | None = None) -> Shards:
     """f_i of the workers whose rows these are, or on m of the rows, evenly spread."""
-    weights, held = [p.spec.workers.count / p.problem.data.n_samples] * len(rows), [*rows.values()]
+    weights, held = [p.problem.data.weight(p.spec.workers.count)] * len(rows), [*rows.values()]
     if m is not None:
         sizes = [min(m, len(shard)) for shard in held]
         weights = [weight * len(shard) / size for weight, shard, size in zip(weights, held, sizes, strict=True)]
@@ -62,4 +62,4 @@ def shards_of(p: Prepared, rows: Mapping[int, Rows], weights: Sequence[float]) -
     penalty = problem.penalty if setting.penalty_apart is None else None
     mu = 0.0 if setting.mu_apart else problem.mu
     terms = [data_term(shard, problem.loss, weight, mu) for shard, weight in zip(rows.values(), weights, strict=True)]
-    return Shards(terms, penalty, p.spec.owns(p.spec.algorithm), [*rows])
+    return Shards(terms, penalty, p.spec.owns(p.spec.algorithm), [*rows], p.spec.objective.noise)

@@ -110,8 +110,8 @@ class ArrivalQueue(AtOnce):
         """The messages of workers hosted here that arrive up to act k; those of one worker lie one after another."""
         if self.tasks[0].number < 0:
             self._begin(range(self.n), node, k, 0)
-        arrivals, taken = list[Arrival](), 0
-        while taken < self.rule.wait:
+        arrivals, taken = list[Arrival](), list[int]()
+        while not self._is_enough(taken):
             key = ns, i, number = heapq.heappop(self._events)
             task = self.tasks[i]
             if number != task.number:
@@ -119,8 +119,8 @@ class ArrivalQueue(AtOnce):
             arrivals.append(Arrival(key, copy.copy(task), self._took[i], k - task.version, self._made.pop(i, Made())))
             self._remember(arrivals[-1:])
             is_taken = k - task.version <= self.rule.stale
-            taken += is_taken
-            if not is_taken or (self.rule.again and taken < self.rule.wait):
+            taken += [i] * is_taken
+            if not is_taken or (self.rule.again and not self._is_enough(taken)):
                 self._begin([i], node, k, ns)
             else:
                 self._waiting.append(i)
@@ -130,6 +130,10 @@ class ArrivalQueue(AtOnce):
             for each, made in zip(self._arrivals, self._compute([(a.worker, a.begun) for a in self._arrivals], True), strict=True):
                 each.made = made
         return self._together()
+
+    def _is_enough(self, taken: Sequence[int]) -> bool:
+        """True if the master acts with these messages, said by their workers."""
+        return (len({*taken}) if self.rule.each else len(taken)) == self.rule.wait
 
     def arrived(self, ups: Batch, link: Link) -> Arrived | None:
         """What those messages decode to that the master takes, weighted."""
@@ -146,10 +150,13 @@ class ArrivalQueue(AtOnce):
             rows = np.flatnonzero(taken & (lengths > 0))
             content = link.unpack(together([each.part(i, i + 1) for i in rows.tolist()]))
             said = np.searchsorted(np.flatnonzero(taken), rows)
+        kept = [each for each, is_taken in zip(self._arrivals, taken, strict=True) if is_taken]
+        who = np.array([a.worker for a in kept])
         if self.rule.weight != "1":
-            weights = [self.rule.weighs(a.staleness, float(self.tau[a.worker]), self.n) for a in self._arrivals]
-            content = _weighted(content, np.array(weights)[taken][said])
-        return Arrived(content, said, int(taken.sum()), found.silence)
+            b = np.bincount(who)
+            weights = [self.rule.weighs(a.staleness, float(self.tau[a.worker]), b[a.worker], self.n) for a in kept]
+            content = _weighted(content, np.array(weights)[said])
+        return Arrived(content, who[said], self.n, found.silence)
 
     def end(self, s: States, uplink: Link, ups: Batch, downlink: Link, downs: Batch) -> None:
         """The master has acted, and s.node is the next version: workers begin anew, and what was done is counted."""

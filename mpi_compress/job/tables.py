@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from mpi_compress.core.expressions import Expression, seconds
-from mpi_compress.core.fields import AtLeastOne, Positive, within
+from mpi_compress.core.fields import AtLeastOne, NotNegative, Positive, within
 from mpi_compress.core.registry import Part
 from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
@@ -93,6 +93,7 @@ class ObjectiveTable:
     mu: Expression | None = None  # (µ/2)‖x‖²; in a formula L is the smoothness of the data part
     lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
     regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
+    noise: NotNegative = 0.0  # σ of a normal noise that gradients of workers get, E‖noise‖² = σ², drawn by worker and round
     smoothness: Positive | Literal["estimate"] | None = None  # L, or the largest that trial rounds see; None: what is stated
     f_star: float | Literal["lowest seen", "skip", "solve"] | None = None  # None: solved, where it is asked for or soon done
 

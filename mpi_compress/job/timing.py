@@ -21,7 +21,7 @@ class TimeTable:
 
     compute: float | str | list[float | str] | Tables | None = None  # a time, one a worker, a law, or a file; None: no time
     per: Per | None = None  # what takes that time; None: "gradient", what a worker computes in a round
-    wait: int | float | Literal["all"] = "all"  # the arrivals with which the master acts: so many, or below 1 this share
+    wait: int | float | Literal["all", "each"] = "all"  # arrivals with which the master acts: a count, below 1 a share; one of each
     again: bool | None = None  # as in `Rule`, with the four below; None: as the rule says, or False
     stale: int | float | None = None
     late: Late | None = None
@@ -44,9 +44,12 @@ class TimeTable:
             return None
         if "wait" not in keys:
             raise ValueError(f"{next(iter(keys))} needs wait, the arrivals with which the master acts")
+        each = keys["wait"] == "each"
+        if each and not keys.get("again"):
+            raise ValueError('wait = "each" is of workers that arrive again: again = true, or wait = "all"')
         right = isinstance(keys["wait"], int) and keys["wait"] >= 1 and keys.get("again")  # a worker may arrive several times
-        wait = keys["wait"] if right else some_of("wait", keys["wait"], n) or n
-        rule = Rule(**{**keys, "wait": wait, "weight": str(keys.get("weight", 1))})
+        wait = n if each else keys["wait"] if right else some_of("wait", keys["wait"], n) or n
+        rule = Rule(**{**keys, "wait": wait, "each": each, "weight": str(keys.get("weight", 1))})
         return None if rule == Rule(n) else rule
 
     def computing(self, n: int) -> Computing | None:

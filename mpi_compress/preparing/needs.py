@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from mpi_compress.algorithms import Algorithm, Downlink, Estimator, Method, Setting, algorithms
+from mpi_compress.algorithms.needs import is_exact
+from mpi_compress.algorithms.product import other_parts
 from mpi_compress.algorithms.rules import Rule
-from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of, takes_theorem_step, theorems_of
+from mpi_compress.algorithms.steps import THEORY, formulas_in, formulas_of, names_of, takes_theorem_step, theorems_of
 from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at, placed
@@ -46,7 +48,7 @@ def _refusals(spec: RunSpec) -> Iterator[str]:
         if spec.log.count:
             yield f"log.count: {name} shares memory and sends no messages; leave it out"
     rule = spec.time.rule_of(workers.count)
-    if rule and takes_theorem_step(method) and not (method.theorem.of_first and rule.all_begin_together):
+    if rule and takes_theorem_step(method) and not (method.theorem.of_first and (rule.all_begin_together or _by_birch(spec))):
         yield f"time.wait = {rule.wait}: no theorem of {name} is about the first to arrive: give algorithm.step a number"
     if (workers.participants or rule) and not method.partial_mean:
         key, given = ("time.wait", rule.wait) if rule else ("workers.participate", workers.participate)
@@ -83,12 +85,34 @@ def _remembers(method: Any) -> bool:
     return starts != (Algorithm.start_worker, Algorithm.start_workers) and not hasattr(starts[1], "notes")
 
 
+def _by_birch(spec: RunSpec) -> bool:
+    """True if the step is `theory`, and workers do not begin together."""
+    rule = spec.time.rule_of(spec.workers.count)
+    return rule is not None and not rule.all_begin_together and THEORY in names_of(spec.algorithm.step, {})
+
+
+def _birch_step(spec: RunSpec, setting: Setting) -> str:
+    """γ as a formula: Birch SGD (arXiv 2505.09218), for the mean of r gradients of one f with noise σ, and E‖∇f‖² ≤ ε. NotMet where
+    the run is not of that theorem."""
+    method: Any = spec.algorithm
+    rule: Any = setting.rule
+    σ, R = spec.objective.noise or getattr(spec.loss, "noise", 0.0), rule.distance
+    ε = next((target.level for target in spec.stop.targets if target.column == "squared_grad_norm"), 0.0)
+    plain = is_exact(setting.up) and method.batch is None and not other_parts(method) and rule.weight == "1"
+    if not (plain and (spec.partition.shared or setting.n == 1) and math.isfinite(R) and (ε or not σ)):
+        needs = 'partition "everyone", exact and unweighted messages, no batch and a finite time.stale'
+        raise NotMet(f"algorithm.step: `theory` is Birch SGD's here: it needs {needs}, and with noise stop.squared_grad_norm")
+    return f"r*min(1/(2*{max(1, R)}*L)" + (f", {ε}/(4*{σ}**2*L))" if σ else ", 1/L)")
+
+
 def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Method:
     """The run's algorithm, bound to its setting, its formulas evaluated; NotMet if a need is not met, UserError with its place in
     the job for what else is wrong."""
     setting, algorithm = _setting_of(spec, problem, numbers), spec.algorithm
     for sentence in _refusals(spec):
         raise NotMet(sentence)
+    if _by_birch(spec):
+        algorithm = algorithm.bound_to(theory=_birch_step(spec, setting))
     for key in formulas_of(type(algorithm)):
         for formula in formulas_in(getattr(algorithm, key)):
             refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, theorems_of(algorithm)))
@@ -127,7 +151,7 @@ def refusal(spec: RunSpec) -> str:
     try:
         if shape := shape_of(spec):
             N, d = shape.n_samples, shape.dim
-            refuse_idle_workers(n, N)
+            refuse_idle_workers(1 if spec.partition.shared else n, N)
         problem = foreseen(spec, N, d)
         refuse_left_out(spec, problem.penalty)
         L, numbers = problem.L, {"mu": problem.mu, "n": float(n), "d": d, "N": N, "g0": UNKNOWN}

@@ -115,7 +115,7 @@ class Problem:
     def objective(self, rows: Rows, n: int, mu: float) -> Objective:
         """f_i of a worker of n with these rows, with a regulariser (mu/2)‖x‖² and the penalty if that is smooth."""
         penalty = self.penalty if self.penalty is not None and self.penalty.smooth else None
-        return Objective(rows, self.loss, n / self.data.n_samples, mu, penalty)
+        return Objective(rows, self.loss, self.data.weight(n), mu, penalty)
 
     def objectives(self, n: int) -> Iterator[Objective]:
         """f_1, …, f_n of n workers, of which each is made when it is asked for."""
@@ -161,7 +161,7 @@ def refuse_left_out(spec: RunSpec, penalty: Penalty | None) -> None:
 
 def _unsolved(spec: RunSpec, data: DataSet, each: bool) -> Problem:
     """The problem without x* and f*."""
-    wanted, n = Wanted.by(spec), spec.workers.count
+    wanted, n = Wanted.by(spec), 1 if data.shared else spec.workers.count
     loss, given = within(spec, data), spec.objective.smoothness
     if loss.of_margin:
         gram = gram_eigenvalues(data)[0]
@@ -176,7 +176,9 @@ def _unsolved(spec: RunSpec, data: DataSet, each: bool) -> Problem:
         of_data = stated(data, loss, n, wanted.each or each, wanted.row)
     elif given == "estimate":
         of_data = estimated(data, loss, n, wanted.each)
-    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(loss.dim), "n": float(n)}
+    if data.shared and of_data.each:
+        of_data = replace(of_data, each=of_data.each * spec.workers.count)
+    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(loss.dim), "n": float(spec.workers.count)}
     mu, penalty = _regularizers(spec, sizes, loss)
     smoothness = of_data.plus(mu)
     if penalty is not None and penalty.smooth:

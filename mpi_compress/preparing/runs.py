@@ -70,7 +70,8 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool, soon: bool) 
     if not force and spec.data.generator is not None and (generated := ranks.on_root(partial(shape_of, spec))) is not None:
         ranks.each(partial(refuse_what_cannot_fit, spec, generated, *here))
     data = open_data(*spec.source, ranks, quiet)
-    ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
+    if not data.shared:
+        ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
         seen = len(ranks.that_see(data.file)) == ranks.size
         ranks.each(partial(refuse_what_cannot_fit, spec, data, *here, seen))

@@ -3,6 +3,7 @@ differ.
 """
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
@@ -45,13 +46,19 @@ class Shards:
         terms: what the rows of each shard give.
         who: the numbers of the workers, 0, 1, … if they are left out.
         careful: gradients are new arrays, and points are looked at, as a method of a user's needs.
+        noise: σ of a normal noise on the gradients that the algorithm asks for, the same in all gradients of a round.
     """
 
     def __init__(
-        self, terms: Sequence[DataTerm], penalty: Penalty | None = None, careful: bool = False, who: Sequence[int] | None = None
+        self,
+        terms: Sequence[DataTerm],
+        penalty: Penalty | None = None,
+        careful: bool = False,
+        who: Sequence[int] | None = None,
+        noise: float = 0.0,
     ):
         m = len(terms)
-        self.terms, self.penalty, self.careful = terms, penalty, careful
+        self.terms, self.penalty, self.careful, self.noise = terms, penalty, careful, noise
         self.who = np.arange(m) if who is None else np.asarray(who)
         self.dim = terms[0].dim if m else 0
         self.sizes = np.array([len(term.rows) for term in terms], dtype=np.int64)
@@ -60,7 +67,7 @@ class Shards:
         self.rounds: Any = np.empty(m, dtype=object)  # of each worker, whose draws a random model uses
         self.iterate = Iterate()  # what does not change while workers send
         self._points: Any = np.empty(m, dtype=object)  # where what is kept was evaluated; None: nothing is kept for the algorithm
-        few = penalty is None and not pays(m, self.dim) and sum(term.holds_few for term in terms) > m / 2
+        few = penalty is None and not noise and not pays(m, self.dim) and sum(term.holds_few for term in terms) > m / 2
         self._few = [FewValues(term) for term in terms] if few else []
         self._laid_out = LaidOut(self.dim)  # in which gradients of few values are laid out
         self._dense = np.zeros((0 if few else m, self.dim))  # those of all others
@@ -74,8 +81,8 @@ class Shards:
 
     @property
     def are_random(self) -> bool:
-        """True if they are those of a model that draws."""
-        return bool(self.terms) and self.terms[0].loss.random
+        """True if they are those of a model that draws, or gradients have noise."""
+        return bool(self.terms) and (self.terms[0].loss.random or self.noise > 0)
 
     def zeros(self) -> Vector:
         """Zeros (m, d)."""
@@ -133,6 +140,7 @@ class Shards:
             else:
                 self.charge(self._compute(point, self._draws()), self.sizes)
             found = self._gradients
+            self._add_noise(found)
         else:
             self._points.fill(None)
             found = self.zeros() if self._few else self._dense
@@ -155,7 +163,13 @@ class Shards:
                 term.add_gradient(*arguments)
         if self.penalty is not None:
             out += _of_each(self.penalty.gradient, dense(x))
+        self._add_noise(out)
         self.charge((now() - start) / len(self), [some.size for some in rows])
+
+    def _add_noise(self, out: Vector) -> None:
+        if self.noise:
+            for row, draw in zip(out, self._draws(), strict=True):
+                row += 0.0 if draw is None else self.noise / math.sqrt(self.dim) * draw.standard_normal(self.dim)
 
     def charge(self, seconds: Any, samples: Any) -> None:
         """Count a gradient of each: its seconds and its samples."""
@@ -165,7 +179,7 @@ class Shards:
     @property
     def gradients_are_sparse(self) -> bool:
         """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
-        return self.terms[0].is_sparse and self.penalty is None
+        return self.terms[0].is_sparse and self.penalty is None and not self.noise
 
     @property
     def listed(self) -> Sequence[Indices] | None:

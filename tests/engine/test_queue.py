@@ -1,5 +1,7 @@
 """[time] with workers that do not begin together: the same on any ranks, eagerly and lazily, stopped or not; and where it is refused."""
 
+import json
+
 import numpy as np
 import pytest
 import tomli_w
@@ -12,6 +14,7 @@ from mpi_compress.core.errors import UserError
 SGD = of("sgd", RANDOM, batch=2, step="0.1/L")
 RULES = {
     "rennala": {"rule": "rennala", "wait": 7},
+    "malenia": {"rule": "malenia"},
     "ringmaster": {"rule": "ringmaster", "stale": 2},
     "ringmaster 4": {"rule": "ringmaster", "stale": 2, "late": "ignore"},
     "fedbuff": {"rule": "fedbuff", "wait": 3},
@@ -103,6 +106,25 @@ def test_who_arrives_more_often_decides_where_x_goes_and_rescaled_steps_undo_it(
     assert shares == pytest.approx(1 / np.arange(1, 6) / np.sum(1 / np.arange(1, 6)), abs=1e-3)
 
 
+@pytest.mark.parametrize(("keys", "r", "R"), [
+    ({"rule": "ringmaster", "stale": 4}, 1, 4), ({"rule": "rennala", "wait": 8}, 8, 7), ({"wait": 2, "again": True, "stale": 2}, 2, 5),
+    ({"rule": "ringmaster", "stale": 0}, 1, 1),
+])  # fmt: skip
+def test_the_step_theory_is_birch_sgd_s_where_its_theorem_holds(keys, r, R, tmp_path):
+    σ, ε = 0.2, 0.01
+    time = {"time": {"compute": SQRT, **keys}, "workers": {"count": 5, "partition": "everyone"}}
+    noisy = {"objective": {"mu": "1e-2 L", "noise": σ}, "stop": {"rounds": 3, "squared_grad_norm": ε}}
+    gd = of("gd", step="theory")
+    exact, run = played(tmp_path / "exact", {**gd, **time}), played(tmp_path / "noisy", {**gd, **time, **noisy}, log={"theory": True})
+    L = run.attrs["L"]
+    assert json.loads(exact.attrs["settled"])["step"] == pytest.approx(r / (2 * R * L))
+    assert json.loads(run.attrs["settled"])["step"] == pytest.approx(r * min(1 / (2 * R * L), ε / (4 * σ**2 * L)))
+    assert "mean of all workers" in run.attrs["lyapunov_unknown"]
+    for more in ({"stop": {"rounds": 3}}, {"workers": {"count": 5}}, {"up": {"compressor": RANDOM}}, of("gd", step="theory", batch=2)):
+        with pytest.raises(UserError, match=naming("algorithm.step theory Birch SGD everyone stale squared_grad_norm")):
+            played(tmp_path, {**gd, **time, **noisy, **more})
+
+
 @pytest.mark.parametrize(("time", "more", "words"), [
     ({"rule": "ringmeister"}, {}, "time.rule ringmeister ringmaster"),
     ({"rule": "rennala"}, {}, "time rennala needs wait its B"),
@@ -116,6 +138,7 @@ def test_who_arrives_more_often_decides_where_x_goes_and_rescaled_steps_undo_it(
     ({"wait": 2, "stale": 1.5}, {}, "time stale = 1.5"),
     ({"wait": 2, "late": "drop"}, {}, "time.late drop ignore"),
     ({"again": True}, {}, "time again needs wait"),
+    ({"wait": "each"}, {}, "time wait each again"),
     ({"wait": 2, "weight": "1/delta"}, {}, "time 1/delta divides by zero"),
     ({"wait": 2, "stale": 1, "weight": "1 - delta"}, {}, "time weight 1 - delta more than 0 delta = 1"),
     ({"wait": 2, "weight": "-1"}, {}, "time weight = '-1' more than 0"),

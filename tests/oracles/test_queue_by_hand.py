@@ -17,6 +17,7 @@ import mpi_compress as mc
 
 RULES = {  # the keys of a job; and what they mean: wait, again, stale, late, weight
     "rennala": ({"rule": "rennala", "wait": 7}, (7, True, 0, "stop", lambda δ, τ: 1)),
+    "malenia": ({"rule": "malenia"}, ("each", True, 0, "stop", lambda δ, τ: 1)),
     "asgd": ({"rule": "asgd"}, (1, True, inf, "stop", lambda δ, τ: 1)),
     "delay-adaptive": ({"rule": "delay-adaptive"}, (1, True, inf, "stop", lambda δ, τ: min(1, N / (1 + δ)))),
     "rescaled": ({"rule": "rescaled"}, (1, True, inf, "stop", lambda δ, τ: τ)),
@@ -44,7 +45,7 @@ class Plain:
         A, labels = mc.generators["gspar"](samples=100, dim=D, seed=2).make()
         cuts = [i * 100 // N for i in range(N + 1)]
         self.parts = [(A[a:b], np.where(labels[a:b] > 0, 1.0, -1.0)) for a, b in itertools.pairwise(cuts)]
-        self.name, self.wait, self.weight = name, wait, weight
+        self.name, self.wait, self.weight = name, N if wait == "each" else wait, weight
         self.γ, self.mu = json.loads(run.attrs["settled"])["step"], run.attrs["mu"]
         up = METHODS[name][1]
         self.C = (lambda v, i, k: v) if up["name"] == "identity" else drawn(up, SEED)
@@ -90,6 +91,9 @@ def queue(plain, law, acts, rule, up, answer, whole, linked):
         number[i] += 1
         heapq.heappush(events, (travels(bits, ns, i, linked) + took(law, i, number[i]), i, number[i], "computed"))
 
+    def enough():
+        return len({i for i, *_ in taken}) == N if wait == "each" else len(taken) == wait
+
     for i in range(N):
         begin(i, 0)
     while len(found) < acts:
@@ -106,12 +110,13 @@ def queue(plain, law, acts, rule, up, answer, whole, linked):
             begin(i, ns)
             continue
         taken.append((i, j, δ, computed[i]))
-        if again and len(taken) < wait:
+        if again and not enough():
             begin(i, ns)
         else:
             waiting.append(i)
-        if len(taken) == wait:
-            plain.act([(δ, τ[i], c) for i, j, δ, c in sorted(taken, key=lambda each: each[:2])])
+        if enough():
+            b = [sum(i == each[0] for each in taken) if wait == "each" else 1 for i in range(N)]
+            plain.act([(δ, τ[i], c / b[i]) for i, j, δ, c in sorted(taken, key=lambda each: each[:2])])
             for i, _, δ, _ in taken:
                 arrivals[i] += 1
                 stalenesses += δ

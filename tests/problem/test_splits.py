@@ -28,8 +28,9 @@ SPECS = [
     {"name": "mix", "share": 0.3},
     {"name": "mix", "share": 0.8, "sizes": 0.5},
     {"name": "dirichlet", "alpha": 1.0, "least": 2},
+    {"name": "everyone"},
 ]
-DRAWN = [spec for spec in SPECS if spec["name"] not in ("contiguous", "by-label", "sorted") or "sizes" in spec]
+DRAWN = [spec for spec in SPECS if spec["name"] not in ("contiguous", "by-label", "sorted", "everyone") or "sizes" in spec]
 LABELS = np.random.default_rng(1).integers(0, 5, 400).astype(float)
 
 

@@ -50,6 +50,7 @@ class DataSet:
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
     entries: int = 0  # values that are not 0; 0 where that was not counted
     stamp: Stamp = ()  # of the file
+    shared: bool = False  # True: every worker has all rows
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
@@ -64,14 +65,22 @@ class DataSet:
 
     def shards(self, workers: Iterable[int], n: int) -> Iterator[Rows]:
         """The rows of some of n workers, one after another."""
+        if self.shared:
+            return itertools.repeat(self.read(0, self.n_samples), len([*workers]))
         cuts = self.cuts(n)
         return self._slices((cuts[i], cuts[i + 1]) for i in workers)
 
     def shards_together(self, workers: range, n: int) -> list[Rows]:
         """The rows of neighbouring workers, in one piece of memory."""
+        if self.shared:
+            return [*self.shards(workers, n)]
         cuts = self.cuts(n)[workers.start : workers.stop + 1]
         whole = self.read(cuts[0], cuts[-1])
         return [whole.cut(a - cuts[0], b - cuts[0]) for a, b in itertools.pairwise(cuts)]
+
+    def weight(self, n: int) -> float:
+        """What a row counts in f_i of one of n workers: n/N, so that f is their mean; 1/N where all have all rows."""
+        return (1 if self.shared else n) / self.n_samples
 
     def _slices(self, cuts: Iterable[tuple[int, int]]) -> Iterator[Rows]:
         with opened(self.file, self.stamp) as h5:
@@ -120,7 +129,7 @@ def open_data(
         if table.generator is None:
             ranks.compiling_once(libsvm.warm_up)
         _build(file, recipe, ranks, partial(_parsed, table, folder), quiet)
-    return ranks.on_root(lambda: described(file, table.title))
+    return ranks.on_root(lambda: replace(described(file, table.title), shared=split.partition.shared))
 
 
 def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
@@ -214,6 +223,8 @@ def described(file: Path, title: str) -> DataSet:
 def outcome(data: DataSet, n: int) -> Mapping[str, NDArray]:
     """The `rows` (n,) of each worker; and, unless labels take too many values, these as `labels` (K,) and `counts` (n, K) of them.
     Labels of classes are those of the file; those of two classes are −1 and +1."""
+    if data.shared:
+        return {"rows": np.full(n, data.n_samples)}
     with opened(data.file, data.stamp) as h5:
         labels, which = np.unique(h5["labels"][:], return_inverse=True)  # of all workers at once, which may be very many
     rows = {"rows": np.diff(data.cuts(n))}

@@ -38,6 +38,7 @@ class Partition(Part, ABC):
     methods: `deal`, which gives each worker its rows; or `order`, which puts all rows in an order, of which each worker has a
     slice, as long as any other but for one row."""
 
+    shared: ClassVar[bool] = False  # True: every worker has all rows, and f_i = f
     seeded: ClassVar[bool] = True  # False: the run's seed changes nothing, and the prepared rows serve runs of any seed
 
     @property

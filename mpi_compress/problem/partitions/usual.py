@@ -21,6 +21,17 @@ class Contiguous(SizedPartition):
         return np.arange(labels.size)
 
 
+@partitions.register("everyone")
+class Everyone(Partition):
+    """Every worker has all rows, so that f_i = f: the homogeneous setting. An epoch has as many gradients of samples as there are
+    rows."""
+
+    shared, seeded = True, False
+
+    def order(self, labels: Vector, seed: int) -> RowNumbers:
+        return np.arange(labels.size)
+
+
 @partitions.register("shuffled")
 class Shuffled(SizedPartition):
     """Rows in an order that the seed draws."""
