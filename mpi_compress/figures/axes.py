@@ -14,7 +14,6 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 from mpi_compress.results.units import COSTS, named_model, unit_of
 
-LONGEST = 64  # letters of an entry, on one plot; twice as many on a page
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
 _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
 _LARGE = 10_000.0  # a number without a unit, from which on ticks have a prefix
@@ -78,11 +77,6 @@ def _write_ticks(ax: Axes, which: Literal["x", "y"], unit: str) -> None:
         axis.set_major_formatter("{x:g}")
 
 
-def entry(label: str, most: int) -> str:
-    """A label as a legend shows it: a line at most, parts of its middle left out; Matplotlib hides those that begin with _."""
-    label = f" {label}" if label.startswith("_") else label
-    if len(label) <= most:
-        return label
-    first, *parts = label.split(", ")
-    shorter = (f"{first}, …, {', '.join(parts[i:])}" for i in range(len(parts)))
-    return next((short for short in shorter if len(short) <= most), f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}")
+def entry(label: str) -> str:
+    """A label as a legend shows it: Matplotlib hides those that begin with _."""
+    return f" {label}" if label.startswith("_") else label

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines, name_of, shown
-from mpi_compress.figures.axes import LONGEST, entry, scales, set_limits
+from mpi_compress.figures.axes import entry, scales, set_limits
 from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of, known
@@ -32,9 +32,8 @@ _WINDOWS = 60  # at most, side by side over the width of a plot
 
 
 def draw_on(
-    ax: Axes, runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
-    name: Namer = name_of, longest: int = LONGEST,
-) -> bool:  # fmt: skip
+    ax: Axes, runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str], name: Namer = name_of
+) -> bool:
     """Draw lines and their bounds; the place of a name among `names` decides its look. True if a curve is noise, which is drawn as
     its running median over faint points."""
     xscale, yscale = scales(figure)
@@ -42,7 +41,7 @@ def draw_on(
     highest = math.inf if points else ceiling(runs, figure)
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), (figure.ylim or [0.0])[0])
     each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in looks(names).items()}
-    labels, noisy = {line.label: replace(line, label=entry(line.label, longest)).entry for line in reversed(drawn)}, False
+    labels, noisy = {line.label: entry(line.entry) for line in reversed(drawn)}, False
     for line in drawn:
         look = each_look[line.label] | {"label": labels.pop(line.label, None)}
         if line.x is None:

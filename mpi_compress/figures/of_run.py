@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.profile import FACTORS, Profile
-from mpi_compress.figures.axes import LONGEST, entry
+from mpi_compress.figures.axes import entry
 from mpi_compress.figures.legends import handles_of, put_below
 from mpi_compress.figures.style import COLUMN, HEIGHT, PAGE_WIDTH, STYLE, looks, style_of
 from mpi_compress.results import bounds
@@ -72,7 +72,7 @@ def draw_profiles(profiles: Sequence[Profile], style: str = "screen") -> Figure:
             for method in (name for name in names if name in profile.ratios):
                 ratios = sorted(ratio for ratio in profile.ratios[method] if ratio <= FACTORS[-1])
                 share = np.array([*range(len(ratios) + 1), len(ratios)]) / profile.targets
-                look = {**look_of[method].of_line, "marker": None, "label": entry(method, LONGEST)}
+                look = {**look_of[method].of_line, "marker": None, "label": entry(method)}
                 ax.step([FACTORS[0], *ratios, FACTORS[-1]], share, where="post", **look)
             ax.set(xscale="log", xlim=(FACTORS[0], FACTORS[-1]), ylim=(0, 1.02), xlabel="τ, times the least")
             ax.set_title(column_of(profile.by).label)

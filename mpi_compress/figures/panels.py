@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import is_chosen
 from mpi_compress.evidence.lines import Line, by_seed, changes, tuned_text, without_common
-from mpi_compress.figures.axes import LONGEST, entry, name_axes, wrap_names
+from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under
 from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, Look, looks
@@ -95,7 +95,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     for ax in grid.flat[len(each) :]:
         ax.remove()
     axes = list(grid.flat[: len(each)])
-    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.name, 2 * LONGEST) for ax, p in zip(axes, each, strict=True)]
+    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.name) for ax, p in zip(axes, each, strict=True)]
     _name_panels(axes, each, columns, (width / columns - _BESIDE, height - 0.7))
     all_runs = list({run.file: run for panel in each for run in panel.runs}.values())
     further = [ax.get_title().count("\n") + ax.get_xlabel().count("\n") for ax in axes]  # lines around each panel beyond one each
@@ -134,8 +134,7 @@ def _write_notes(ax: Axes, panel: _Panel, look_of: Mapping[str, Look], titled: b
     if not 0 < len(notes) <= _NOTES:
         return 0.0
     curves = [Line2D([], [], color=look_of[panel.short[label]].of_line["color"]) for label in notes]
-    texts = [entry(f"{panel.short[label]}: {note}", 2 * LONGEST) for label, note in notes.items()]
-    whole = [text.replace(" = ", "\u00a0=\u00a0") for text in texts]  # not broken there
+    whole = [f"{panel.short[label]}: {note}".replace(" = ", "\u00a0=\u00a0") for label, note in notes.items()]  # not broken there
     legend = ax.legend(
         curves, [wrapped(text, room, _SMALL).replace("\u00a0", " ") for text in whole], labelcolor="linecolor",
         fontsize=_SMALL, handlelength=0, handletextpad=0, borderpad=0.3, labelspacing=0.2,
