@@ -123,7 +123,8 @@ def test_the_pages_are_built_without_a_warning(tmp_path):
 
 
 def test_pages_have_titles_that_differ():
-    titles = Counter(re.search("^# (.*)", page.read_text(), re.MULTILINE)[1] for page in DOCS.glob("*.md"))
+    pages = [ROOT / "CONTRIBUTING.md" if page.name == "contributing.md" else page for page in DOCS.glob("*.md")]  # which it includes
+    titles = Counter(re.search("^# (.*)", page.read_text(), re.MULTILINE)[1] for page in pages)
     assert [title for title, count in titles.items() if count > 1] == []
 
 
