@@ -1,6 +1,7 @@
 """Formats of floats on the wire, by the `float` of a codec."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 Setting = Literal[16, "bf16", 32, 64]
@@ -25,7 +26,7 @@ class FloatFormat:
         """The unit roundoff: the largest relative error of rounding in the normal range."""
         return 2.0**-self.precision
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Bytes on the wire."""
         return self.bits // 8

@@ -22,7 +22,7 @@ from mpi_compress.messages.kinds.base import C, Places, in_turn
 LENGTH_BYTES = 4  # the length that precedes each message
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Batch:
     """The bytes that master and workers exchange: the messages of m senders. No bytes at all say nothing: `SILENT`. `content` keeps
     what was decoded: a sender that needs what its receiver will see, and a receiver in the same process, decode once."""
@@ -33,7 +33,7 @@ class Batch:
     refused: Mapping[int, OverflowError | None] = field(default_factory=dict, repr=False)  # not encoded; why, at the sender
     one: bool = False  # True: the message of one vector
 
-    @property
+    @cached_property
     def lengths(self) -> Places:
         """(m,) the bytes of each."""
         return lengths_of(self.ends)
@@ -52,7 +52,7 @@ class Batch:
         """The messages alone."""
         return self.data[: self.size]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The bytes of all."""
         return last(self.ends)

@@ -6,7 +6,7 @@ Fields that all rows share stay as they are.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -134,12 +134,12 @@ class InRows(Compressed):
         if self.rows is not None:
             return self
         ends = {end: np.array([np.size(getattr(self, name))]) for name, end in self.ragged.items()}
-        return replaced(self, **{name: _each(_raised, held) for name, held in self._own()}, **ends)
+        return replaced(self, **{name: _each(_raised, getattr(self, name)) for name in own_fields(type(self))}, **ends)
 
     def concatenated(self, parts: Sequence[Self]) -> Self | None:
         if any(getattr(c, name) != getattr(self, name) for name in self.shared for c in parts[1:]):
             return None
-        held: dict[str, Any] = {name: _joined([getattr(c, name) for c in parts]) for name, _ in self._own()}
+        held: dict[str, Any] = {name: _joined([getattr(c, name) for c in parts]) for name in own_fields(type(self))}
         for name, end in self.ragged.items():
             each = [getattr(c, name) for c in parts]
             starts = np.cumsum([0, *(a.size for a in each[:-1])])
@@ -159,12 +159,14 @@ class InRows(Compressed):
             found = held[i]
             return found.item() if isinstance(found, np.generic) else found
 
-        return replaced(self, **{name: _each(row, held) for name, held in self._own()}, **cut)
+        return replaced(self, **{name: _each(row, getattr(self, name)) for name in own_fields(type(self))}, **cut)
 
-    def _own(self) -> Iterator[tuple[str, Any]]:
-        """The fields with an axis of rows that are not ragged, and what they hold."""
-        left = {*self.shared, *self.ragged, *self.ragged.values()}
-        return ((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in left)  # type: ignore[arg-type]
+
+@cache
+def own_fields(kind: type[InRows]) -> list[str]:
+    """The fields with an axis of rows that are not ragged."""
+    left = {*kind.shared, *kind.ragged, *kind.ragged.values()}
+    return [f.name for f in fields(kind) if f.name not in left]  # type: ignore[arg-type]
 
 
 def _each(made: Callable[[Any], Any], held: Any) -> Any:

@@ -28,6 +28,7 @@ from mpi_compress.messages.kinds.base import (
     Vector,
     in_turn,
     index_bits,
+    own_fields,
     replaced,
 )
 
@@ -179,7 +180,8 @@ class SharedSeed(FromSeed, Ragged):
 
     def _bare(self, i: int) -> Self:
         """Row i of rows without values."""
-        return replaced(self, **{name: held[i].item() for name, held in self._own()}, values=np.empty(0), ends=None)
+        held = {name: getattr(self, name)[i].item() for name in own_fields(type(self))}
+        return replaced(self, **held, values=np.empty(0), ends=None)
 
 
 @dataclass(frozen=True, eq=False)

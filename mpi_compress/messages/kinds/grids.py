@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, inf, isfinite, log2, nan, sqrt
 from typing import Any, ClassVar, Self
 
@@ -25,16 +26,16 @@ class Whole(Stacked):
     shared: ClassVar[tuple[str, ...]] = ()
     numbers: ClassVar[str]
 
-    @property
+    @cached_property
     def held(self) -> NDArray[Any]:
         """The numbers (d,), of rows (m, d)."""
         return getattr(self, self.numbers)
 
-    @property
+    @cached_property
     def rows(self) -> int | None:
         return None if self.held.ndim == 1 else len(self.held)
 
-    @property
+    @cached_property
     def dim(self) -> int:
         return self.held.shape[-1]
 
@@ -55,7 +56,7 @@ class Dense(Whole):
     numbers, floats, layouts = "values", ("values",), ("fixed", "dense")
     values: Vector  # (d,)
 
-    @property
+    @cached_property
     def elements(self) -> Any:
         return self.all_elements
 
