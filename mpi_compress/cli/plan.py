@@ -25,6 +25,7 @@ from mpi_compress.preparing.shapes import said_of, shape_of
 from mpi_compress.results.files import checkpoint_of
 from mpi_compress.results.reader import attributes
 from mpi_compress.results.status import State, Status
+from mpi_compress.results.units import cost_text
 from mpi_compress.saving.checkpoint import read_header
 
 _HEADS = ["index", "label", "run id", "memory", "state"]
@@ -61,9 +62,10 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
         whys.append(f"diverged ({status.reason})" if status.state is State.DIVERGED else "")
         rows.append([str(spec.index), label, run_id, room, str(replace(status, reason="") if whys[-1] else status)])
-    unchecked = [f"data: {title}: what its labels, its values or L decide is not checked yet" for title in statuses.unchecked]
+    said = [*said_of(job.runs), *_costs(job)]
+    said += [f"data: {title}: what its labels, its values or L decide is not checked yet" for title in statuses.unchecked]
     notes = comparison.said_of(whys, [spec.label for spec in job.runs])
-    say(*said_of(job.runs), *unchecked, *shown(sys.stdout, _HEADS, rows, ("memory", "run id"), "rlcrl"), *notes.values())
+    say(*said, *shown(sys.stdout, _HEADS, rows, ("memory", "run id"), "rlcrl"), *notes.values())
     if any(row[3] == memory.UNKNOWN_SIZE for row in rows):
         say(f"{memory.UNKNOWN_SIZE}: not known before the data are parsed, which `mpi-compress run` does first")
     for spec in {str(spec.data): spec for spec in job.runs if not spec.missing}.values():
@@ -79,10 +81,19 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     counts = Counter(status.state for status in found)
     if len(found) > 1:
         others = [f", {counts[state]} {state.planned}" for state in State if state is not State.COMPLETE and counts[state]]
-        copies = sum(row[4].count(", a copy of ") for row in rows)
-        others += [f"; {copies} differ in their seed alone, and nothing is drawn: copies"] * bool(copies)
-        say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}")
+        say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}{_copies(rows)}")
     return statuses, refused
+
+
+def _copies(rows: Sequence[list[str]]) -> str:
+    """How many results are copies, or will be; "" for none."""
+    copies = sum(", a copy of " in row[4] for row in rows)
+    return f"; {copies} differ in their seed alone, and nothing is drawn: copies" * bool(copies)
+
+
+def _costs(job: Job) -> list[str]:
+    """A line for each [cost] that has a model for each direction."""
+    return [*dict.fromkeys(f"cost: {cost_text(spec.written['cost'])}" for spec in job.runs if spec.cost.down)]
 
 
 def _by_what_is_there(spec: RunSpec, status: Status, file: Path) -> Status:

@@ -89,6 +89,7 @@ class Arrivals(AtOnce):
         algorithm = self.algorithm
         observer.timed = named("model", "waited")
         self.links, self.computing = algorithm.setting.cost.clock, algorithm.setting.computing
+        self.links_down = algorithm.setting.cost.of_down.clock
         self.known = self.computing is None or self.computing.per == "gradient"  # beforehand, how long each worker computes
         self.fs, self.n = observer.objectives, self.exchange.n
         self.m = algorithm.setting.r if algorithm.setting.rule else self.n
@@ -119,8 +120,8 @@ class Arrivals(AtOnce):
             tasks = Tasks([c.model_ns] * self.n, self._took(s.k, units), self._bits(ups.lengths), taken=self._awake)
             tasks.arrived = {i: self._arrival(tasks, i) for i in self._awake}
             acted, down = self._count(c, tasks), self._bits(np.resize(downs.lengths, self.n))
-            c.model_ns, last = _slowest((self._link(down[i], acted, i)[0], i) for i in self._awake)
-            c.model_fixed += self._link(down[last], acted, last)[1]
+            c.model_ns, last = _slowest((travelled(self.links_down, down[i], acted, i)[0], i) for i in self._awake)
+            c.model_fixed += travelled(self.links_down, down[last], acted, last)[1]
             c.model_bits += down[last]
         c.model_ns = self.exchange.agree(c.model_ns)
 
@@ -128,7 +129,7 @@ class Arrivals(AtOnce):
         """Have workers compute until it is known whose messages are the first m, and undo what the others did; the messages of the
         rows hosted here. Nobody computes who would not have before the m-th message arrives, if that is known beforehand."""
         fs, hosted, c, mine = self.fs, self.hosted, self.observer.counters, self.exchange.mine
-        begun = [self._link(bits, c.model_ns, i)[0] for i, bits in enumerate(c.model_down.tolist())]
+        begun = [travelled(self.links_down, bits, c.model_ns, i)[0] for i, bits in enumerate(c.model_down.tolist())]
         tasks = Tasks(begun, self._took(k, np.ones((self.n, 2))), [0] * self.n)
         order, asks = sorted(range(self.n), key=tasks.computed), self.links is not None or not self.known
         todo, sent, kept, last = order[:m] if self.known else order, dict[int, Batch](), dict[int, Any](), (0, 0)
@@ -172,10 +173,7 @@ class Arrivals(AtOnce):
         return np.where((lengths > 0) & (self.links is not None), 8 * (LENGTH_BYTES + lengths), 0).tolist()
 
     def _arrival(self, tasks: Tasks, i: int) -> Event:
-        return self._link(tasks.bits[i], tasks.computed(i), i)[0], i
-
-    def _link(self, bits: int, ns: int, i: int) -> tuple[int, float]:
-        return travelled(self.links, bits, ns, i)
+        return travelled(self.links, tasks.bits[i], tasks.computed(i), i)[0], i
 
     def _count(self, c: Counters, tasks: Tasks) -> int:
         """Count the tasks of a round, and what the message that was waited for says of it; the nanosecond in which it arrived."""
@@ -185,8 +183,9 @@ class Arrivals(AtOnce):
         c.gradients += sum((tasks.computed(i), i) <= end for i in tasks.arrived)
         c.model_used += sum(tasks.took[i] for i in tasks.taken) / (NS * self.n)
         heard, sent = c.model_down[last].item(), tasks.bits[last]
-        latencies = self._link(sent, tasks.computed(last), last)[1] + self._link(heard, c.model_ns, last)[1]
-        c.model_fixed += tasks.took[last] / NS + latencies
+        latency_up = travelled(self.links, sent, tasks.computed(last), last)[1]
+        latency_down = travelled(self.links_down, heard, c.model_ns, last)[1]
+        c.model_fixed += tasks.took[last] / NS + (latency_up + latency_down)
         c.model_bits += sent + heard
         return ns
 

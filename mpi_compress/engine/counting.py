@@ -174,7 +174,7 @@ class Counters:
         n, counts = len(self.up.wire_bits), Counts.of(downs, downlink)
         to_each = n // len(downs)
         self.down.add(counts, to_each)
-        costs: Any = self._costs(counts, cost, to_each)
+        costs: Any = self._costs(counts, cost.of_down, to_each)
         self.cost_down = in_order([in_order(costs)] if cost.clock and to_each > 1 else costs, self.cost_down)
 
     def add_tasks(self, up: Counts, who: Sequence[int], down: Counts, to: Sequence[int], cost: CostModel) -> None:
@@ -183,7 +183,7 @@ class Counters:
             np.add.at(total, who, each)
         self.down.add(down)
         self.cost_up = in_order(self._costs(up, cost, who=who), self.cost_up)
-        self.cost_down = in_order(self._costs(down, cost, who=to), self.cost_down)
+        self.cost_down = in_order(self._costs(down, cost.of_down, who=to), self.cost_down)
 
     def _costs(self, counts: Counts, cost: CostModel, to_each: int = 1, who: Iterable[int] | None = None) -> Any:
         """The cost of each message, of the workers `who` or of all; of one to all workers that of each worker's, where links

@@ -90,7 +90,7 @@ class ArrivalQueue(AtOnce):
         super().__init__(observer, hosted)
         setting = hosted.algorithm.setting
         self.rule: Any = setting.rule
-        self.links, self.computing = setting.cost.clock, setting.computing
+        self.links, self.links_down, self.computing = setting.cost.clock, setting.cost.of_down.clock, setting.computing
         self.n, self.mine, self.queued, self.tasks = observer.exchange.n, observer.exchange.mine, s.queued, s.queued.tasks
         self.waits_to_compute = self.links is None and self.computing is not None and self.computing.per == "gradient"
         self.remembers = any(each is not None for each in (hosted.workers, *hosted.states))
@@ -200,7 +200,7 @@ class ArrivalQueue(AtOnce):
                 missed = missed if missed[0] <= self._whole[0] else self._whole
                 self._told.append((i, missed))
                 self.queued.heard[i] = self.queued.sent
-            begun, task = self._travels(int(missed[0]), ns, i), self.tasks[i]
+            (begun, _), task = travelled(self.links_down, int(missed[0]), ns, i), self.tasks[i]
             task.ns, task.number, task.version, task.node = begun, task.number + 1, version, self._copied[1]
         self._schedule(who)
 
@@ -228,13 +228,10 @@ class ArrivalQueue(AtOnce):
                     self._took[i] = took
         for i in who:
             task, size = tasks[i], self._made[i].size if i in self._made else 0
-            arrives = self._travels(8 * (LENGTH_BYTES + size) if size else 0, task.ns + self._took[i], i)
+            arrives, _ = travelled(self.links, 8 * (LENGTH_BYTES + size) if size else 0, task.ns + self._took[i], i)
             heapq.heappush(self._events, (arrives, i, task.number))
             if self.rule.late == "stop" and self.rule.stale < float("inf"):
                 self._begun_at.setdefault(task.version, set()).add(i)
-
-    def _travels(self, bits: int, ns: int, i: int) -> int:
-        return travelled(self.links, bits, ns, i)[0]
 
     def _compute(self, tasks: Sequence[tuple[int, Begun]], at_once: bool) -> list[Made]:
         """What tasks of workers, in worker order, then by number, come to. `at_once`: workers remember it."""

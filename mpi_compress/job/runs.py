@@ -120,6 +120,7 @@ class RunSpec:
         return {
             "algorithm": self.algorithm, "up.compressor": self.up.compressor, "up.codec": self.up.codec,
             "down.compressor": self.down.compressor, "down.codec": self.down.codec, "cost": self.cost,
+            **({"cost.down": self.cost.down} if self.cost.down else {}),
             "objective.loss": self.loss, "objective.penalty": self.penalty, "workers.partition": self.partition,
             **{f"stop.{rule.name}": rule for rule in self.stop.own},
         }  # fmt: skip
@@ -202,6 +203,9 @@ class RunSpec:
         return tomli_w.dumps({**self.written, "run": [{"label": self.label}]})
 
 
+_WAYS = ("up", "down")
+
+
 def _without(table: Tables, *keys: str) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in keys}
 
@@ -266,13 +270,32 @@ def _seed(written: Tables) -> int:
 
 
 def _cost(table: dict[str, Any], folder: Path) -> CostModel:
-    """The cost model: [cost] calls its name `model`."""
-    cost = table or {"model": "payload"}
+    """The cost model of [cost]: of both directions, or the uplink's with that of messages `down`."""
+    of_both = _without(table, *_WAYS)
+    given = {way: table[way] for way in _WAYS if way in table}
+    if not given:
+        return _cost_of(table or {"model": "payload"}, folder, "cost")
+    if of_both and len(given) == 2:
+        raise UserError(f"cost: up and down are given, and {next(iter(of_both))} of both: leave that out, or one of them")
+    if missing := [way for way in _WAYS if way not in given and not of_both]:
+        raise UserError(f"cost.{missing[0]}: {{ model = … }} is missing, or a model of both directions beside {next(iter(given))}")
+    if wrong := [way for way, own in given.items() if not isinstance(own, Mapping)]:
+        raise UserError(f"cost.{wrong[0]}: {given[wrong[0]]!r} was given; it should be a table, {{ model = … }}")
+    up, down = (_cost_of(dict(given.get(way, of_both)), folder, f"cost.{way}" if way in given else "cost") for way in _WAYS)
+    if (up.clock is None) != (down.clock is None):
+        raise UserError(f"cost: {up.name} up and {down.name} down: both or none should be links that change with time")
+    if up.unit and down.unit and up.unit != down.unit:
+        raise UserError(f"cost: {up.name} up counts in {up.unit}, and {down.name} down in {down.unit}; give both in one unit")
+    return up.bound_to(down=down)
+
+
+def _cost_of(cost: dict[str, Any], folder: Path, where: str) -> CostModel:
+    """A cost model from its table, which calls its name `model`."""
     if "model" not in cost or "name" in cost:
-        raise UserError(f"cost: model = … is needed, one of: {', '.join(costs)}")
+        raise UserError(f"{where}: model = … is needed, one of: {', '.join(costs)}")
     if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) and isinstance(cost.get("file"), str):
         cost["file"] = _here_or_beside(cost["file"], folder)
-    return costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, "cost")
+    return costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, where)
 
 
 def _time(table: dict[str, Any], workers: WorkersTable, cost: CostModel, folder: Path) -> TimeTable:

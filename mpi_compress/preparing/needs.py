@@ -171,7 +171,8 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     """What the run fixes for its algorithm; UserError where that does not go together."""
     algorithm = spec.algorithm
     up, down = (_link(spec, way, problem) for way in ("up", "down"))
-    checked_at("cost", partial(check_cost, spec.cost))
+    for model in (spec.cost, spec.cost.of_down):
+        checked_at("cost", partial(check_cost, model))
     regularizer, penalty = algorithm.regularizer or spec.objective.regularizer, problem.penalty
     if penalty is not None and regularizer == "worker" and penalty.smooth:
         penalty = None  # in the f_i

@@ -1,6 +1,7 @@
 """Units of columns; what costs are counted in depends on a run's cost model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.costs import costs
@@ -16,7 +17,7 @@ def unit_of(column: str, runs: Sequence[Run]) -> str:
         return column_of(column).unit
     units = set()
     for run in runs:
-        table = _table(run)
+        table = _table(run, "down" if column == "cost_down" else "up")
         name = str(table.pop("model"))
         try:  # a cost model may not be here, or not be known without a file that is gone
             units.add(costs.build({"name": name, **table}, "cost").unit if name in costs else "")
@@ -26,16 +27,31 @@ def unit_of(column: str, runs: Sequence[Run]) -> str:
 
 
 def model_of(run: Run) -> str:
-    """A run's cost model as its job writes it, such as "packet, c1 = 128 B, pmax = 128 B"; "payload" where it does not."""
-    table = _table(run)
-    return ", ".join([str(table["model"]), *(f"{key} = {value}" for key, value in table.items() if key != "model")])
+    """A run's cost model as its job writes it, such as "packet, c1 = 128 B, pmax = 128 B"; "payload" where it does not. Where up
+    and down differ, both, such as "affine, c0 = 1 kB up, payload down"."""
+    return cost_text(run.written.get("cost") or {})
+
+
+def cost_text(written: Mapping[str, Any]) -> str:
+    """The same by the table [cost]."""
+    texts = []
+    for way in ("up", "down"):
+        table = _of(written, way)
+        texts.append(", ".join([str(table["model"]), *(f"{key} = {value}" for key, value in table.items() if key != "model")]))
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]} up, {texts[1]} down"
 
 
 def named_model(runs: Sequence[Run]) -> str:
     """The name of the cost model that all of these runs share, or ""."""
-    names = {str(_table(run)["model"]) for run in runs}
+    names = {str(_table(run, way)["model"]) for run in runs for way in ("up", "down")}
     return names.pop() if len(names) == 1 else ""
 
 
-def _table(run: Run) -> dict[str, object]:
-    return {"model": "payload", **(run.written.get("cost") or {})}
+def _table(run: Run, way: str) -> dict[str, object]:
+    """The table of a run's cost model in a direction."""
+    return _of(run.written.get("cost") or {}, way)
+
+
+def _of(written: Mapping[str, Any], way: str) -> dict[str, object]:
+    own = written.get(way) or {key: value for key, value in written.items() if key not in ("up", "down")}
+    return {"model": "payload", **own}

@@ -18,6 +18,19 @@ class CostModel(Part, ABC):
     on_wire: ClassVar[bool] = False  # True: P is the size of the message as it is sent, not its paper bits
     clock: ClassVar[Any] = None  # `links.Links`, which change as a clock goes on; None: C is the same in every round
 
+    down: ClassVar[Any] = None  # the model of messages down, where a job gives each direction its own and this is the uplink's
+
+    @property
+    def of_down(self) -> "CostModel":
+        """The model of messages down."""
+        return self if self.down is None else self.down
+
+    @property
+    def links(self) -> str:
+        """Rates and latencies of links that change, up and down where these differ; "" for a model without a clock."""
+        each = [str(model.clock) for model in (self, self.of_down) if model.clock is not None]
+        return f"{each[0]} up and {each[1]} down" if len({*each}) > 1 else "".join(each[:1])
+
     @abstractmethod
     def cost(self, payload: Any) -> Any:
         """C(P) for P in bits, a number or an array; per message, because packets round up."""
@@ -55,5 +68,6 @@ def at_moment(cost: CostModel, second: float, worker: int) -> CostModel:
 
 
 def files_of(cost: CostModel) -> list[str]:
-    """The paths of files that decide the costs."""
-    return [name] if isinstance(name := getattr(cost, "file", None), str) else []
+    """The paths of files that decide the costs, up and down."""
+    each = [cost] if cost.down is None else [cost, cost.down]
+    return [name for model in each if isinstance(name := getattr(model, "file", None), str)]
