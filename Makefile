@@ -25,7 +25,7 @@ figures-deep: $(INSTALLED) ## the same of networks, which take longer, with page
 	  --table docs/figures-deep.md $(if $(FULL),--full --get)
 
 records: $(INSTALLED)      ## the jobs of docs/records.md, and the page
-	$(BIN)/mpi-compress report --run jobs/records -o records.html
+	$(BIN)/mpi-compress report --run --full jobs/records -o records.html
 	$(BIN)/python docs/records.py results > docs/records.md
 
 test: $(INSTALLED)         ## the whole test suite but the slow checks

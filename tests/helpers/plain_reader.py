@@ -99,15 +99,17 @@ def _path(bits, tree, depth):
     return node - (1 << depth)
 
 
-def levels(data, at, dim):
-    """A vector (dim,) of QSGD from data[at] on with one norm for all: a step of 32 bits and whole numbers of steps.
+def levels(data, at, dim, short=False):
+    """A vector (dim,) of QSGD from data[at] on with one norm for all: a step of 32 bits, or the upper 16 of these, and whole numbers
+    of steps.
 
     Returns: the vector, where it ends, and a bound (dim,) of how far the two points of the grid are apart that each coordinate of
     the sender's vector lies between.
     """
-    (step,) = struct.unpack_from("<f", data, at)
-    numbers, end = whole_numbers(data, at + 4, dim)
-    return step * np.array(numbers), end, np.full(dim, step)
+    (step,) = struct.unpack("<f", b"\0\0" + data[at : at + 2] if short else data[at : at + 4])
+    numbers, end = whole_numbers(data, at + (2 if short else 4), dim)
+    v = step * np.array(numbers)
+    return v, end, step + np.abs(v) * (2**-8 if short else 0)  # the step may be rounded to 8 binary digits
 
 
 def powers(fraction):

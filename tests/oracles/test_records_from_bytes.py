@@ -9,12 +9,14 @@ import lzma
 import math
 import tomllib
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fixtures import places
 from helpers import plain_reader as reader
+from helpers import plain_samples
 
 import mpi_compress as mc
 from mpi_compress.exchange.base import Exchange
@@ -25,6 +27,7 @@ JOBS = Path(__file__).parents[2] / "jobs" / "records"
 FEATURES, WORKERS, KAPPA = {"a1a": 123, "w1a": 300}, {"a1a": 16, "w1a": 10}, 1e3
 LENGTH = 4  # bytes of the length that comes before a message, which counts
 MADE_ON = places.load(places.RUNS)["made on"]
+SOLVED = 1e-6  # how far from x* the solver of `ship-data` may end
 WIDER, ROUNDING = 1e-4, 1e-12  # what rounding may add: of the distance between two points of a grid, and of the largest coordinate
 
 
@@ -83,13 +86,13 @@ class Logistic:
         A, σ = self.A[rows], 1 / (1 + np.exp(-(self.A[rows] @ x)))
         return weight / self.N * (A.T * (σ * (1 - σ))) @ A + self.mu * np.eye(self.d)
 
-    def least(self):
-        """f* by Newton's method from 0 on, which needs no search here; ‖∇f‖ ends below 1e-15."""
+    def minimiser(self):
+        """x* by Newton's method from 0 on, which needs no search here; ‖∇f‖ ends below 1e-15."""
         x = np.zeros(self.d, np.longdouble)
         for _ in range(30):
             x = x - np.linalg.solve(self.hessian(x.astype(float)), self.slope(x).astype(float))
         assert np.linalg.norm(self.slope(x).astype(float)) < 1e-15
-        return self.value(x)
+        return x
 
 
 def is_near(read, v, apart):
@@ -165,6 +168,36 @@ class Loop:
         return np.linalg.solve(self.B, p) * (1.0 if s is None else (s @ y) / (y @ np.linalg.solve(self.B, y)))
 
 
+class Sent:
+    """The states of `ship-data`: the rows of the first messages are those of the shards, and the answers add up to their minimiser,
+    each but for the levels that it was rounded to."""
+
+    def __init__(self, f, method):
+        assert method == {"name": "ship-data"}
+        self.f, self.x, self.k, self.x_star = f, np.zeros(f.d), 0, f.minimiser().astype(float)
+
+    def round(self, ups, down):
+        for i, data in enumerate(ups):
+            assert rows_in(data, self.f.d) == self._rows(i) if self.k == 0 else not data
+        answer, end, apart = reader.levels(down, 0, self.f.d, short=True)
+        assert end == len(down)
+        assert np.all(np.abs(answer - (self.x_star - self.x)) <= (1 + WIDER) * apart + SOLVED)
+        self.x, self.k = self.x + answer, self.k + 1
+
+    def _rows(self, i):
+        """The rows of a shard: labels, the places of their entries, and these."""
+        each = zip(self.f.y[self.f.shards[i]].tolist(), self.f.A[self.f.shards[i]], strict=True)
+        return sorted((y, np.flatnonzero(a).tolist(), a[a != 0].tolist()) for y, a in each)
+
+
+@cache
+def rows_in(data, d):
+    """The rows of a message, which has nothing more."""
+    rows, end = plain_samples.rows_of(data, d)
+    assert end == len(data)
+    return sorted(rows)
+
+
 def lifted(M, µ):
     """M, its eigenvalues below µ, or below the size of the least one if that is negative, lifted to that."""
     values, vectors = np.linalg.eigh(M)
@@ -191,6 +224,7 @@ def followed(loop, f_star, sent):
 RUNS = {  # the data, the label, the place of the candidate that [tune] chose (by the protocol's sets), and how many [[record]] tables
     "L-BFGS": ("w1a", "EF21, L-BFGS", 7, 4),
     "BFGS": ("a1a", "BFGS", 0, 4),
+    "sending the data": ("a1a", "sending the data", 1, 4),
 }
 CODERS = {
     "7 levels": (mc.coder("qsgd", levels=7, norm="max", codec="entropy", float=32), reader.levels),
@@ -227,9 +261,9 @@ def test_the_bits_of_a_record_are_medians_of_messages_that_lead_to_its_level(nam
     specs = [spec.changed(spec.tune.put(spec.tune.grid[chosen]), label, without="tune") for spec in job.runs]
     runs = mc.run(replace(job, runs=specs), out=tmp_path, quiet=True)
     f, found = Logistic(real_data / f"{data}.xz", FEATURES[data], WORKERS[data]), []
-    f_star = f.least()
+    f_star = f.value(f.minimiser())
     for run, spec, sent in zip(runs, specs, made, strict=True):
-        loop = Loop(f, spec.written["algorithm"])
+        loop = (Sent if label.startswith("sending") else Loop)(f, spec.written["algorithm"])
         gaps, bits = followed(loop, f_star, sent)
         assert run.attrs["mu"] == pytest.approx(f.mu, rel=1e-12)
         assert np.array_equal(run.x, loop.x), "the answers alone make x"
