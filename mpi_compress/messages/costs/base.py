@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -21,11 +21,13 @@ class CostModel(Part, ABC):
     down: ClassVar[Any] = None  # the model of messages down, where a job gives each direction its own and this is the uplink's
 
     @property
+    @final
     def of_down(self) -> "CostModel":
         """The model of messages down."""
         return self if self.down is None else self.down
 
     @property
+    @final
     def links(self) -> str:
         """Rates and latencies of links that change, up and down where these differ; "" for a model without a clock."""
         each = [str(model.clock) for model in (self, self.of_down) if model.clock is not None]
