@@ -18,9 +18,9 @@ class Rule:
 
     wait: int
     each: bool = False  # True: it acts when it has taken one of each worker, and `wait` is their number
-    again: bool = False  # True: a worker whose message was taken begins anew at once; else after the master's next act
+    again: bool = False  # True: a worker whose message was taken begins again at once; else after the master's next act
     stale: float = 0  # the greatest staleness of a message that is taken; inf: there is none
-    late: Late = "stop"  # a worker whose message would be ignored begins anew, unless it has computed; or goes on in vain
+    late: Late = "stop"  # a worker whose message would be ignored begins again, unless it has computed; or goes on in vain
     weight: str = "1"  # what a message is multiplied by: a formula in delta, its staleness, tau, its worker's mean time over the
     # harmonic mean of all, b, the messages of its worker that are taken together, and n
 

@@ -79,7 +79,7 @@ class Arrival:
 
 class ArrivalQueue(AtOnce):
     """Rounds in which the master acts once, by its `Rule`. A worker computes at the node of its task's begin, and draws at its own
-    task numbers; a message that is under way arrives. Who begins anew hears the answers that it has missed, or all that a node
+    task numbers; a message that is under way arrives. Who begins again hears the answers that it has missed, or all that a node
     knows, whichever is shorter. The mean adds messages in worker order, then by number.
 
     Messages are computed as tasks begin where their sizes or samples decide when they arrive, else as they arrive: the bits are
@@ -98,8 +98,8 @@ class ArrivalQueue(AtOnce):
         self._events: list[tuple[int, int, int]] = []  # a heap of keys as `Arrival` has them
         self._took, self._made = [0] * self.n, dict[int, Made]()  # by worker, of the tasks they are at
         self._begun_at: dict[float, set[int]] = {}  # workers by the version of their tasks, where they may be stopped
-        self._waiting: list[int] = []  # workers that begin anew after the next act
-        self._told: list[tuple[int, NDArray[np.float64]]] = []  # workers and counts of what they heard since the last act
+        self._waiting: list[int] = []  # workers that begin again after the next act
+        self._told: list[tuple[Any, Any]] = []  # workers (m,), and counts (m, 3) of what they heard since the last act
         self._copied: tuple[int, Any] = (-1, None)  # the newest version of the node
         self._arrivals: list[Arrival] = []  # of the act, in worker order, then by number
         observer.timed = named("model", "queue")
@@ -159,12 +159,12 @@ class ArrivalQueue(AtOnce):
         return Arrived(content, who[said], self.n, found.silence)
 
     def end(self, s: States, uplink: Link, ups: Batch, downlink: Link, downs: Batch) -> None:
-        """The master has acted, and s.node is the next version: workers begin anew, and what was done is counted."""
+        """The master has acted, and s.node is the next version: workers begin again, and what was done is counted."""
         c, rule, ns = self.observer.counters, self.rule, self._last[0]
         c.model_ns = ns
         self.queued.sent += [held[0] for held in vars(Counts.of(downs, downlink)).values()]
-        anew = self._begun_at.pop(s.k - rule.stale, set())
-        stopped = [i for i in anew if i not in self._waiting and self._may_stop(i, s.k - rule.stale)]
+        old = self._begun_at.pop(s.k - rule.stale, set())
+        stopped = [i for i in old if i not in self._waiting and self._may_stop(i, s.k - rule.stale)]
         self._begin(sorted([*self._waiting, *stopped]), s.node, s.k + 1, ns)
         self._waiting.clear()
         c.stopped += len(stopped)
@@ -180,9 +180,9 @@ class ArrivalQueue(AtOnce):
                 c.arrivals_of[each.worker] += 1
                 c.busy_of[each.worker] += each.took / NS
         if self.exchange.is_root:
-            to, told = [i for i, _ in self._told], np.array([counts for _, counts in self._told]).reshape(-1, 3)
+            to, told = (np.concatenate(each) for each in zip(*self._told, strict=True))
             heard = Counts(told[:, 0].astype(np.int64), told[:, 1], told[:, 2].astype(np.int64))
-            self.observer.count_tasks(uplink, self._each, [a.worker for a in self._arrivals], heard, to)
+            self.observer.count_tasks(uplink, self._each, [a.worker for a in self._arrivals], heard, to.tolist())
         self._told.clear()
 
     def _may_stop(self, i: int, version: float) -> bool:
@@ -191,17 +191,18 @@ class ArrivalQueue(AtOnce):
         return task.version == version and (task.ns + self._took[i], i, task.number) > self._last
 
     def _begin(self, who: Sequence[int], node: Any, version: int, ns: int) -> None:
-        """Workers begin anew at this version of the node, as soon as they have heard what they have missed by ns."""
+        """Workers begin again at this version of the node, as soon as they have heard what they have missed by ns."""
         if self._copied[0] != version:
             self._copied = version, copy.deepcopy(node)
-        for i in who:
-            missed = self.queued.sent - self.queued.heard[i]
-            if missed[0]:
-                missed = missed if missed[0] <= self._whole[0] else self._whole
-                self._told.append((i, missed))
-                self.queued.heard[i] = self.queued.sent
-            (begun, _), task = travelled(self.links_down, int(missed[0]), ns, i), self.tasks[i]
-            task.ns, task.number, task.version, task.node = begun, task.number + 1, version, self._copied[1]
+        workers, queued = np.array(who, dtype=np.int64), self.queued
+        missed = queued.sent - queued.heard[workers]
+        missed = np.where(missed[:, :1] <= self._whole[0], missed, self._whole)
+        queued.heard[workers] = queued.sent
+        self._told.append((workers[missed[:, 0] > 0], missed[missed[:, 0] > 0]))
+        for i, bits in zip(who, missed[:, 0].tolist(), strict=True):
+            task = self.tasks[i]
+            task.ns, task.number, task.version = travelled(self.links_down, int(bits), ns, i)[0], task.number + 1, version
+            task.node = self._copied[1]
         self._schedule(who)
 
     @cached_property
