@@ -74,7 +74,7 @@ Hassibi, arXiv 2002.02508): with R bits a coordinate and direction in a round â€
 
 - Two versions stand side by side. Rows of sending the data are today's, with today's coder ({doc}`reproduces` says how it packs); on news20 and sector.scale they are those of the last
   edition, by LZMA and with x in floats of 16 bits. All other rows are those of the last edition, too, and of results of version 1: today's differ from them in last digits, so that a
-  target may be reached a round earlier or later. Sending the data has ten seeds, three on census-income, and one where it has not run anew.
+  target may be reached a round earlier or later. Sending the data has ten seeds, three on census-income, and one where it has not been run again.
 - Seconds are those of the last edition throughout.
 - The tuning sets have 8 to 60 features, and the scored ones 22 to 62,061. A message's frame weighs more there, so levels and k may come out too large for wide sets.
 - Candidates of our own method were written by those who had tried it on the scored sets, with other seeds. So were those of L-BFGS. AIADE's, EF21's and DIANA's come from their papers and from
