@@ -22,6 +22,7 @@ from mpi_compress.results.units import COSTS, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
 _LATE = 0.1  # of what was spent
+_AGAIN = 0.1  # of the rows after the first one at a target
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Cell:
     diverged: int = 0  # runs that reach it and diverge later
     last: float = math.inf  # the median of the last values of the target's column, less for what is nearer
     late: float = 0.0  # the largest share of it that was spent since the row before, where rounds lie between the two
+    again: float = 0.0  # the share of later rows that miss the target again
+    stays: float = math.inf  # what it took to come to the target and stay there
 
     @property
     def median(self) -> float:
@@ -66,7 +69,9 @@ class Cell:
         if missed and reached:
             ends = " … ".join(dict.fromkeys(amount(end, self.by, self.unit) for end in (min(reached), max(reached))))
             missed = f"reached by {len(reached)} of {of} seeds, in {ends}; by the others {missed}"
-        return "; ".join(filter(None, (missed, later)))
+        stays = "at the end, too" if self.stays == math.inf else f"for good from {amount(self.stays, self.by, self.unit)} on"
+        again = f"left again: {self.again:.0%} of the later rows miss it; {stays}" if self.again > _AGAIN else ""
+        return "; ".join(filter(None, (missed, again, later)))
 
     @property
     def numbers(self) -> list[str]:
@@ -272,7 +277,19 @@ def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
     late = max((_late(by, run, row) for run, row in reached), default=0.0)
     last = float(np.median([run.column(target.column)[-1] for run in runs])) * (-1.0 if target.rising else 1.0)
     nearest = math.inf if math.isnan(last) else last
-    return Cell([target.took(run, by) for run in runs], by, end, "", unit, diverged, nearest, late)
+    again = np.median([_again(target, by, run, row) for run, row in reached] or [(0.0, math.inf)], axis=0).tolist()
+    return Cell([target.took(run, by) for run in runs], by, end, "", unit, diverged, nearest, late, *again)
+
+
+def _again(target: Target, by: str, run: Run, row: int) -> tuple[float, float]:
+    """The share of the rows after the first one at a target that miss it again, and what was spent when it came there for good;
+    infinite where it does not."""
+    values = run.column(target.column)[row:]
+    misses = np.flatnonzero(values < target.level if target.rising else values > target.level)
+    if not misses.size:
+        return 0.0, float(run.column(by)[row])
+    last = int(misses[-1]) + 1
+    return misses.size / (values.size - 1), float(run.column(by)[row + last]) if last < values.size else math.inf
 
 
 def _late(by: str, run: Run, row: int) -> float:

@@ -35,6 +35,7 @@ class Line:
     least: Any = None  # an array over the seeds, as `most` is; None: there are no several seeds
     most: Any = None
     note: str = ""  # what a legend adds to the label, such as "diverged"
+    is_exact: bool = False  # True: its run drew no random number, so that nothing in it is noise
 
     @property
     def has_band(self) -> bool:
@@ -142,11 +143,12 @@ def equal_seeds(runs: Sequence[Run]) -> str:
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
     at, values = rows_of_seeds(runs), [_drawable(run, y) for run in runs]
     note = ", ".join(filter(None, [_diverged(runs), _short_floats(runs[0], x)]))
+    is_exact = all("any_seed" in run.attrs or "copy_of" in run.attrs for run in runs)
     if len(runs) == 1:
-        return Line(name, runs[0].column(x), values[0], note=note)
+        return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact)
     both = [run.column(x) for run in runs], values
     xs, ys = (np.array([own[rows] for own, rows in zip(each, at, strict=True)], dtype=float) for each in both)
-    return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0), note)
+    return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact)
 
 
 def _drawable(run: Run, y: str) -> NDArray[Any]:

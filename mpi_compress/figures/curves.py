@@ -162,7 +162,7 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
     """The running median of a curve that is noise; None for one that is not. It begins at the curve's first row. Windows are even
     along the axis as it is drawn. Over several seeds its band goes from the median of their least to the median of their most."""
     along, height = (np.log10(v) if scale == "log" else v.astype(float) for v, scale in ((line.x, xscale), (line.y, yscale)))
-    if line.y.size < _ROWS or np.any(np.diff(along) < 0) or not is_noise(height):
+    if line.is_exact or line.y.size < _ROWS or np.any(np.diff(along) < 0) or not is_noise(height):
         return None
     cuts = np.searchsorted(along, np.linspace(along[0], along[-1], _WINDOWS)[1:-1])
     windows = [slice(0, 1), *starmap(slice, pairwise(np.unique([1, *cuts, along.size])))]
