@@ -24,14 +24,14 @@ _LATEX = str.maketrans({
     **{sign: f"${sign}$" for sign in "<>|"},
     **{sign: rf"$\{name}$" for sign, name in (pair.split("=") for pair in _SIGNS.split())},
 })  # fmt: skip
-_RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
-_IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
+RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
+_IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{RAISED}]+|[{_LOWERED}]+)")
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<!\w)_|_(?!\w)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
 _LABEL = 28  # letters that a label may have before columns are left out for it
 _RANGE = re.compile(r" \([^()]* … [^()]*\)")
 _NUMBERED = r"[≥<−-]?\d[\d.,]*(e[+-]?\d+)?( ?\S{1,6}| of [\d,]+)?( \(.*\))?"  # a number, its unit, and its range
-_AMOUNT = re.compile(rf"({_NUMBERED}|not reached)( [{_RAISED}]+)?")  # with its note
+_AMOUNT = re.compile(rf"({_NUMBERED}|not reached)( [{RAISED}]+)?")  # with its note
 _SECOND_LINE = re.compile(r" (?=[≤≥] \S+$|\([^()]*–[^()]*\))")  # what stands before a level or a range
 _ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
 
@@ -150,13 +150,14 @@ def _in_latex(text: str) -> str:
     """A text in one line with what has a meaning in LaTeX escaped; signs, f(x), f*, x*, raised and lowered numbers are in math.
     Math beside math is one formula, and so is a raised number with its base."""
     parts = _IN_MATH.split(_in_one_line(text))
-    found = [_in_math(part) if i % 2 else part.translate(_LATEX) for i, part in enumerate(parts)]
+    found = [in_math(part) if i % 2 else part.translate(_LATEX) for i, part in enumerate(parts)]
     with_base = re.sub(r"(?<![\w.,])(\d+)\$\^", r"$\1^", "".join(found))
     return re.sub(r"(?<!\\)\$ \$", " ", re.sub(r"(?<!\\)\$\$", "", with_base))
 
 
-def _in_math(part: str) -> str:
-    for letters, sign in ((_RAISED, "^"), (_LOWERED, "_")):
+def in_math(part: str) -> str:
+    """Raised or lowered digits, x* or f(x) as a formula: "$^{-4}$"."""
+    for letters, sign in ((RAISED, "^"), (_LOWERED, "_")):
         if part[0] in letters:
             return f"${sign}{{{part.translate(str.maketrans(letters, '0123456789-'))}}}$"
     return f"${{{part[0]}^*}}$" if part.endswith("*") else f"${part}$"

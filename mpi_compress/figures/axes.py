@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.words import wrapped
+from mpi_compress.figures.words import drawable, wrapped
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -26,7 +26,7 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
         text = "" if "," in column else column_of(column).label  # the legend names several columns
         if column in COSTS and (model := named_model(runs)):
             text += f", {model}"
-        text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")
+        text += "".join(f" to {drawable(Target.of(*target).in_signs)}" for target in (figure.at or {}).items() if which == "y")
         unit = _unit(which, figure, runs)
         _write_ticks(ax, which, unit)
         ax.set(**{f"{which}label": f"{text if given is None else given}{f' [{unit}]' if unit else ''}".strip()})

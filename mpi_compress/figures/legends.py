@@ -67,7 +67,8 @@ def put_at_curves(ax: Axes) -> bool:
     if len(entries) > _AT_CURVES or any("$" in name for name in entries):
         return False
     draw_dollars(figure_of(ax))
-    figure_of(ax).draw_without_rendering()
+    with measuring():
+        figure_of(ax).draw_without_rendering()
     paths = {line: line.get_transform().transform_path(line.get_path()) for line in ax.lines}
     for name, line in entries.items():
         vertices = ax.transAxes.inverted().transform(paths[line].vertices)

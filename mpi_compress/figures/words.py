@@ -13,10 +13,17 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
+from mpi_compress.core.tables import RAISED, in_math
+
 _LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure it
 _POINTS = 72.0  # in an inch
 _BETWEEN_WORDS = r"(?<!−) (?!−)"
 _OUTSIDE_MATHEMATICS = r"(?=(?:[^$]*\$[^$]*\$)*[^$]*$)"  # an even number of dollar signs follows
+
+
+def drawable(text: str) -> str:
+    """A text with its powers of ten in mathematics, "10$^{-4}$", since Times has no raised minus."""
+    return re.sub(rf"(?<=10)[{RAISED}]+", lambda power: in_math(power[0]), text)
 
 
 @contextmanager

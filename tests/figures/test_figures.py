@@ -13,6 +13,7 @@ import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.evidence.lines import lines, without_common
 from mpi_compress.figures import plotting as figures
+from mpi_compress.figures import words
 from mpi_compress.job.tables import FigureTable, PanelTable
 
 JOB = """
@@ -210,3 +211,13 @@ def test_a_swept_key_is_x_and_y_what_it_took_to_a_target(done, tmp_path, capsys)
     assert "data.c2" in refused([*asked, "--x", "c2"], capsys)
     refused(asked, capsys, "one --to goes with --x KEY")
     refused([*asked, "--x", "data.c2", "--to", "loss=0.6"], capsys, "one --to goes with --x KEY")
+
+
+def test_a_small_target_has_its_power_of_ten_in_mathematics_which_all_fonts_have(done, tmp_path, capfd):
+    small = [dataclasses.replace(r, trace=r.trace | {"suboptimality": 1e-4 * r.trace["suboptimality"]}) for r in done[2]]
+    level = 2e-7 + max(r.trace["suboptimality"][-1] for r in small)
+    figures.save(mc.plot(small, x="data.c2", y="round", at={"suboptimality": level}, style="paper"), tmp_path / "a.svg")
+    told = capfd.readouterr()
+    assert "font" not in told.err
+    assert "Warning" not in told.err
+    assert words.drawable("f(x) − f* ≤ 2×10⁻⁴, ‖∇f(x)‖² ≤ 10⁻⁵") == "f(x) − f* ≤ 2×10$^{-4}$, ‖∇f(x)‖² ≤ 10$^{-5}$"
