@@ -20,7 +20,7 @@ from mpi_compress.figures.of_run import draw_profiles
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run, rising
-from mpi_compress.results.targets import Target, typed
+from mpi_compress.results.targets import Target, grows, typed
 
 _OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "rows", "at")
 
@@ -37,6 +37,9 @@ def act(options: Namespace) -> int:
     changed |= {key: given for key in ("bounds", "xlim", "ylim") if (given := getattr(options, key)) is not None}
     if targets:
         figure, changed = replace(figure, panel=[]), {"y": "wire_bits_up", "at": dict(targets)} | changed
+    elif options.x and grows(options.x):  # curves, not what the job's target took
+        of_target = {"y": next(iter(figure.at)), "xscale": None} if figure.at else {}
+        changed = {"at": None, **of_target} | changed
     figure, target = figure.changed(**changed), options.figure or target.with_suffix(style.suffix)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)

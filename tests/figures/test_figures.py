@@ -221,3 +221,20 @@ def test_a_small_target_has_its_power_of_ten_in_mathematics_which_all_fonts_have
     assert "font" not in told.err
     assert "Warning" not in told.err
     assert words.drawable("f(x) − f* ≤ 2×10⁻⁴, ‖∇f(x)‖² ≤ 10⁻⁵") == "f(x) − f* ≤ 2×10$^{-4}$, ‖∇f(x)‖² ≤ 10$^{-5}$"
+
+
+def test_a_column_as_x_draws_curves_where_the_job_s_figure_is_of_a_target(done, tmp_path):
+    file, *_ = done
+    written = JOB.split("[figure]")[0] + '[figure]\nx = "data.c2"\ny = "wire_bits_up"\nat = { loss = 0.68 }\nxscale = "log"\n'
+    (tmp_path / "job.toml").write_text(written)
+    asked = ["plot", str(tmp_path / "job.toml"), "--out", str(file.parent), "-o", str(tmp_path / "a.svg")]
+
+    def names(*options):
+        assert main([*asked, *options]) == 0
+        root = ElementTree.parse(tmp_path / "a.svg").getroot()
+        return " ".join(" ".join(each.strip() for each in root.itertext() if each.strip()).split())
+
+    assert "uplink bits, on the wire to f(x) ≤ 0.68 [bit]" in names("--x", "data.c2"), "a key of the job"
+    assert " to f(x) ≤" not in names("--x", "round", "--y", "suboptimality")
+    assert "suboptimality f(x) − f*" in names("--x", "round", "--y", "suboptimality")
+    assert "loss f(x)" in names("--x", "wire_bits_up"), "the target's column"
