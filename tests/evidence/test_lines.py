@@ -92,6 +92,19 @@ def test_what_a_level_took_over_a_key_of_the_job_is_a_line_for_all_else_that_dif
     }  # fmt: skip
 
 
+def test_a_line_over_a_key_says_which_values_and_seeds_do_not_reach_the_level():
+    ends = {1: (0.9, 0.9, 0.1), 2: (0.1, 0.1, 0.1), 5: (0.9, 0.1, 0.1), 11: (0.9, 0.9, 0.9)}
+    grid = [run(f"top, k = {k}", seed, written=f"up.compressor.k = {k}", loss=[1, end], bits=[0, 10 * k])
+            for k, each in ends.items() for seed, end in enumerate(each)]  # fmt: skip
+    plain = [run("GD", seed, loss=[1, end], bits=[0, 9]) for seed, end in enumerate((0.1, 0.1, 0.9))]
+    top, gd = made.levels([*grid, *plain], "up.compressor.k", "bits", {"loss": 0.5})
+    assert (top.entry, top.x.tolist()) == ("top (not reached: k = 1, 11; 2 of 3 seeds: k = 5)", [1, 2, 5, 11])
+    np.testing.assert_array_equal(top.y, [nan, 20, 50, nan])
+    assert gd.entry == "GD (2 of 3 seeds)"
+    (none,) = made.levels(grid[:3], "up.compressor.k", "bits", {"loss": 0.05})
+    assert none.entry == "top (not reached)"
+
+
 def test_a_grid_s_last_rows_are_one_line_in_the_order_of_x():
     grid = [run(f"top, k = {k}", seed, loss=[9.0, y], density=[0.0, k]) for k, seed, y in ((3, 0, 0.5), (1, 0, 0.2), (1, 1, 0.6), (1, 2, 0.3))]
     (line,) = made.last_points([*grid], "density", "loss")

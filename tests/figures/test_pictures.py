@@ -339,3 +339,10 @@ def test_its_cells_are_the_bounds_and_the_rounds_that_were_needed(tmp_path, caps
 def test_a_run_without_bounds_is_refused(tmp_path):
     with pytest.raises(mc.UserError, match="has no bounds of CAT's table 1"):
         draw_bounds(played(tmp_path, False))
+
+
+def test_the_axis_of_a_key_has_the_values_that_do_not_reach_the_level(ax):
+    drawn(ax, [line([np.nan, 20, 50, np.nan], x=[1, 2, 5, 300])], x="up.compressor.k", y="round", at={"loss": 0.5}, xscale="log")
+    assert ax.get_xlim()[0] <= 1
+    assert ax.get_xlim()[1] >= 300
+    assert ax.lines[0].get_xdata().tolist() == [2, 5]
