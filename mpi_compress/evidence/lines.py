@@ -22,6 +22,7 @@ Namer = Callable[[Run], str]
 """Gives a run's line its name."""
 
 _ROUNDING, _BOUNCE = 1e-15, 100.0  # of f, below which rounding decides f − f*; and so many times this once it does
+_ENDED = "complete", "diverged"
 _VALUE = r"(?:^|, )(?:tuned )?[\w.-]+ = [^,:]*"
 
 
@@ -106,7 +107,7 @@ def lines(runs: Sequence[Run], x: str, y: str, name: Namer = name_of) -> list[Li
 def ended(runs: Sequence[Run]) -> list[Run]:
     """The runs without those that were stopped, or failed, where another seed of the same run has ended: a median of fewer rows
     would end with them."""
-    return [run for group in by_seed(runs) for run in [r for r in group if r.status in ("complete", "diverged")] or group]
+    return [run for group in by_seed(runs) for run in [r for r in group if r.status in _ENDED] or group]
 
 
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
@@ -142,7 +143,7 @@ def equal_seeds(runs: Sequence[Run]) -> str:
 
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
     at, values = rows_of_seeds(runs), [_drawable(run, y) for run in runs]
-    note = ", ".join(filter(None, [_diverged(runs), _short_floats(runs[0], x)]))
+    note = ", ".join(filter(None, [_diverged(runs), _unfinished(runs), _short_floats(runs[0], x)]))
     is_exact = all("any_seed" in run.attrs or "copy_of" in run.attrs for run in runs)
     if len(runs) == 1:
         return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact)
@@ -170,6 +171,12 @@ def _diverged(runs: Sequence[Run]) -> str:
     return "" if not count else "diverged" if count == len(runs) else f"{count} of {len(runs)} seeds diverged"
 
 
+def _unfinished(runs: Sequence[Run]) -> str:
+    """Where a line ends whose runs have not ended: "stopped at round 1,837"; or ""."""
+    last = [(int(r.column("round")[-1]), r.status) for r in runs if r.status not in _ENDED]
+    return "{1} at round {0:,}".format(*min(last)) if last else ""
+
+
 def _short_floats(run: Run, x: str) -> str:
     """That a run of floats of 16 bits sends fewer bits than x counts for each value; or ""."""
     short = settings_of(run.written).get("up.codec.float") in (16, "bf16")
@@ -182,7 +189,7 @@ def rows_of_seeds(runs: Sequence[Run]) -> list[NDArray[np.intp]]:
     median of what the seeds took does."""
     every = [run.column("round") for run in runs]
     rounds = reduce(np.union1d, every)
-    over = [rounds > (own[-1] if run.status in ("complete", "diverged") else np.inf) for run, own in zip(runs, every, strict=True)]
+    over = [rounds > (own[-1] if run.status in _ENDED else np.inf) for run, own in zip(runs, every, strict=True)]
     rounds = rounds[np.all([np.isin(rounds, own) | done for own, done in zip(every, over, strict=True)], axis=0)]
     return [np.searchsorted(own, np.minimum(rounds, own[-1])) for own in every]
 
@@ -222,7 +229,7 @@ def _not_reached(key: str, xs: NDArray, ys: NDArray, reached: NDArray, seeds: ND
         if some < of:
             where.setdefault(f"{some:.0f} of {of:.0f} seeds" if np.isfinite(y) else "not reached", []).append(f"{x:g}")
     at = "" if np.isnan(xs).any() else f": {key.rpartition('.')[2]} = "
-    return "; ".join(what + at + ", ".join(values) * bool(at) for what, values in where.items())
+    return "; ".join(what + at + ", ".join(dict.fromkeys(values)) * bool(at) for what, values in where.items())
 
 
 def _without(label: str, x: str) -> str:

@@ -73,6 +73,13 @@ def test_a_stopped_seed_is_left_out_where_others_have_ended():
     assert made.ended(seeds[1:2]) == seeds[1:2], "nothing else is there"
 
 
+def test_a_line_of_runs_that_did_not_end_says_where_it_ends():
+    stopped, failed = (run(seed=i, status=status, rounds=[0, n], loss=[2, 1]) for i, (status, n) in enumerate((("stopped", 1837), ("failed", 2000))))
+    assert [made.lines(each, "round", "loss")[0].entry for each in ([stopped], [failed], [failed, stopped])] == [
+        "a (stopped at round 1,837)", "a (failed at round 2,000)", "a (stopped at round 1,837)"
+    ]  # fmt: skip
+
+
 def test_a_seed_that_diverges_is_infinite_from_its_end_on():
     seeds = [run(seed=i, loss=[4.0, 2.0, 1.0]) for i in range(2)] + [run(seed=2, status="diverged", loss=[4.0, 9.0])]
     (line,) = made.lines(seeds, "round", "loss")
