@@ -22,6 +22,7 @@ _DASHES = (
     (0, (10, 1.5, 3, 1.5)), (0, (3, 1.2, 3, 1.2, 1, 1.2)),
 )  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_TUNED = r", tuned [^:]*| \(not settled\)"  # of a line's name
 _LIGHTEST, _DARKEST = 0.4, 0.45  # shares of white, and of black, at the ends of a ramp
 
 COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot
@@ -87,8 +88,11 @@ class Look:
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
     """The look of each name: a hue for a method, with dashes of its own, or where it has several values of a grid a ramp of the hue
-    and dashes by value. Methods that share a hue have other dashes and markers."""
-    parts = {name: method_and_values(name) for name in names}
+    and dashes by value. Methods that share a hue have other dashes and markers. What was tuned, which a paper's figure leaves out,
+    decides only between runs that are otherwise of one name."""
+    runs = {name: re.sub(_TUNED, "", name) for name in names}
+    times = Counter(runs.values())
+    parts = {name: method_and_values(run if times[run] == 1 else name) for name, run in runs.items()}
     methods = [*dict.fromkeys(method for method, _ in parts.values())]
     times = Counter(method for method, _ in parts.values())
     values = sorted(dict.fromkeys(value for method, value in parts.values() if times[method] > 1), key=_numbers)

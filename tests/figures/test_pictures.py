@@ -120,6 +120,18 @@ def test_a_tuned_value_is_no_method_of_its_own_and_one_method_alone_has_a_marker
     assert len({look.marker for look in steps.values()}) == 3
 
 
+def test_a_run_looks_the_same_on_a_screen_which_says_what_was_tuned_and_in_a_paper():
+    labels = ["EF21, k = 1", "EF21, k = 5", "DIANA, levels = 1", "DIANA, levels = 5", "GD"]
+    tuned = ["4096 theory", "16 theory (not settled)", "64 theory", "4 theory", "1 theory (not settled)"]
+    on_screen = style.looks([f"{label}, tuned step = {value}, compressor = top-k 5%" for label, value in zip(labels, tuned, strict=True)])
+    in_paper = style.looks(["EF21, k = 1", "EF21, k = 5 (not settled)", *labels[2:4], "GD (not settled)"])
+    assert [*on_screen.values()] == [*in_paper.values()] == [*style.looks(labels).values()]
+    columns = [f"GD, tuned step = 4{column}" for column in (": loss f(x)", ": round")]
+    assert [*style.looks(columns).values()] == [*style.looks([name.replace(", tuned step = 4", "") for name in columns]).values()]
+    same = style.looks(["GD, tuned step = 4", "GD, tuned step = 64"])
+    assert len({look.dash for look in same.values()}) == 2, "two results of one label"
+
+
 def test_text_wraps_between_words_and_within_one_that_is_too_long():
     with mpl.rc_context(style.STYLE):
         lines = words.wrapped("some words and " + "x" * 90, 1.5, 8).splitlines()
