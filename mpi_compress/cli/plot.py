@@ -12,7 +12,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
-from mpi_compress.evidence.lines import by_seed, ended
+from mpi_compress.evidence.lines import ended
 from mpi_compress.evidence.outcomes import job_files
 from mpi_compress.evidence.profile import profile
 from mpi_compress.figures import plotting as figures
@@ -38,8 +38,7 @@ def act(options: Namespace) -> int:
     if targets:
         figure, changed = replace(figure, panel=[]), {"y": "wire_bits_up", "at": dict(targets)} | changed
     elif options.x and grows(options.x):  # curves, not what the job's target took
-        of_target = {"y": next(iter(figure.at)), "xscale": None} if figure.at else {}
-        changed = {"at": None, **of_target} | changed
+        changed = {"at": None} | ({"y": next(iter(figure.at)), "xscale": None} if figure.at else {}) | changed
     figure, target = figure.changed(**changed), options.figure or target.with_suffix(style.suffix)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
@@ -81,16 +80,13 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
 def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:
     for column, level in (figure.at or {}).items():
         target = Target.of(column, level, rising(runs))
-        not_drawn, in_part = list[str](), list[str]()
-        for group in by_seed([run for run in ended(runs) if run.has(column)]):
-            missing = [run for run in group if target.row_of(run) is None]
-            if 2 * len(missing) >= len(group):  # the median is not reached
-                not_drawn.append(group[0].label)
-            else:
-                in_part += [f"{run.label}, seed {run.written.get('seed', 0)}" for run in missing]
-        for what, names in (("not drawn, for they", not_drawn), ("drawn by the median, though seeds", in_part)):
-            if names:
-                print_line(f"mpi-compress: {what} do not reach {target}: {', '.join(dict.fromkeys(names))}")
+        missing: dict[str, list[str]] = {}
+        for run in ended(runs):
+            if run.has(column) and target.row_of(run) is None:
+                missing.setdefault(run.label, []).append(str(run.written.get("seed", 0)))
+        if missing:
+            names = [f"{label} (seed {', '.join(seeds)})" for label, seeds in missing.items()]
+            print_line(f"mpi-compress: these do not reach {target}: {', '.join(names)}")
     done = ended(runs)
     if stopped := dict.fromkeys(run.label for run in runs if run not in done):
         print_line(f"mpi-compress: drawn without the seeds that did not end: {', '.join(stopped)}")

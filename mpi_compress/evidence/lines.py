@@ -206,30 +206,29 @@ def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
 def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
     """What each run took to bring the column of `at` to its level, at its own x; over seeds the median."""
     ((where, level),) = at.items()
-    found: dict[str, list[tuple[float, ...]]] = {}
+    found: dict[str, list[tuple[Any, ...]]] = {}
     for group in by_seed(runs):
         label, xs = group[0].label, np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         each = [Target.of(where, level, r.rising).took(r, y) for r in group]
         took = [value if value < np.inf else np.nan for value in (np.median(each), np.min(each), np.max(each))]
         label, own = (_without(label, x), float(xs[0])) if xs.size == 1 else (label, np.nan)
-        found.setdefault(label, []).append((own, *took, np.isfinite(each).sum(), len(group)))
-    columns = {label: np.array(sorted(points)).T for label, points in found.items()}
-    return [
-        Line(label, None if np.isnan(own).any() else own, y, least, most, _not_reached(x, own, y, *counts))
-        for label, (own, y, least, most, *counts) in columns.items()
-    ]
+        reached = np.isfinite(each)
+        share = "" if all(reached) else "not reached" if np.isnan(took[0]) else f"{sum(reached)} of {len(group)} seeds"
+        found.setdefault(label, []).append((own, *took, share))
+    made = []
+    for label, points in found.items():
+        at_x, median, least, most, shares = map(np.array, zip(*sorted(points), strict=True))
+        made.append(Line(label, None if np.isnan(at_x).any() else at_x, median, least, most, _not_reached(x, at_x, shares)))
+    return made
 
 
-def _not_reached(key: str, xs: NDArray, ys: NDArray, reached: NDArray, seeds: NDArray) -> str:
+def _not_reached(key: str, xs: NDArray, shares: NDArray) -> str:
     """Where a level is not reached, or by some seeds alone: "not reached: k = 1, 28; 2 of 3 seeds: k = 5", or ""."""
-    if not np.isfinite(ys).any():
-        return "not reached"
-    where: dict[str, list[str]] = {}
-    for x, y, some, of in zip(xs, ys, reached, seeds, strict=True):
-        if some < of:
-            where.setdefault(f"{some:.0f} of {of:.0f} seeds" if np.isfinite(y) else "not reached", []).append(f"{x:g}")
-    at = "" if np.isnan(xs).any() else f": {key.rpartition('.')[2]} = "
-    return "; ".join(what + at + ", ".join(dict.fromkeys(values)) * bool(at) for what, values in where.items())
+    if len(set(shares)) == 1 or np.isnan(xs).any():
+        return str(shares[0])
+    name = key.rpartition(".")[2]
+    where = {share: ", ".join(f"{x:g}" for x in np.unique(xs[shares == share])) for share in shares if share}
+    return "; ".join(f"{share}: {name} = {values}" for share, values in where.items())
 
 
 def _without(label: str, x: str) -> str:

@@ -54,8 +54,7 @@ def draw_on(
         every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
         if figure.at:  # the axis has the values of x, too, at which its level is not reached
-            xs = line.x[shown(line.x, line.x, xscale, "linear")]
-            ax.update_datalim(np.column_stack([xs, xs]), updatey=False)
+            ax.update_datalim([(x, x) for x in line.x], updatey=False)
     _draw_bounds(ax, runs, figure, each_look, name)
     ax.set(xscale=xscale, yscale=yscale)
     if yscale == "log" and ax.get_ylim()[0] < (bottom := max(lowest, _FLOOR * (most := ax.dataLim.y1))):
