@@ -78,15 +78,15 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
 
 
 def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:
+    done = ended(runs)
     for column, level in (figure.at or {}).items():
         target = Target.of(column, level, rising(runs))
         missing: dict[str, list[str]] = {}
-        for run in ended(runs):
+        for run in done:
             if run.has(column) and target.row_of(run) is None:
                 missing.setdefault(run.label, []).append(str(run.written.get("seed", 0)))
         if missing:
             names = [f"{label} (seed {', '.join(seeds)})" for label, seeds in missing.items()]
             print_line(f"mpi-compress: these do not reach {target}: {', '.join(names)}")
-    done = ended(runs)
     if stopped := dict.fromkeys(run.label for run in runs if run not in done):
         print_line(f"mpi-compress: drawn without the seeds that did not end: {', '.join(stopped)}")

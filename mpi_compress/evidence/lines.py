@@ -172,9 +172,9 @@ def _diverged(runs: Sequence[Run]) -> str:
 
 
 def _unfinished(runs: Sequence[Run]) -> str:
-    """Where a line ends whose runs have not ended: "stopped at round 1,837"; or ""."""
-    last = [(int(r.column("round")[-1]), r.status) for r in runs if r.status not in _ENDED]
-    return "{1} at round {0:,}".format(*min(last)) if last else ""
+    """Where a line ends if the run that ends it was stopped, or failed, or still runs: "stopped at round 1,837"; or ""."""
+    shortest = min(runs, key=lambda run: run.column("round")[-1])
+    return "" if shortest.status in _ENDED else f"{shortest.status} at round {shortest.column('round')[-1]:,}"
 
 
 def _short_floats(run: Run, x: str) -> str:
@@ -210,7 +210,7 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
     for group in by_seed(runs):
         label, xs = group[0].label, np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         each = [Target.of(where, level, r.rising).took(r, y) for r in group]
-        took = [value if value < np.inf else np.nan for value in (np.median(each), np.min(each), np.max(each))]
+        took = [value if value < np.inf else np.nan for value in (np.median(each), min(each), max(each))]
         label, own = (_without(label, x), float(xs[0])) if xs.size == 1 else (label, np.nan)
         reached = np.isfinite(each)
         share = "" if all(reached) else "not reached" if np.isnan(took[0]) else f"{sum(reached)} of {len(group)} seeds"
