@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms.error_memory import ERRORS
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import AllSent, PrecisionExhausted, placed
 from mpi_compress.core.progress import ignore
@@ -28,7 +29,6 @@ Refusals = Mapping[str, OverflowError | None]
 """Why each sender on this rank could not send in a round that is not finite; None: it could."""
 
 _LONGEST = 300  # letters of the reason that an error gives
-_SMALLER = "a smaller step size may help"
 _MODERATE = 1e6  # up to which the magnitude of x explains no loss that is not finite, unless it had risen before
 
 
@@ -100,7 +100,7 @@ class Observer:
         verdict = Ending.GO_ON
         if not finite:
             logged = self._log(k, algorithm, node, workers, master)  # the loss helps to say why
-            verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters)
+            verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters, _remedy(algorithm))
             verdict = max(verdict, logged)
         elif k == self.stop.rounds or (self.stop.budgets and self.exchange.agree(self._is_spent(k, algorithm))):
             verdict = Ending.COMPLETE
@@ -142,7 +142,7 @@ class Observer:
             self.progress(k, point.loss, c.wire_bits_up)
             if verdict is Ending.COMPLETE and has_exploded(self.stop, c):
                 verdict = Ending.DIVERGED
-                self.reason = f"the loss rose from {c.first_loss:.3g} to {c.last_loss:.3g} in {k} rounds: {_SMALLER}"
+                self.reason = f"the loss rose from {c.first_loss:.3g} to {c.last_loss:.3g} in {k} rounds: {_remedy(algorithm)}"
             verdict = max(verdict, self._ending_at({**row.trace, **row.timing}, algorithm))
             if (why := why_it_ends(self.stop.own, row.trace, c.of_stops)) and verdict is Ending.GO_ON:
                 verdict, self.reason = Ending.COMPLETE, f"{why}, after {k} rounds"
@@ -150,7 +150,8 @@ class Observer:
         if verdict is Ending.DIVERGED and not self.reason:
             at = np.abs(algorithm.iterate(node)).max()
             grew = k > 0 and not (c.greatest_loss <= c.first_loss and at < _MODERATE)
-            self.reason = f"the loss is not finite after {k} rounds, at an x of magnitude up to {at:.3g}" + f": {_SMALLER}" * grew
+            what = f"the loss is not finite after {k} rounds, at an x of magnitude up to {at:.3g}"
+            self.reason = f"{what}: {_remedy(algorithm)}" if grew else what
         return verdict
 
     def _row(self, k: int, e: Evaluation) -> Row:
@@ -211,7 +212,17 @@ def has_exploded(stop: Stop, c: Counters) -> bool:
     return c.last_loss > max(stop.diverged * max(c.first_loss, 1.0), min(c.greatest_loss / 2, 1e6 * max(c.first_loss, 1.0)))
 
 
-def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Ending, str]:
+def _remedy(algorithm: Method) -> str:
+    """What may help where the loss has risen."""
+    compressor, dim = algorithm.up.compressor, algorithm.setting.dim
+    if algorithm.log is ERRORS and compressor.delta(dim) is None and (ω := compressor.omega(dim)) is not None:
+        return f"{compressor.name} is no contraction (ω = {ω:.3g}), so errors that are kept grow at any step size"
+    return "a smaller step size may help"
+
+
+def verdict_without_update(
+    k: int, exchange: Exchange, refusals: Refusals, counters: Counters, remedy: str
+) -> tuple[Ending, str]:
     """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged. A run whose loss
     has risen has diverged, whatever its precision. All ranks call it together."""
     errors = [
@@ -229,8 +240,8 @@ def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, count
             return Ending.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
         why = "".join(f": {who}: {text}" for who, text, *_ in given[:1])
         if last > first:
-            why += f"; the loss had risen from {first:.3g} to {last:.3g}: {_SMALLER}"
-        return Ending.DIVERGED, f"the update of round {k} is not finite{why or f': {_SMALLER}'}"
+            why += f"; the loss had risen from {first:.3g} to {last:.3g}: {remedy}"
+        return Ending.DIVERGED, f"the update of round {k} is not finite{why or f': {remedy}'}"
 
     return exchange.allreduce(errors, decide)
 

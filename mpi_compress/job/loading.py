@@ -176,10 +176,14 @@ def _runs(tables: Tables, own: Tables, first: int, folder: Path, changed: Callab
         overridden = _differing(untuned(asked) if beside else asked, of_job)
         dotted.refuse_labelled(label, point, overridden)
         run: Tables = dotted.with_values(of_job, overridden)
+        run = untuned(run) if run.get("tune") == {} else run
         with placed(f'run "{label}": ' if several else ""):
             run = for_the_question(run, tables.get("figure"), grid)
         rounds = inf if (given := dotted.value_at(of_job, "stop.rounds")) is None else given
         spec = run_spec(label, number, run, folder, several)
+        if spec.tune is not None and (tuned := overridden.keys() & {*spec.tune.keys}):
+            why = "is tuned, so another value of it changes nothing; tune = {} beside it takes the job's [tune] away"
+            raise UserError(f'run "{label}": {min(tuned)} {why}')
         return replace(spec, overridden=overridden, rounds_of_job=rounds, papers_data=title_of(of_job["data"]))
 
     runs, besides = list[RunSpec](), list[Tables]()

@@ -138,7 +138,12 @@ class TuneTable:
     @property
     def known_as(self) -> str:
         """The parameter, or the candidates' keys."""
-        return self.parameter or ", ".join(dict.fromkeys(key for each in self.grid for key in each))
+        return ", ".join(self.keys)
+
+    @property
+    def keys(self) -> list[str]:
+        """The dotted keys of what is tuned."""
+        return [self.parameter] if self.parameter else [*dict.fromkeys(key for each in self.grid for key in each)]
 
 
 _PRODUCT = re.compile(r"(?:(\d+)(?:/(\d+))? )?(\(.*\)|[A-Za-z_]\w*)")

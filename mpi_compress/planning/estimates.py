@@ -88,7 +88,9 @@ def suggestion(job: Job, out: Path, always: bool) -> str:
     limits = f"--time {ceil(1.5 * max(asked.values()) / 60) + 5} --sbatch=--mem={ceil(pack * most(here.values()) / 2**30)}G"
     tried = f"{len(asked)} of the {count} runs to do were" if count > 1 else "the run to do was"
     takes = f"all {count}, one after another, take" if count > 1 else "it takes"
-    return f"{tried} tried before; by what that took, `submit {how} {limits}` would do, and {takes} about {time_text(whole)}"
+    trials = ", without the trials of [tune]" * any(spec.tune is not None for spec in job.runs)
+    would = f"`submit {how} {limits}` would do, and {takes} about {time_text(whole)}{trials}"
+    return f"{tried} tried before; by what that took, {would}"
 
 
 def _last_trial(spec: RunSpec, job: Job, out: Path) -> Run | None:
