@@ -217,7 +217,7 @@ class Execution:
 
     def _keep(self, verdict: Ending, keeper: Keeper) -> None:
         """Keep the last states, from which a longer run can go on, or remove the checkpoint. All ranks call it together."""
-        spec, ended_by_itself = self.p.spec, bool(keeper.observer.refusals or self.p.spec.stop.own)
+        spec, ended_by_itself = self.p.spec, not keeper.observer.finite or bool(self.p.spec.stop.own)
         repeats = isinstance(self.p.algorithm, Algorithm) and verdict is Ending.COMPLETE and not ended_by_itself
         with suppress(UserError):  # a full disk: the result is there
             if repeats and spec.checkpoint.keep and keeper.keep():

@@ -52,6 +52,7 @@ class Observer:
         self.exchange, self.objectives = self.evaluator.exchange, self.evaluator.objectives
         self.counters = Counters.begun(self.exchange.n)
         self.timed: Sequence[str] = ()  # the columns of the model's clock that the run has
+        self.finite = True  # False: the last round could not be finished, on all ranks alike
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
         self.before_last: Callable[[], None] = ignore  # called before a row that a longer run would not have
@@ -97,7 +98,7 @@ class Observer:
     ) -> Ending:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
         begun = now()
-        verdict = Ending.GO_ON
+        verdict, self.finite = Ending.GO_ON, finite
         if not finite:
             logged = self._log(k, algorithm, node, workers, master)  # the loss helps to say why
             verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters, _remedy(algorithm))
