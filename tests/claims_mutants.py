@@ -81,6 +81,7 @@ WITHOUT: Mapping[str, str] = {
     "cat/*": "on text: a mutant takes minutes",
     "gspar/fig3*": "its grids of κ and steps take minutes; UniSp in GSpar's place fails at all levels that it reaches",
     "gspar/fig5": "it takes a core for each worker",
+    "time/*": "a mutant takes minutes to tune",
     "gspar/residuals": "it does not hold",
     "gspar/fig2*": "SVRG's rows: those on variance are killed in fig1, and those on its rounds do not hold",
     "the empirically optimal step size is inversely": "trials a factor of 2^(1/4) apart at full size: minutes",

@@ -50,7 +50,7 @@ def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
             continue
         best = reached[0]
         yield f"on links of {group[0].attrs['links']}, by the model: {best.label} is fastest to {target}, in {best.seconds:.4g} s"
-        are_alike = group[0].written["cost"].keys().isdisjoint(("up", "down"))  # else one bandwidth says nothing of both
+        are_alike = {"up", "down"}.isdisjoint(group[0].written.get("cost", ()))  # else one bandwidth says nothing of both
         steady = [need for need in reached if are_alike and not need.follows_link]
         for need in needs[1:]:
             yield f"  {_compared(need, steady[0] if steady else None)}"

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,7 +68,8 @@ def put_at_curves(ax: Axes) -> bool:
     if len(entries) > _AT_CURVES or any("$" in name for name in entries):
         return False
     draw_dollars(figure_of(ax))
-    with measuring():
+    with measuring(), warnings.catch_warnings():  # letters that the font lacks are said where the figure is written
+        warnings.simplefilter("ignore")
         figure_of(ax).draw_without_rendering()
     paths = {line: line.get_transform().transform_path(line.get_path()) for line in ax.lines}
     for name, line in entries.items():

@@ -83,10 +83,10 @@ class Recorder:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = lock(self.part)
+            new.unlink(missing_ok=True)
             if found := saved():
                 self._go_on(*found, new)
             else:
-                new.unlink(missing_ok=True)
                 self._begin(self.part)
             self._reserve(sum(values.nbytes + 8 * CHUNK for values in arrays.values()))
             for name, values in arrays.items():

@@ -14,7 +14,7 @@ import mpi_compress as mc
 JOB = """
 data = { generator = "gspar", samples = 40, dim = 8 }
 objective.mu = "1e-2 L"
-algorithm.name = "gd"
+algorithm = { name = "gd", batch = 2 }
 stop.rounds = 20
 grid.seed = [0, 1, 2, 3, 4]
 """

@@ -72,5 +72,5 @@ def test_the_long_description_leads_to_no_file():
     spec.loader.exec_module(setup)
     text = setup.long_description()
     assert not re.findall(r"\]\((?!https?:|#)", text)
-    assert "- The tutorial: from nothing to a compressor of your own" in text
-    assert "`mpi-compress --help` names the other commands and says where these pages are" in text
+    assert "- The tutorial, from nothing to a compressor of your own" in text
+    assert "`mpi-compress list` names the paper of each part" in text

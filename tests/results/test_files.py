@@ -95,7 +95,7 @@ def test_results_of_before_are_found_by_every_command(two_jobs, capfd):
     old.parent.mkdir()
     run.file.rename(old)
     for line, says in (
-        ("run {job}", "done already, results/fig1/"), ("plan {job}", "  done"), ("check {job}", "A: it ends"), ("plot {job}", str(old)),
+        ("run {job}", "done already, results/fig1/"), ("plan {job}", "  done"), ("check {job}", "A: it ends"), ("plot {job}", "cat-fig1.png"),
         ("submit {job} --dry-run", "nothing"), ("report {job}", "cat/fig1  done; claims: 1 of 1 holds"),
     ):  # fmt: skip
         assert main(line.format(job=two_jobs[0]).split()) == 0
