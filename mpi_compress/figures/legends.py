@@ -68,8 +68,7 @@ def put_at_curves(ax: Axes) -> bool:
     if len(entries) > _AT_CURVES or any("$" in name for name in entries):
         return False
     draw_dollars(figure_of(ax))
-    with measuring(), warnings.catch_warnings():  # letters that the font lacks are said where the figure is written
-        warnings.simplefilter("ignore")
+    with measuring():
         figure_of(ax).draw_without_rendering()
     paths = {line: line.get_transform().transform_path(line.get_path()) for line in ax.lines}
     for name, line in entries.items():
@@ -82,7 +81,8 @@ def put_at_curves(ax: Axes) -> bool:
         for where, (offset, across, along) in itertools.product(at, _SIDES):
             text = ax.annotate(name, where, offset, "axes fraction", "offset points", ha=across, va=along, color=line.get_color())
             text.set_fontsize(mpl.rcParams["legend.fontsize"])
-            box = text.get_window_extent()
+            with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks, which `save` says
+                box = text.get_window_extent()
             fits = all(ax.bbox.contains(*corner) for corner in (box.min, box.max)) and not box.count_overlaps(written)
             if fits and not any(path.intersects_bbox(box, filled=False) for path in paths.values()):
                 written.append(box)
