@@ -30,6 +30,7 @@ from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.steps import OF_COMPRESSORS, Changing, Step, named_by, of_compressor, step_at, theorems_of, values_of
 from mpi_compress.algorithms.theorem import Theorem
 from mpi_compress.core import arrays
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.forms import complete
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.returned import returns
@@ -220,6 +221,9 @@ class Algorithm(Method):
         worker = memories.one(w, i)
         sent = attempt(self.worker_sends, getattr(node, "of_worker", lambda i: node)(i), worker, fs[i], t[i])
         memories.put(w, i, worker)
+        if not isinstance(sent, Batch):
+            kind = type(sent).__name__
+            raise UserError(f"{self.name}: worker_sends returned an object of type {kind}; return self.up.pack(v, t)")
         return sent
 
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:

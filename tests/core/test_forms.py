@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.plays import play, problem
 
+import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
@@ -64,3 +65,19 @@ def test_a_derived_method_goes_by_the_shipped_one(name, verbs):
     assert done.x.tobytes() == wanted.x.tobytes()
     assert all(np.array_equal(done.trace[c], wanted.trace[c], equal_nan=True) for c in wanted.trace)
     assert {verb: seen.count(verb) for verb in verbs} == {verb: 3 if verb == "start_worker" else 15 for verb in verbs}
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+def test_a_method_that_returns_what_is_no_message_is_refused_in_a_line(tmp_path):
+    @mc.algorithms.register("unpacked")
+    class Unpacked(mc.Estimator):
+        """Sends what is not packed."""
+
+        step: mc.Step = "1/L"
+
+        def worker_sends(self, node, worker, f, t):
+            return f.gradient(node.x)
+
+    tables = {"data": {"generator": "gspar", "samples": 40, "dim": 8}, "workers": {"count": 2}, "stop": {"rounds": 2}}
+    with pytest.raises(mc.UserError, match=r"unpacked: worker_sends returned an object of type ndarray; return self.up.pack\(v, t\)"):
+        mc.run({**tables, "algorithm": {"name": "unpacked"}}, out=tmp_path)
