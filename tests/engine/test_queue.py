@@ -51,8 +51,12 @@ def alone(tmp_path_factory):
     return folder / "job.toml", results(folder / "out")
 
 
-@pytest.mark.parametrize("ways", [[Layout(2)], [Layout(3)], [Layout(3, {"workers.master": "dedicated"})], [Layout(stop_after=3, until_done=True)], [Layout(2, stop_after=3), Layout()]],
-                         ids=["2 ranks", "3 ranks", "a dedicated master", "stopped again and again", "stopped on 2 ranks, resumed on one"])  # fmt: skip
+@pytest.mark.parametrize("ways", [
+    pytest.param([Layout(2)], id="2 ranks", marks=pytest.mark.slow), pytest.param([Layout(3)], id="3 ranks"),
+    pytest.param([Layout(3, {"workers.master": "dedicated"})], id="a dedicated master", marks=pytest.mark.slow),
+    pytest.param([Layout(stop_after=3, until_done=True)], id="stopped again and again", marks=pytest.mark.slow),
+    pytest.param([Layout(2, stop_after=3), Layout()], id="stopped on 2 ranks, resumed on one"),
+])  # fmt: skip
 def test_a_queue_is_the_same_on_any_ranks_and_stopped_with_messages_in_flight(ways, alone, tmp_path):
     job, wanted = alone
     for layout in ways:
@@ -95,6 +99,7 @@ def test_with_equal_speeds_the_rules_are_what_their_papers_reduce_to(tmp_path):
     assert first.x.tobytes() == alone.x.tobytes()
 
 
+@pytest.mark.slow
 def test_who_arrives_more_often_decides_where_x_goes_and_rescaled_steps_undo_it(tmp_path):
     """Of asynchronous gradient descent with a short step the limit is the minimiser of Σ f_i/τ_i, and of Rescaled ASGD that of Σ f_i."""
     tables = {**of("gd", step="0.005/L"), "objective": {"mu": "0.1 L"}, "stop": {"rounds": 30000}, "log": {"every": 30000}}

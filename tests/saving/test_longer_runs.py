@@ -135,7 +135,7 @@ def test_a_kept_state_that_is_damaged_or_a_result_set_aside_begins_anew(tmp_path
     assert_equal(longer.file, again.file)
 
 
-@pytest.mark.parametrize("moment", ["as it goes on", "as it ends"])
+@pytest.mark.parametrize("moment", ["as it goes on", pytest.param("as it ends", marks=pytest.mark.slow)])
 def test_a_kill_loses_nothing(moment, tmp_path):
     job = tmp_path / "killed.toml"
     job.write_text("""
