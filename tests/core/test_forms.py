@@ -68,7 +68,8 @@ def test_a_derived_method_goes_by_the_shipped_one(name, verbs):
 
 
 @pytest.mark.usefixtures("registered_for_one_test_only")
-def test_a_method_that_returns_what_is_no_message_is_refused_in_a_line(tmp_path):
+@pytest.mark.parametrize(("returned", "kind"), [(lambda v: v, "ndarray"), (lambda v: None, "NoneType")])
+def test_a_method_that_returns_what_is_no_message_is_refused_in_a_line(returned, kind, tmp_path):
     @mc.algorithms.register("unpacked")
     class Unpacked(mc.Estimator):
         """Sends what is not packed."""
@@ -76,8 +77,8 @@ def test_a_method_that_returns_what_is_no_message_is_refused_in_a_line(tmp_path)
         step: mc.Step = "1/L"
 
         def worker_sends(self, node, worker, f, t):
-            return f.gradient(node.x)
+            return returned(f.gradient(node.x))
 
     tables = {"data": {"generator": "gspar", "samples": 40, "dim": 8}, "workers": {"count": 2}, "stop": {"rounds": 2}}
-    with pytest.raises(mc.UserError, match=r"unpacked: worker_sends returned an object of type ndarray; return self.up.pack\(v, t\)"):
+    with pytest.raises(mc.UserError, match=rf"unpacked: worker_sends returned an object of type {kind}; return self.up.pack\(v, t\)"):
         mc.run({**tables, "algorithm": {"name": "unpacked"}}, out=tmp_path)
