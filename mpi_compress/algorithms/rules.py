@@ -75,10 +75,10 @@ _NEEDS: Mapping[str, tuple[str, str]] = {
 def keys_of(name: Name, given: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a named rule, with those that a job gives beside; ValueError if it gives one that the rule sets, or lacks one.
 
-    m-synchronous SGD (arXiv 2602.03802), Rennala SGD (2305.12387), Malenia SGD (the same: the mean of each worker's mean, where
-    each has sent once), ASGD with one step size, with those of Koloskova, Stich and
-    Jaggi (2206.08307: γ min{1, n/(1 + δ)}), Rescaled ASGD (2605.13434: γ_i ∝ τ_i), Ringmaster ASGD (2501.16168: Algorithm 5, with
-    late = "ignore" 4), FedBuff (2106.06639).
+    m-synchronous SGD: arXiv 2602.03802. Rennala SGD and Malenia SGD: 2305.12387; Malenia takes the mean of the workers' means, once
+    each has sent. ASGD has one step size; delay-adaptive ASGD has γ min{1, n/(1 + δ)} (Koloskova, Stich, Jaggi, 2206.08307), and
+    Rescaled ASGD γ_i ∝ τ_i (2605.13434). Ringmaster ASGD: 2501.16168, Algorithm 5; with late = "ignore" Algorithm 4. FedBuff:
+    2106.06639.
     """
     sets = _KEYS[name]
     for key in given.keys() & sets.keys():

@@ -25,11 +25,10 @@ from mpi_compress.results import checksums
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten, lock, sync
-from mpi_compress.results.reader import COPY_OF, LABEL, attributes, read
+from mpi_compress.results.reader import ANY_SEED, COPY_OF, LABEL, attributes, read
 from mpi_compress.saving.checkpoint import Header, read_header, remove_checkpoint
 
 COURSE = "course"  # the attribute of a result that it has in common with longer runs
-ANY_SEED = "any_seed"  # the attribute of a result whose run drew no random number: the id that it has in common with other seeds
 
 
 def done(specs: Sequence[RunSpec], files: Sequence[Path], request: Request) -> list[bool]:

@@ -20,7 +20,7 @@ from mpi_compress.core.progress import Progress, bits_text, ignore, print_line
 from mpi_compress.core.signals import Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.earlier_runs import ANY_SEED, COURSE, serves, shorter_run
+from mpi_compress.engine.earlier_runs import COURSE, serves, shorter_run
 from mpi_compress.engine.hosting import evaluator_of, hosted_rows
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.meter import attributes as of_theorem
@@ -38,8 +38,8 @@ from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten
+from mpi_compress.results.reader import ANY_SEED, read
 from mpi_compress.results.reader import attributes as attributes_of_file
-from mpi_compress.results.reader import read
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.writer import LostRows, Mark, Recorder, Row
 from mpi_compress.saving.checkpoint import Checkpoint, Header, States, remove_checkpoint, schema_of

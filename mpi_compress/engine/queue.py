@@ -99,7 +99,7 @@ class ArrivalQueue(AtOnce):
         self._took, self._made = [0] * self.n, dict[int, Made]()  # by worker, of the tasks they are at
         self._begun_at: dict[float, set[int]] = {}  # workers by the version of their tasks, where they may be stopped
         self._waiting: list[int] = []  # workers that begin again after the next act
-        self._told: list[tuple[Any, Any]] = []  # workers (m,), and counts (m, 3) of what they heard since the last act
+        self._heard: list[tuple[Any, Any]] = []  # workers (m,), and counts (m, 3) of what they heard since the last act
         self._copied: tuple[int, Any] = (-1, None)  # the newest version of the node
         self._arrivals: list[Arrival] = []  # of the act, in worker order, then by number
         observer.timed = named("model", "queue")
@@ -180,10 +180,10 @@ class ArrivalQueue(AtOnce):
                 c.arrivals_of[each.worker] += 1
                 c.busy_of[each.worker] += each.took / NS
         if self.exchange.is_root:
-            to, told = (np.concatenate(each) for each in zip(*self._told, strict=True))
-            heard = Counts(told[:, 0].astype(np.int64), told[:, 1], told[:, 2].astype(np.int64))
+            to, counts = (np.concatenate(each) for each in zip(*self._heard, strict=True))
+            heard = Counts(counts[:, 0].astype(np.int64), counts[:, 1], counts[:, 2].astype(np.int64))
             self.observer.count_tasks(uplink, self._each, [a.worker for a in self._arrivals], heard, to.tolist())
-        self._told.clear()
+        self._heard.clear()
 
     def _may_stop(self, i: int, version: float) -> bool:
         """True if a worker is still at a task of that version, and has not computed by the last arrival."""
@@ -198,7 +198,7 @@ class ArrivalQueue(AtOnce):
         missed = queued.sent - queued.heard[workers]
         missed = np.where(missed[:, :1] <= self._whole[0], missed, self._whole)
         queued.heard[workers] = queued.sent
-        self._told.append((workers[missed[:, 0] > 0], missed[missed[:, 0] > 0]))
+        self._heard.append((workers[missed[:, 0] > 0], missed[missed[:, 0] > 0]))
         for i, bits in zip(who, missed[:, 0].tolist(), strict=True):
             task = self.tasks[i]
             task.ns, task.number, task.version = travelled(self.links_down, int(bits), ns, i)[0], task.number + 1, version

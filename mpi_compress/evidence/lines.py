@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.results.columns import column_of
-from mpi_compress.results.reader import Run
+from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of
 from mpi_compress.results.targets import Target, rises
 from mpi_compress.results.tuning import caveat, in_words, put_by
@@ -144,7 +144,7 @@ def equal_seeds(runs: Sequence[Run]) -> str:
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
     at, values = rows_of_seeds(runs), [_drawable(run, y) for run in runs]
     note = ", ".join(filter(None, [_diverged(runs), _unfinished(runs), _short_floats(runs[0], x)]))
-    is_exact = all("any_seed" in run.attrs or "copy_of" in run.attrs for run in runs)
+    is_exact = all(ANY_SEED in run.attrs for run in runs)
     if len(runs) == 1:
         return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact)
     both = [run.column(x) for run in runs], values

@@ -112,12 +112,16 @@ def alone(own_part, tmp_path_factory):
 @pytest.mark.parametrize("ways", [[Layout(2)], [Layout(3)], [Layout(3, {"workers.master": "dedicated"})], [Layout(stop_after=3, until_done=True)], [Layout(2, stop_after=3), Layout()]],
                          ids=["2 ranks", "3 ranks", "a dedicated master", "stopped again and again", "stopped on 2 ranks, resumed on one"])  # fmt: skip
 def test_the_clock_and_the_first_to_arrive_are_the_same_on_any_ranks_stopped_or_not(ways, alone, tmp_path):
-    job, wanted = alone
+    assert_the_same(ways, *alone, len(JOB["run"]), tmp_path)
+
+
+def assert_the_same(ways, job, wanted, runs, out):
+    """By these layouts, one after another, a job has the bytes of the wanted results."""
     for layout in ways:
-        play([job], tmp_path, layout)
-    found = results(tmp_path)
+        play([job], out, layout)
+    found = results(out)
     assert found.keys() == wanted.keys()
-    assert len(found) == len(JOB["run"])
+    assert len(found) == runs
     for key, file in found.items():
         assert_equal(file, wanted[key])
 

@@ -7,9 +7,8 @@ from helpers.running import GSPAR, After, command
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Stopped
-from mpi_compress.engine.earlier_runs import ANY_SEED
 from mpi_compress.results.files import part_of
-from mpi_compress.results.reader import COPY_OF
+from mpi_compress.results.reader import ANY_SEED, COPY_OF
 
 SEEDS = {"seed": [0, 1, 2, 3, 4]}
 TABLES = {"data": GSPAR, "workers": {"count": 4}, "objective": {"mu": 1e-3}, "stop": {"rounds": 9}, "grid": SEEDS}

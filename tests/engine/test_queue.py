@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 import tomli_w
-from engine.test_arrivals import COST, DATA, RANDOM, RANDOM_TIMES, SQRT, TOP, of, played
-from helpers.layouts import Layout, assert_equal, play, results
+from engine.test_arrivals import COST, DATA, RANDOM, RANDOM_TIMES, SQRT, TOP, assert_the_same, of, played
+from helpers.layouts import Layout, play, results
 from helpers.refusals import naming
 
 from mpi_compress.core.errors import UserError
@@ -58,14 +58,7 @@ def alone(tmp_path_factory):
     pytest.param([Layout(2, stop_after=3), Layout()], id="stopped on 2 ranks, resumed on one"),
 ])  # fmt: skip
 def test_a_queue_is_the_same_on_any_ranks_and_stopped_with_messages_in_flight(ways, alone, tmp_path):
-    job, wanted = alone
-    for layout in ways:
-        play([job], tmp_path, layout)
-    found = results(tmp_path)
-    assert found.keys() == wanted.keys()
-    assert len(found) == len(RUNS)
-    for key, file in found.items():
-        assert_equal(file, wanted[key])
+    assert_the_same(ways, *alone, len(RUNS), tmp_path)
 
 
 @pytest.mark.parametrize("name", [*RULES, "ef21", "ef"])

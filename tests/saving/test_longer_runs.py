@@ -60,13 +60,17 @@ def test_other_stops_go_on_where_they_would_not_have_ended_the_run_before(short,
     assert found.status == "complete"
 
 
+OF_DIANA = """
+data = { generator = "gspar", samples = 100, dim = 40, seed = 2 }
+workers.count = 4
+algorithm = { name = "diana", step = "0.1/L" }
+up.compressor = { name = "qsgd", levels = 4 }
+"""
+
+
 def test_it_goes_on_from_the_longest_and_on_other_ranks(tmp_path):
     job = tmp_path / "ranks.toml"
-    job.write_text("""
-        data = { generator = "gspar", samples = 100, dim = 40, seed = 2 }
-        workers.count = 4
-        algorithm = { name = "diana", step = "0.1/L" }
-        up.compressor = { name = "qsgd", levels = 4 }
+    job.write_text(OF_DIANA + """
         stop.rounds = 200
     """)
     out = ("--out", tmp_path / "one")
@@ -138,11 +142,7 @@ def test_a_kept_state_that_is_damaged_or_a_result_set_aside_begins_anew(tmp_path
 @pytest.mark.parametrize("moment", ["as it goes on", pytest.param("as it ends", marks=pytest.mark.slow)])
 def test_a_kill_loses_nothing(moment, tmp_path):
     job = tmp_path / "killed.toml"
-    job.write_text("""
-        data = { generator = "gspar", samples = 100, dim = 40, seed = 2 }
-        workers.count = 4
-        algorithm = { name = "diana", step = "0.1/L" }
-        up.compressor = { name = "qsgd", levels = 4 }
+    job.write_text(OF_DIANA + """
         stop.rounds = 50
         checkpoint.every = 500
     """)
