@@ -467,7 +467,7 @@ AS_IT_RUNS = [
     *((ESTIMATE.format(given), TOP, f"mine, estimate: {says} a list of terms, each a vector (20,)") for given, says in (
         ("mean.dense()", "array float64 (20,)"), ("[mean.dense()[:3]]", "[array"), ("mean", "Sparse"), ("'g'", "'g'"), ("0.5", "0.5"),
     )),
-    *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {"algorithm": f'ef21", step = "0.1 * {name}'}, f"mine, {name}: {given} number from 0")
+    *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {"algorithm": f'ef21", step = "0.1 * {name}'}, f"mine, {name}: {given} for d = number from 0")
       for name, given in (("delta", "1.5"), ("delta", "[1]"), ("omega", "-1"))),
     *((EACH.format(answers), {"algorithm": "mine", "compressor": '"identity"'}, "mine, answers: a list of messages, one to each worker")
       for answers in ("messages[:1]", "messages * 2", "messages[0]")),
@@ -519,7 +519,7 @@ SEEN_BY_CHECKS = [
         "@mc.algo", "@dataclass\nclass Two:\n    x: np.ndarray\n    all: np.ndarray\n\n@mc.algo").replace("node.x, -0.1", "node.all[0], -0.1"), TOP, "differs"),
     (algorithm().replace("down.add_to(node.x, -0.1)", "node.x = (node.x - 0.1 * down.dense()).astype('f4')"), TOP, "numpy.ndarray was saved, and the run begins with"),
     (algorithm("node.x[0] += t.who; " + SENDS), TOP, "differs in round 0"),
-    *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {}, f"mine, {name}: {given} number from 0")
+    *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {}, f"mine, {name}: {given} for d = number from 0")
       for name, given in (("delta", "1.5"), ("omega", "-1"))),
 ]  # fmt: skip
 ENDS_THE_RUN = [

@@ -16,6 +16,7 @@ from mpi_compress.engine.checking import findings_by_name, findings_in_job
 from mpi_compress.engine.verifying import ROUNDS, verify
 from mpi_compress.guard.of_data import format_of_files
 from mpi_compress.guard.of_messages import usual
+from mpi_compress.messages.compressors import signs
 from mpi_compress.problem.datasets.formats import Format, Reading
 
 pytestmark = pytest.mark.usefixtures("registered_for_one_test_only")
@@ -49,6 +50,15 @@ def test_the_packages_parts_are_what_they_state(kind, name):
 def test_a_part_of_each_kind_is_what_it_states(part):
     kind, name = part.split()
     assert mc.testing.check(getattr(mc, kind)[name])
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.5, False), (0.88, False), (1.0, True)])
+def test_an_omega_that_vectors_of_two_levels_alone_attain_is_caught_where_it_is_too_small(share, holds, monkeypatch):
+    """TernGrad's ω = (√d − 1)/2 is attained by one coordinate 1 and d − 1 of 1/(√d + 1)."""
+    monkeypatch.setattr(signs.TernGrad, "omega", lambda self, dim: share * (np.sqrt(dim) - 1) / 2)
+    wrong = [each.text for each in mc.testing.findings(mc.compressors["terngrad"]) if not each.holds]
+    assert bool(wrong) != holds, wrong
+    assert holds or any("with a vector of 1 ones and 0.224 elsewhere" in text for text in wrong), "d = 12: 1/(1 + √12)"
 
 
 STOPS = {

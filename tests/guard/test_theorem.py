@@ -20,7 +20,7 @@ from mpi_compress.guard.of_messages import link_at
 from mpi_compress.guard.random_problems import random_problem
 from mpi_compress.guard.theorem import _constants, theorem
 from mpi_compress.job.loading import load_job
-from mpi_compress.messages.compressors import at_random, compressors, largest
+from mpi_compress.messages.compressors import at_random, compressors, largest, signs
 from mpi_compress.messages.kinds import Pair
 
 STATING = (
@@ -265,6 +265,13 @@ def test_no_right_compressor_is_called_wrong(table):
     link = link_at(compressors.build(table, "compressor"), 8)
     found = [*_constants(link)]
     assert all(each.holds for each in found), found
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(0.5, False), (0.88, False), (1.0, True), (2.0, False)])
+def test_an_omega_that_vectors_of_two_levels_attain_is_caught_where_it_is_wrong(factor, holds, monkeypatch):
+    monkeypatch.setattr(*with_original(signs.TernGrad, "omega", scaled_by(factor)))
+    found = [*_constants(link_at(compressors.build("terngrad", "compressor"), 1000))]
+    assert all(each.holds for each in found) == holds, found
 
 
 def test_half_of_the_problems_have_several_workers_and_compressed_messages():

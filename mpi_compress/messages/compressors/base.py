@@ -21,10 +21,10 @@ from mpi_compress.messages.kinds import Compressed, Sparse, Vector, checked, sta
 def _stated(most: float) -> Callable[..., float | None]:
     """The check of what a theorem states: a number from 0 on, or None where there is no such theorem."""
 
-    def check(part: Any, given: Any, *_: Any) -> Any:
+    def check(part: Any, given: Any, dim: int) -> Any:
         if not (given is None or (isinstance(given, int | float | np.number) and 0 <= given <= most)):
             right = f"a number from 0 to {most:g}, or None where there is no such theorem"
-            raise ValueError(f"{arrays.shown(given)} was given; it should be {right}")
+            raise ValueError(f"{arrays.shown(given)} was given for d = {dim}; it should be {right}")
         return given
 
     return check
