@@ -102,7 +102,8 @@ def of_two_levels(c: Compressor, dim: int) -> dict[str, Vector]:
     """The vectors of some ones and one smaller number elsewhere of which C loses the largest share in a few draws: of such a vector
     quantisers by the largest coordinate lose most."""
     ones, small = dict.fromkeys((1, 2, math.isqrt(dim), dim // 2)), (0.0, 1 / (1 + math.sqrt(dim)), 0.3, 1 / 8, 1 / 32)
-    found = {f"of {m} ones and {a:.3g} elsewhere": np.where(np.arange(dim) < m, 1.0, a) for m, a in product(ones, small) if 0 < m < dim}
+    pairs = ((m, a) for m, a in product(ones, small) if 0 < m < dim)
+    found = {f"of {m} ones and {a:.3g} elsewhere": np.where(np.arange(dim) < m, 1.0, a) for m, a in pairs}
 
     def lost(name: str) -> float:
         v, draws = found[name], range(_draws(dim) // _FEWER)
