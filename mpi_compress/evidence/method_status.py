@@ -13,7 +13,7 @@ from mpi_compress.evidence.comparison import labels_of, said_of
 from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of, seeds_text, tuned_column
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import LastRow, State, Status, status_of_run
-from mpi_compress.results.summary import why_ended
+from mpi_compress.results.summary import rise, why_ended
 
 LESS_NEEDED = ("ended by", "time", "down", "suboptimality", "up")
 """Heads of `endings` that a narrow terminal leaves out, the first one first."""
@@ -34,12 +34,14 @@ class MethodStatus:
     states: Sequence[State]  # one a seed, or one of all where the seed changes nothing
     why: str = ""
     last: LastRow = _NOTHING
+    rise: str = ""  # that complete runs end above their start
 
     @property
     def state(self) -> str:
-        """The state that all seeds share, or how many have which."""
+        """The state that all seeds share, or how many have which, and whether the loss rose."""
         counts = Counter(state.shown for state in self.states)
-        return self.states[0].shown if len(counts) == 1 else ", ".join(f"{n} {shown}" for shown, n in counts.items())
+        shared = self.states[0].shown if len(counts) == 1 else ", ".join(f"{n} {shown}" for shown, n in counts.items())
+        return f"{shared}{', loss rose' if self.rise else ''}"
 
     @property
     def look(self) -> str:
@@ -63,7 +65,7 @@ def method_status(runs: Sequence[Run], known: Mapping[int, Status], name: str = 
     equal = equal_seeds(runs) if all(status.state.has_ended for status in statuses) else ""
     why = "; ".join([*filter(None, dict.fromkeys([equal, *(open_ or whys)]))][:3])
     states = [status.state for status in (statuses[:1] if equal else statuses)]
-    return MethodStatus(name or name_of(runs[0]), states, why, middle)
+    return MethodStatus(name or name_of(runs[0]), states, why, middle, rise(runs))
 
 
 def known_of(take: Callable[[list[float]], Any], values: Sequence[float]) -> float:
@@ -86,4 +88,5 @@ def endings(runs: Sequence[Run]) -> tuple[list[str], list[list[str]], list[str]]
         rows.append([m.name, *tuned[i + 1 : i + 2], m.state, *m.cells.values(), m.why if is_complete else ""])
     over = seeds_text(runs)
     heads = ["method", *tuned[:1], "status", "loss", "suboptimality", "up", "down", "time", "ended by"]
-    return heads, rows, [*notes, *([f"medians {over}"] if over else []), *said_of(open_, labels).values()]
+    rises = said_of([method.rise for method in methods], labels)
+    return heads, rows, [*notes, *([f"medians {over}"] if over else []), *said_of(open_, labels).values(), *rises.values()]

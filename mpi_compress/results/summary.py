@@ -1,7 +1,9 @@
-"""Why a run ended, and what its split gave each worker, as text."""
+"""Why a run ended, whether above its start, and what its split gave each worker, as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from mpi_compress.core import tables
 from mpi_compress.core.expressions import seconds
@@ -9,6 +11,7 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
+_RISE = 1e-3  # of the loss, from which on it has risen
 
 
 def why_ended(run: Run) -> str:
@@ -24,6 +27,13 @@ def why_ended(run: Run) -> str:
         met.append(f"{stop['rounds']:,} rounds")
     limit = stop.get("seconds", "")
     return met[0] if met else limit if isinstance(limit, str) else f"{limit:g} s"
+
+
+def rise(runs: Sequence[Run]) -> str:
+    """That complete runs end above their start, with the medians of those that do: "loss rose from 0.6931 to 520"; or ""."""
+    ends = [run.trace["loss"][[0, -1]] for run in runs if run.rows and run.status == "complete"]
+    above = [(first, last) for first, last in ends if last > first + _RISE * abs(first)]
+    return "loss rose from {:.4g} to {:.4g}".format(*np.median(above, axis=0)) if above else ""
 
 
 def partition_of(run: Run) -> str:
