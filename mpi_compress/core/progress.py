@@ -5,12 +5,19 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Self
 
 from mpi_compress.core.terminal import clear, coloured, columns, has_bar, is_watched, show, wrapped
 
 _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_BARS = 60.0, 0.1
 _last_line = time.monotonic()  # when a line was printed, also by what was under way before
+
+
+@cache
+def print_once(line: str) -> None:
+    """Print a line, unless this process has printed it before."""
+    print_line(line)
 
 
 def turn_text(number: int = 1, of: int | None = 1) -> str:

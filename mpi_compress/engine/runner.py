@@ -31,6 +31,7 @@ from mpi_compress.engine.metrics import try_metrics
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.tuning import tune
 from mpi_compress.exchange.ranks import Ranks, ranks_of
+from mpi_compress.guard import hidden_state
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Tables
@@ -107,6 +108,7 @@ def run_as(job: Job, request: Request) -> Runs:
     prepared = _prepare_all(job, specs, request)
     request.stopwatch.end("prepare")
     _say_before(done, request)
+    held = hidden_state.contents(part for p in prepared.values() for part in p.spec.own)
     rows: dict[Any, dict[int, Rows]] = {}
     results: dict[int, Run] = {}
     for i in _in_order(files, prepared, request):
@@ -116,6 +118,9 @@ def run_as(job: Job, request: Request) -> Runs:
             file = Execution(prepared[i], file, request, rows, turn).execute(wins.get(i))
         if ranks.is_root:
             results[i] = _result(job.runs[i], file, i not in prepared, request)
+    if ranks.is_root and not request.shared:
+        for kept in hidden_state.kept(held):
+            print_line(f"mpi-compress: {kept}")
     return Runs(results[i] for i in sorted(results))
 
 

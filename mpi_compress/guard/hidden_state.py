@@ -35,15 +35,17 @@ def generators() -> tuple[Any, ...]:
 
 def memory(_: object, held: Contents) -> Findings:
     """Whether parts hold what they held before; if not, which one and where it does not."""
+    wrong = next(kept(held), "")
+    yield Finding("memory", not wrong, wrong or "nothing is kept from call to call")
+
+
+def kept(held: Contents) -> Iterator[str]:
+    """For each part that does not hold what it held before where it does not, and what would do."""
     for part, before in held:
-        for place, content in _content(part).items():
-            if before.get(place) != content:
-                name = getattr(part, "name", type(part).__name__)
-                at = place_of_class(type(part))
-                why = "from call to call, which makes results depend on the layout"
-                yield Finding("memory", False, f"{name} keeps something in {place} {why}. {_REMEDY}{at}")
-                return
-    yield Finding("memory", True, "nothing is kept from call to call")
+        changed = (place for place, content in _content(part).items() if before.get(place) != content)
+        if place := next(changed, ""):
+            name, why = getattr(part, "name", type(part).__name__), "from call to call, which makes results depend on the layout"
+            yield f"{name} keeps something in {place} {why}. {_REMEDY}{place_of_class(type(part))}"
 
 
 _REMEDY = (

@@ -15,7 +15,7 @@ from mpi_compress.algorithms.steps import named_by
 from mpi_compress.algorithms.theorem import names_of_theorem
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.expressions import evaluate, names_in
-from mpi_compress.core.progress import Amount, print_line
+from mpi_compress.core.progress import Amount, print_line, print_once
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Streams
 from mpi_compress.core.sums import added
@@ -227,7 +227,7 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, tell
         return replace(problem, x_star=best.x, f_star_source="solver")
     source = INFIMUM_IN_PART if best.f else INFIMUM
     if tells:
-        print_line(f"{problem.data.title}: f* = {best.f:.6g} is {source}")
+        print_once(f"{problem.data.title}: f* = {best.f:.6g} is {source}")
     return replace(problem, f_star_source=source)
 
 

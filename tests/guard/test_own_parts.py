@@ -579,6 +579,19 @@ def test_what_passes_in_a_run_is_seen_by_check_part(source, parts, says, tmp_pat
     assert [each for each in wrong if re.search(naming(says), each.text)], wrong
 
 
+@pytest.mark.parametrize(("source", "parts", "says"), KEPT, ids=[says for *_, says in KEPT])
+def test_a_run_says_in_one_line_what_a_part_keeps_outside_of_its_state(source, parts, says, tmp_path, capsys):
+    mc.run(mc.load_job(written(tmp_path, source, **parts)), out=tmp_path)
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "keeps something" in line)
+    assert re.search(naming(says), line)
+    assert "memory comes from start(dim)" in line
+
+
+def test_a_run_says_nothing_of_a_part_that_keeps_nothing(tmp_path, capsys):
+    mc.run(mc.load_job(written(tmp_path, compressor(SORTED, field="shares = [1, 2]"), compressor='"mine"')), out=tmp_path)
+    assert "keeps something" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("source", "says"), WITH_THE_JOB, ids=[says for _, says in WITH_THE_JOB])
 def test_what_is_no_part_is_refused_with_the_job(source, says, tmp_path):
     compressed = {"compressor": '{ name = "mine", share = 0.25 }'} if "(mc.Compressor)" in source or "no compressor" in says else TOP
