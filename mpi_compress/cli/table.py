@@ -39,7 +39,7 @@ def act(options: Namespace) -> int:
 def _write(table: comparison.Comparison, file: Path) -> None:
     if file.suffix == ".tex":
         heads = table.heads(lambda target: target.in_signs)
-        text = latex(heads, table.cells, table.caption, table.notes, len(heads) - len(table.targets))
+        text = latex(heads, table.cells, table.caption, table.notes, len(heads) - len(table.targets), file.stem)
     else:
         text = WRITERS[file.suffix](*(table.numbers if file.suffix == ".csv" else (table.heads(), table.cells)), table.caption)
         text += "".join(f"\n{note}\n" for note in table.notes if file.suffix == ".md")

@@ -120,18 +120,20 @@ def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
     return (f"{in_markdown(caption)}\n\n" if caption else "") + "".join(f"| {line} |\n" for line in lines)
 
 
-def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[str] = (), texts: int = 1) -> str:
-    r"""A table of LaTeX as wide as its column, in the letters of a footnote, with the rules of booktabs: its first line names the
-    packages, its second one is the caption. The first column breaks its lines, and the first `texts` columns stand to the left.
-    Ranges, and levels in heads, have a second line, "not reached" is a dash, and `notes` stand below the table."""
+def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[str] = (), texts: int = 1, label: str = "") -> str:
+    r"""A floating table of LaTeX as wide as its column, with its caption and the `label` tab:…, in the letters of a footnote, with
+    the rules of booktabs: its first line names the packages. The first column breaks its lines, and the first `texts` columns stand
+    to the left. Ranges, and levels in heads, have a second line, "not reached" is a dash, and `notes` stand below the table."""
     lines = [" & ".join([_in_latex(heads[0]), *(_stacked(head, "b") for head in heads[1:])])]
     lines += [" & ".join([_in_latex(first), *(_stacked(cell, "t") for cell in others)]) for first, *others in rows]
     lines = [rf"{_not_as_option(line)} \\" for line in lines]
     columns = rf"@{{}}>{{\raggedright\arraybackslash}}X{'l' * (texts - 1)}{'r' * (len(heads) - texts)}@{{}}"
-    begin = [r"% \usepackage{booktabs,tabularx}", f"% {_in_one_line(caption)}", r"{\footnotesize\parindent=0pt\tabcolsep=3pt"]
-    begin += [rf"\begin{{tabularx}}{{\columnwidth}}{{{columns}}}", r"\toprule"]
+    named = rf"\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', label)}}}" if label else ""
+    caption = _in_latex(caption[:1].upper() + caption[1:])
+    begin = [r"% \usepackage{booktabs,tabularx}", r"\begin{table}", rf"\caption{{{caption}}}{named}"]
+    begin += [r"\footnotesize\parindent=0pt\tabcolsep=3pt", rf"\begin{{tabularx}}{{\columnwidth}}{{{columns}}}", r"\toprule"]
     below = [r"\smallskip\raggedright", *(rf"{_not_as_option(_in_latex(note))}\par" for note in notes)] if notes else []
-    return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabularx}\par", *below, "}", ""])
+    return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabularx}\par", *below, r"\end{table}", ""])
 
 
 def _stacked(cell: str, aligned: str) -> str:

@@ -9,6 +9,7 @@ from helpers.running import run_of
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import _settings as shown_settings
+from mpi_compress.cli.show import summary
 from mpi_compress.core.tables import comma_separated, latex, markdown, plain
 from mpi_compress.evidence.comparison import compare, names_apart
 from mpi_compress.evidence.method_status import endings
@@ -91,6 +92,16 @@ def test_runs_of_several_seeds_end_in_one_row_and_a_line_says_what_is_not_comple
     assert notes == ["medians over 1 to 3 seeds", "1 complete, 1 diverged (the loss rose): b", "diverged (the loss rose): c"]
 
 
+def test_a_complete_run_that_ends_above_its_start_is_said_so_at_any_target_and_without(tmp_path):
+    runs = [written(tmp_path, "up", [0.5, loss, loss], seed) for seed, loss in enumerate((300.0, 400.0, 0.4))]
+    runs += [written(tmp_path, "level", [1.0, 1.0001]), written(tmp_path, "wild", [1.0, 9.0], 0, "diverged")]
+    heads, rows, notes = endings(runs)
+    assert [row[heads.index("status")] for row in rows] == ["complete, loss rose", "complete", "diverged"]
+    assert notes[-1] == (said := "loss rose from 0.5 to 350: up")
+    assert said in compare(runs, [Target.of("loss", 0.45)]).notes
+    assert "  up: complete; loss rose from 0.5 to 300" in summary(runs[0])
+
+
 def test_runs_of_one_name_are_told_apart_by_what_differs(tmp_path):
     one, other = (written(tmp_path, "GD", [1.0], step=step) for step in (0.5, 1.0))
     assert names_apart([one, other]) == ["GD (algorithm.step = 0.5)", "GD (algorithm.step = 1.0)"]
@@ -108,6 +119,8 @@ def test_tables_in_three_formats(runs, tmp_path):
         "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 (1 of 2 seeds) | 0 bit |", "| fast | 1.5 kbit (1 … 2) |",
     ]  # fmt: skip
     lines = latex(table.heads(), table.cells, table.caption).splitlines()
+    assert lines[1:3] == [r"\begin{table}", rf"\caption{{U{table.caption[1:]}}}"]
+    assert lines.pop(3).startswith(r"\footnotesize")
     assert lines[3:5] == [r"\begin{tabularx}{\columnwidth}{@{}>{\raggedright\arraybackslash}Xr@{}}", r"\toprule"]
     level, numbers = r"\begin{tabular}[b]{@{}r@{}}loss\\$\le$ 0.4\end{tabular}", r"\begin{tabular}[t]{@{}r@{}}1.5 kbit\\(1--2)\end{tabular}"
     assert lines[5:8] == [rf"method & {level} \\", r"\midrule", r"50 \% $|$ x\_1 (1 of 2 seeds) & 0 bit \\"]
