@@ -28,6 +28,8 @@ _WORDS = {
     "sbatch": (r"--constraint=[\w.,&|*()\[\]-]+|--?[A-Za-z][\w-]*([= ][\w .,:?@%+=/\[\]-]*)?", "an option of sbatch"),
 }  # fmt: skip
 """The texts that become words of a batch script: their patterns, and what they should be."""
+_SETS = re.compile(r"--(array|ntasks|nodes|time|partition|account|output|signal|open-mode)([= ].*)?|-[anNtpAo]([= \d].*)?")
+"""The options of sbatch that `submit` sets itself."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,9 @@ class Options:
             for word in [value] if isinstance(value, str) else value or ():
                 if not re.fullmatch(pattern, word, re.ASCII):
                     raise UserError(f"--{option.removesuffix('s')} {word!r}: should be {what}, without signs that a shell reads")
+        if own := [word for word in self.sbatch if _SETS.fullmatch(word)]:
+            others = "--ntasks, --nodes, --time, --partition, --account and --max-running"
+            raise UserError(f"--sbatch {own[0]!r}: `submit` sets it itself, one array task a run; it takes {others}")
         if self.venv is not None and not self.venv.isprintable():
             raise UserError(f"--venv {self.venv!r}: should be the path of a folder, without unprintable characters")
         if self.ntasks is not None and self.nodes is not None and self.nodes > self.ntasks:

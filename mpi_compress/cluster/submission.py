@@ -161,6 +161,8 @@ class Submission:
     def text(self, frozen: Path | None = None) -> str:
         """The script, whose tasks run the job as it is frozen there, or as it is when they start."""
         ranks = max(spec.workers.count for spec in self.job.runs) + 1
+        if (asked := self.options.ntasks or 0) > ranks:
+            raise UserError(f"--ntasks {asked}: at most {ranks} ranks have work, one a worker, and the master")
         run = [*self.run, "--submitted", str(frozen.absolute())] if frozen else self.run
         of = 1 if self.options.pack > 1 else self.options.ntasks or ranks
         memory = most((spec for spec in self._specs if not spec.missing), of) if slurm.counts_memory() else 0.0

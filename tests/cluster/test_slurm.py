@@ -93,6 +93,10 @@ def test_what_is_done_is_not_submitted(small_job, tmp_path, capsys):
     (["--time", "00:03:00"], "--time 00:03:00: is too short for a warning 2 min ahead"),
     (["--nodes", "-1"], "--nodes -1"),
     (["--nodes", "9", "--ntasks", "2"], "--nodes 9: is more than the 2 ranks of --ntasks"),
+    (["--ntasks", "9"], "--ntasks 9: at most 8 ranks have work, one a worker, and the master"),
+    (["--sbatch=--array=0-3"], "--sbatch '--array=0-3': `submit` sets it itself"),
+    (["--sbatch=-n 4"], "--sbatch '-n 4': `submit` sets it itself, one array task a run; it takes --ntasks"),
+    (["--sbatch=--output=mine.log"], "`submit` sets it itself"),
     ([], "there is no sbatch here; --dry-run prints the script"),
 ])  # fmt: skip
 def test_what_cannot_be_submitted_is_refused(options, complaint, small_job, tmp_path, capfd, monkeypatch):
