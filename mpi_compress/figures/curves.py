@@ -57,7 +57,9 @@ def draw_on(
             ax.update_datalim([(x, x) for x in line.x], updatey=False)
     _draw_bounds(ax, runs, figure, each_look, name)
     ax.set(xscale=xscale, yscale=yscale)
-    if yscale == "log" and ax.get_ylim()[0] < (bottom := max(lowest, _FLOOR * (most := ax.dataLim.y1))):
+    if not np.isfinite(most := ax.dataLim.y1):  # as where no run reaches a level
+        ax.set(yscale="linear", yticks=[])
+    elif yscale == "log" and ax.get_ylim()[0] < (bottom := max(lowest, _FLOOR * most)):
         ax.set_ylim(bottom, 10 * most)
     if any(np.any(line.y > highest) for line in drawn):
         ax.set_ylim(top=highest)
@@ -119,6 +121,10 @@ def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, looks_of: M
 
 def lines_of(runs: Sequence[Run], figure: FigureTable, name: Namer = name_of) -> list[Line]:
     """The lines of one plot, each with the `name` of its first run."""
+    over_budgets = [name for name in (figure.x, *figure.ys) if column_of(name).since == "curves"]
+    if over_budgets and not figure.at and (others := [name for name in (figure.x, *figure.ys) if name not in over_budgets]):
+        would_do = "--y loss" if others == [figure.x] else "--x round"
+        raise UserError(f"{over_budgets[0]} has a value for each budget T, and {others[0]} one for each record: add {would_do}")
     if figure.at and not known(figure.x) and not any(r.has(figure.x) for r in runs):
         runs[0].column(figure.x)  # raises, since there is none
     if figure.bounds and not any(r.has(name) for name in figure.bounds for r in runs):

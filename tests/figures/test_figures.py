@@ -76,6 +76,20 @@ def test_seeds_are_one_line_in_a_band(done):
     assert ax.figure.legends[0].get_title().get_text() == "median and range over 3 seeds"
 
 
+def test_a_panel_whose_level_no_run_reaches_is_empty_and_the_others_are_drawn(done):
+    _, _, runs = done
+    panels = [PanelTable(title="(a)"), PanelTable(title="(b)", x="data.c2", y="wire_bits", at={"loss": 1e-9})]
+    one, empty = figures.draw(runs, FigureTable("round", panel=panels)).axes
+    assert (len(one.lines), len(empty.get_yticks())) == (4, 0)
+
+
+def test_curves_over_budgets_and_over_records_share_no_axis(done):
+    _, _, runs = done
+    for x, y, would_do in (("round", "alpha_bar", "--y loss"), ("T", "loss", "--x round")):
+        with pytest.raises(mc.UserError, match=naming(f"a value for each budget T one for each record: add {would_do}")):
+            mc.plot(runs, x=x, y=y)
+
+
 def test_panels_share_looks_and_a_legend(done):
     _, job, runs = done
     figure = figures.draw(runs, job.figure)
