@@ -1,5 +1,6 @@
 """`mpi-compress plan JOB…`"""
 
+import json
 import sys
 from argparse import Namespace
 from collections import Counter
@@ -54,7 +55,7 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         run_id, room = "–", "–"
         if not spec.missing:
             run_id, room = spec.run_id, memory.text(spec)
-            if status.state is State.TO_DO and spec.tune is None:
+            if status.state is State.TO_DO:
                 status = _by_what_is_there(spec, status, statuses.files[spec.index])
             left += [] if status.state.has_ended else [spec]
         elif any(spec.missing in row[4] for row in rows):  # is said already
@@ -97,12 +98,17 @@ def _costs(job: Job) -> list[str]:
 
 
 def _by_what_is_there(spec: RunSpec, status: Status, file: Path) -> Status:
-    """The status of a run that is to do: its result will be a copy of one, or go on from where one ended."""
-    if equal := equal_run(spec, None, siblings(file)):
-        return replace(status, copy_of=str(attributes(equal)["run_id"]))
-    shorter = shorter_run(spec, file, spec.id_of_all("stop", None))
-    header = read_header(checkpoint_of(shorter)) if shorter else None
-    return replace(status, reason=f"goes on from round {header.k:,}") if header else status
+    """The status of a run that is to do: its result will be a copy of one, or go on from where one with the same tuned value
+    ended."""
+    others = siblings(file)
+    values = dict.fromkeys(attributes(other).get("tuned", "") for other in others) if spec.tune else [""]
+    for tuned in [json.loads(value or "null") for value in values]:
+        if equal := equal_run(spec, tuned, others):
+            return replace(status, copy_of=str(attributes(equal)["run_id"]))
+        shorter = shorter_run(spec, file, spec.id_of_all("stop", tuned))
+        if shorter and (header := read_header(checkpoint_of(shorter))):
+            return replace(status, reason=f"goes on from round {header.k:,}{', if tuning finds the same value' if tuned else ''}")
+    return status
 
 
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:

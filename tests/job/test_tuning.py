@@ -148,6 +148,13 @@ def test_a_tuning_for_a_target_takes_it_from_the_figure_and_all_seeds_of_the_gri
     assert mc.load_job(tmp_path / "other.toml").runs[0].run_id != runs[0].run_id, "another question is another run"
 
 
+def test_a_tuning_takes_the_level_of_a_swept_figure_and_what_it_draws(tmp_path):
+    swept = RACE.replace('to = { suboptimality = 2e-2 }, by = "round"', 'x = "workers.count", at = { suboptimality = 2e-2 }')
+    (tmp_path / "job.toml").write_text(swept.replace('y = "suboptimality"', 'y = "wire_bits"'))
+    tune = mc.load_job(tmp_path / "job.toml").runs[0].tune
+    assert (str(tune.target()), tune.by) == ("suboptimality ≤ 0.02", "wire_bits")
+
+
 def test_the_value_that_wins_a_race_is_that_of_all_trials_at_full_length(tmp_path, capsys):
     """Three seeds, one value; the grid is extended, and show and the table say what was found."""
     (tmp_path / "job.toml").write_text(RACE)

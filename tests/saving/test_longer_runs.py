@@ -86,6 +86,25 @@ def test_it_goes_on_from_the_longest_and_on_other_ranks(tmp_path):
     assert_equal(whole, tmp_path / "one" / "ranks" / whole.name)
 
 
+def test_plan_says_from_where_a_tuned_run_goes_on_if_its_value_stays(tmp_path):
+    job = tmp_path / "tuned.toml"
+    job.write_text("""
+        data = { generator = "gspar", samples = 100, dim = 40, seed = 2 }
+        workers.count = 4
+        algorithm.name = "gd"
+        stop.rounds = 20
+        tune = { parameter = "algorithm.step", values = ["1/2 theory", "theory"], to = { squared_grad_norm = 1e-9 } }
+        grid.seed = [0, 1]
+    """)
+    out = ("--out", tmp_path)
+    assert command("run", job, *out, "--index", "0").returncode == 0
+    assert "to do, a copy of " in command("plan", job, *out).stdout
+    longer = ("--set", "stop.rounds=30")
+    said = command("plan", job, *out, *longer).stdout
+    assert said.count("to do: goes on from round 20, if tuning finds the same value") == 1, said
+    assert 20 in gone_on(command("run", job, *out, *longer).stderr)
+
+
 def test_trials_go_on_too(tmp_path, capsys):
     tune = {"parameter": "algorithm.step", "values": "2^-3..2^3 theory", "to": {"squared_grad_norm": 1e-9}}
     began, found = lengthened({**EF21, "algorithm": {"name": "ef21", "step": "theory"}, "tune": tune}, tmp_path, capsys)
