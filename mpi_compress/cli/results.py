@@ -12,7 +12,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text, count_text, print_line
 from mpi_compress.core.tables import plain, shown
 from mpi_compress.core.terminal import room, say
-from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
+from mpi_compress.results.catalogue import Entry, entries, move, remove, remove_empty_folders
 from mpi_compress.results.files import TRIALS, job_name
 from mpi_compress.results.settings import settings_of, varying
 
@@ -28,7 +28,7 @@ def act_ls(options: Namespace) -> int:
     trials = [entry for entry in found if entry not in listed]
     hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_size(trials)}" * bool(trials)
     states = sum(entry.kept for entry in listed)
-    kept = f", {bits_text(states, 'B', 3)} of it states from which runs go on" if states else ""
+    kept = f", {bits_text(states, 'B', 3)} of it states from which runs go on (`results rm --states`)" if states else ""
     say(f"{count_text(len(listed), 'result')}, {_size(listed)}{kept}{hidden}")
     damage = [line for entry in found for line in entry.damage()] if options.check else []
     for line in damage:
@@ -59,7 +59,17 @@ def _natural(text: str) -> list[tuple[str, float]]:
 
 
 def act_rm(options: Namespace) -> int:
-    return _removed(entries(options.out, options.what), options)
+    if not options.states:
+        if not options.what:
+            raise UserError("results rm: name jobs or results; --states alone removes the last states of all complete runs")
+        return _removed(entries(options.out, options.what), options)
+    states = [state for entry in entries(options.out, options.what) if (state := entry.last_state)]
+    size = bits_text(sum(state.stat().st_size for state in states), "B", 3)
+    if states and _is_agreed(f"remove {count_text(len(states), 'last state')}, {size}?", options):
+        for state in states:
+            remove(state)
+    say(f"removed {count_text(len(states), 'last state')}; the results stay")
+    return 0
 
 
 def act_gc(options: Namespace) -> int:
@@ -88,17 +98,25 @@ def _removed(found: Sequence[Entry], options: Namespace) -> int:
         listed = [entry for entry in found if not entry.is_trial] or found
         say(*(f"{entry.result}  {entry.label}, {_size([entry])}, {_age(entry.written)}" for entry in listed))
         trials = f", with {count_text(n, 'trial')} of [tune]" if (n := len(found) - len(listed)) else ""
-        question = f"remove {count_text(len(found), 'result')}{trials}, {_size(found)}?"
-        if not sys.stdin.isatty():
-            raise UserError(f"{question} nobody can be asked here; --yes removes them")
-        if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
-            print("nothing is removed")
+        if not _is_agreed(f"remove {count_text(len(found), 'result')}{trials}, {_size(found)}?", options):
             return 0
     for entry in found:
         entry.remove()
     remove_empty_folders(options.out)
     say(f"removed {count_text(len(found), 'result')}")
     return 0
+
+
+def _is_agreed(question: str, options: Namespace) -> bool:
+    """True if --yes is given, or the user says so."""
+    if options.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise UserError(f"{question} nobody can be asked here; --yes removes them")
+    agreed = input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    if not agreed:
+        print("nothing is removed")
+    return agreed
 
 
 def act_mv(options: Namespace) -> int:

@@ -45,6 +45,12 @@ class Entry:
         return state.stat().st_size if state.exists() else 0
 
     @property
+    def last_state(self) -> Path | None:
+        """The last state of a complete run, from which a longer one can go on; None where there is none."""
+        state = checkpoint_of(self.result)
+        return state if self.result.exists() and state.exists() and not part_of(self.result).exists() else None
+
+    @property
     def written(self) -> float:
         """When one of the files was last written, in seconds since the epoch."""
         return max((file.stat().st_mtime for file in self.files), default=0.0)
@@ -118,10 +124,15 @@ class Entry:
     def remove(self) -> None:
         """Remove the files; UserError where that is not permitted."""
         for file in self.files:
-            try:
-                file.unlink(missing_ok=True)
-            except OSError as error:
-                raise UserError(f"{file}: cannot be removed: {system_text(error)}") from None
+            remove(file)
+
+
+def remove(file: Path) -> None:
+    """Remove a file; UserError where that is not permitted."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be removed: {system_text(error)}") from None
 
 
 def entries(out: Path, below: Sequence[str] = ()) -> list[Entry]:

@@ -12,7 +12,7 @@ from helpers.running import command
 
 from mpi_compress.cli.main import main
 from mpi_compress.job.loading import load_job
-from mpi_compress.results.files import result_file, set_aside
+from mpi_compress.results.files import checkpoint_of, part_of, result_file, set_aside
 from mpi_compress.results.writer import Recorder, Row
 
 JOB = """
@@ -53,6 +53,21 @@ def test_ls_lists_what_varies(job, capsys):
     assert sorted("algorithm.step = 0.25" in row for row in rows) == [False, False, False, True]
     assert "cannot be read" in rows[-1]
     assert total.startswith("4 results, ")
+
+
+def test_the_last_states_of_complete_runs_are_removed_alone(job, capsys):
+    runs = load_job(job).runs
+    done = [result_file("mine", spec.label, spec.run_id, Path("results")) for spec in runs]
+    begun = part_of(done[1])
+    done[1].rename(begun)
+    states = [checkpoint_of(file) for file in done]
+    for state in states:
+        state.write_text("a state")
+    refused(["results", "rm"], capsys, "name jobs or results --states")
+    refused(["results", "rm", "--states"], capsys, "remove 1 last state, 7 B? nobody can be asked here")
+    assert main(["results", "rm", "mine", "--states", "--yes"]) == 0
+    assert capsys.readouterr().out == "removed 1 last state; the results stay\n"
+    assert [file.exists() for file in (done[0], begun, *states)] == [True, True, False, True]
 
 
 def test_ls_sorts_labels_by_their_numbers_then_seeds_and_shows_what_set_changed(tmp_path, capsys):
