@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import Choice, each_of
 from mpi_compress.evidence.verdicts import Verdict, check
+from mpi_compress.job.dotted import plain
 from mpi_compress.job.loading import Job, NoSuchLabel, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import folder_of_trials, possible
@@ -97,6 +99,8 @@ GROUPS = {
     "changed": "The papers' claims, on other data or with other settings",
     "ours": "Lines of our own",
 }
+_NAMED = 4  # settings of results that a line names
+_NO_SET = "the job without --set, as it was, or with --full"
 _WORDS = {
     "holds": "hold", "holds in part": "hold in part", "does not hold": "do not",
     **{word: word for word in ("undecided", "not judged", "not tested", "not run")},
@@ -231,11 +235,19 @@ def _readable(found: Sequence[Found]) -> tuple[list[Run], list[UserError]]:
 
 def _refuse_none(job: Job, out: Path) -> list[Run]:
     absent = next((spec.missing for spec in job.runs if spec.missing), "")
+    if not absent and (others := [*result_file(job.name, "*", "*", out).parent.glob("*.h5")]):
+        absent = f"there are results of {_settings_of(others)}; name the one that is meant"
     if not absent and any((out / folder_of_trials(job.name, job.runs)).glob("*.h5*")):
         absent = "only trials of [tune] are there: `mpi-compress run` goes on with them, `watch` shows those that are under way"
-    if not absent and (others := len([*result_file(job.name, "*", "*", out).parent.glob("*.h5")])):
-        absent = f"{others} of other settings are there: give the --set or --full that made them, or the job was changed since"
     raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
+
+
+def _settings_of(files: Sequence[Path]) -> str:
+    """By which settings results were made: "--set stop.rounds=100 (5), none, or the job was changed since (3)"."""
+    made = [Entry(file, "").overridden for file in files]
+    each = Counter(shlex.join(word for key, value in own.items() for word in ("--set", f"{key}={plain(value)}")) for own in made)
+    counts = [f"{options or _NO_SET} ({n})" for options, n in sorted(each.items())]
+    return ", ".join([*counts[:_NAMED], *["others"] * (len(counts) > _NAMED)])
 
 
 def _come_to(file: Path) -> Run | None:

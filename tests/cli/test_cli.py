@@ -170,6 +170,13 @@ def test_while_trials_alone_are_there_a_table_says_so(small_job, tmp_path, capfd
     refused(["table", *line], capfd, "only trials of [tune] are there: `mpi-compress run` goes on")
 
 
+def test_where_results_are_of_other_settings_a_table_names_these(small_job, tmp_path, capfd):
+    line = [str(small_job), "--only", "GD", "--out", str(tmp_path)]
+    for rounds in ("3", "4"):
+        assert main(["run", *line, "--quiet", "--set", f"stop.rounds={rounds}"]) == 0
+    refused(["table", *line], capfd, "no results of there are results of --set stop.rounds=3 (1), --set stop.rounds=4 (1); name the one")
+
+
 def test_plot_of_two_jobs_draws_the_runs_of_both(done, tmp_path, capfd):
     other = tmp_path / "other.toml"
     other.write_text(done[0].read_text().replace("rounds = 12", "rounds = 5"))
