@@ -8,7 +8,7 @@ from typing import Any, Literal
 from mpi_compress.core.expressions import evaluate, names_in
 
 Late = Literal["stop", "ignore"]
-Name = Literal["m-synchronous", "rennala", "malenia", "asgd", "delay-adaptive", "rescaled", "ringmaster", "fedbuff"]
+Name = Literal["m-synchronous", "rennala", "malenia", "asgd", "delay-adaptive", "rescaled", "ringmaster", "ringleader", "fedbuff"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Rule:
     master's acts since its worker began; one that is above `stale` is ignored."""
 
     wait: int
-    each: bool = False  # True: it acts when it has taken one of each worker, and `wait` is their number
+    each: int = 0  # S > 0: it acts when the harmonic mean of the messages taken of each of the `wait` workers is at least S/wait
+    tables: bool = False  # True: it moves along the means of a table that takes messages act after act (`engine.ringleader`)
     again: bool = False  # True: a worker whose message was taken begins again at once; else after the master's next act
     stale: float = 0  # the greatest staleness of a message that is taken; inf: there is none
     late: Late = "stop"  # a worker whose message would be ignored begins again, unless it has computed; or goes on in vain
@@ -56,14 +57,15 @@ _TAKES_ALL: Mapping[str, Any] = {"wait": 1, "again": True, "stale": inf}
 _KEYS: Mapping[str, Mapping[str, Any]] = {
     "m-synchronous": {"again": False, "stale": 0, "late": "stop", "weight": "1"},
     "rennala": {"again": True, "stale": 0, "late": "stop", "weight": "1"},
-    "malenia": {"wait": "each", "again": True, "stale": 0, "late": "stop", "weight": "1/b"},
+    "malenia": {"each": True, "again": True, "stale": 0, "late": "stop", "weight": "1/b"},
     "asgd": {**_TAKES_ALL, "weight": "1"},
     "delay-adaptive": {**_TAKES_ALL, "weight": "min(1, n/(1 + delta))"},
     "rescaled": {**_TAKES_ALL, "weight": "tau"},
     "ringmaster": {"wait": 1, "again": True, "weight": "1"},
+    "ringleader": {"wait": "each", "tables": True, "again": True, "stale": inf, "weight": "1"},
     "fedbuff": {"again": True, "late": "ignore", "weight": "1/sqrt(1 + delta)"},
 }
-_DEFAULTS: Mapping[str, Mapping[str, Any]] = {"fedbuff": {"stale": inf}}
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {"malenia": {"wait": "each"}, "fedbuff": {"stale": inf}}
 _NEEDS: Mapping[str, tuple[str, str]] = {
     "m-synchronous": ("wait", "m"),
     "rennala": ("wait", "B"),
@@ -76,9 +78,9 @@ def keys_of(name: Name, given: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a named rule, with those that a job gives beside; ValueError if it gives one that the rule sets, or lacks one.
 
     m-synchronous SGD: arXiv 2602.03802. Rennala SGD and Malenia SGD: 2305.12387; Malenia takes the mean of the workers' means, once
-    each has sent. ASGD has one step size; delay-adaptive ASGD has γ min{1, n/(1 + δ)} (Koloskova, Stich, Jaggi, 2206.08307), and
-    Rescaled ASGD γ_i ∝ τ_i (2605.13434). Ringmaster ASGD: 2501.16168, Algorithm 5; with late = "ignore" Algorithm 4. FedBuff:
-    2106.06639.
+    (1/n Σ 1/b_i)^−1 ≥ S/n. Its wait is S; left out it is n, and the master waits until each has sent. ASGD has one step size;
+    delay-adaptive ASGD has γ min{1, n/(1 + δ)} (Koloskova, Stich, Jaggi, 2206.08307), and Rescaled ASGD γ_i ∝ τ_i (2605.13434).
+    Ringmaster ASGD: 2501.16168, Algorithm 5; with late = "ignore" Algorithm 4. Ringleader ASGD: 2509.22860. FedBuff: 2106.06639.
     """
     sets = _KEYS[name]
     for key in given.keys() & sets.keys():

@@ -63,7 +63,7 @@ class Keeper:
         ]
         if stored:
             stored.close()
-        of_master, fs = OfMaster(first.master, first.down), self.objectives
+        of_master, fs = OfMaster(first.master, first.down, first.tables), self.objectives
         if exchange.has_master:
             of_master = read(master, of_master)
         for row, saved in enumerate(each):
@@ -71,7 +71,8 @@ class Keeper:
             observer.clock.sends += saved.sends
             put(first.workers, row, saved.worker)
         up = [saved.compressor for saved in each]
-        self._states = States(header.k, common.node, of_master.master, first.workers, up, of_master.compressor, common.queued)
+        rest = of_master.compressor, common.queued, of_master.tables
+        self._states = States(header.k, common.node, of_master.master, first.workers, up, *rest)
         return self._states
 
     def look(self, states: States) -> Ending:
@@ -99,7 +100,7 @@ class Keeper:
     def keep(self) -> bool:
         """Save the last states beside the finished result, if they are small; False if not. All ranks call it together."""
         states = self._states
-        own = [size(each) for each in self._of_workers(states)] + [size(OfMaster(states.master, states.down))]
+        own = [size(each) for each in self._of_workers(states)] + [size(OfMaster(states.master, states.down, states.tables))]
         if self.exchange.allreduce(sum(own), sum) > KEPT:
             return False
         self._save(states)
@@ -130,7 +131,7 @@ class Keeper:
             next(frames, None)
             return
         counters, mark = self._at_end or (self.observer.counters, None)
-        of_all = Common(states.node, counters, states.queued), OfMaster(states.master, states.down)
+        of_all = Common(states.node, counters, states.queued), OfMaster(states.master, states.down, states.tables)
         received = self.exchange.bytes_received_up
         try:
             self.saved.write(states.k, (lambda: mark) if mark else self.recorder.mark, received, self._drew, of_all, frames)

@@ -2,10 +2,12 @@
 
 import copy
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, groupby
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -43,11 +45,12 @@ class Queued:
     tasks: list[Begun]
     sent: NDArray[np.float64]  # (3,) counts of the master's answers so far, as `Counts` names them
     heard: NDArray[np.float64]  # (n, 3) of these what each worker has heard
+    counts: NDArray[np.int64]  # (2, n) each worker's messages in the master's two tables, where its rule has tables
 
     @classmethod
     def first(cls, node: Any, n: int) -> "Queued":
         """That before the first task."""
-        return cls([Begun(0, -1, 0, node) for _ in range(n)], np.zeros(3), np.zeros((n, 3)))
+        return cls([Begun(0, -1, 0, node) for _ in range(n)], np.zeros(3), np.zeros((n, 3)), np.zeros((2, n), dtype=np.int64))
 
 
 @dataclass
@@ -98,6 +101,7 @@ class ArrivalQueue(AtOnce):
         self._events: list[tuple[int, int, int]] = []  # a heap of keys as `Arrival` has them
         self._took, self._made = [0] * self.n, dict[int, Made]()  # by worker, of the tasks they are at
         self._begun_at: dict[float, set[int]] = {}  # workers by the version of their tasks, where they may be stopped
+        self._b = Counter[int]()  # messages of each worker that are taken together, where the rule asks for them
         self._waiting: list[int] = []  # workers that begin again after the next act
         self._heard: list[tuple[Any, Any]] = []  # workers (m,), and counts (m, 3) of what they heard since the last act
         self._copied: tuple[int, Any] = (-1, None)  # the newest version of the node
@@ -110,17 +114,19 @@ class ArrivalQueue(AtOnce):
         """The messages of workers hosted here that arrive up to act k; those of one worker lie one after another."""
         if self.tasks[0].number < 0:
             self._begin(range(self.n), node, k, 0)
-        arrivals, taken = list[Arrival](), list[int]()
-        while not self._is_enough(taken):
+        arrivals, taken, acts = list[Arrival](), 0, False
+        while not acts:
             key = ns, i, number = heapq.heappop(self._events)
             task = self.tasks[i]
             if number != task.number:
                 continue  # it was stopped
-            arrivals.append(Arrival(key, copy.copy(task), self._took[i], k - task.version, self._made.pop(i, Made())))
-            self._remember(arrivals[-1:])
-            is_taken = k - task.version <= self.rule.stale
-            taken += [i] * is_taken
-            if not is_taken or (self.rule.again and not self._is_enough(taken)):
+            each = Arrival(key, copy.copy(task), self._took[i], k - task.version, self._made.pop(i, Made()))
+            arrivals.append(each)
+            self._remember([each])
+            is_taken = each.staleness <= self.rule.stale
+            taken += is_taken
+            acts = is_taken and self._acts_with(each, taken)
+            if not is_taken or (self.rule.again and not acts):
                 self._begin([i], node, k, ns)
             else:
                 self._waiting.append(i)
@@ -131,9 +137,13 @@ class ArrivalQueue(AtOnce):
                 each.made = made
         return self._together()
 
-    def _is_enough(self, taken: Sequence[int]) -> bool:
-        """True if the master acts with these messages, said by their workers."""
-        return (len({*taken}) if self.rule.each else len(taken)) == self.rule.wait
+    def _acts_with(self, each: Arrival, taken: int) -> bool:
+        """True if the master acts with this message, which is the last of those that it has taken."""
+        S = self.rule.each
+        if not S:
+            return taken == self.rule.wait
+        self._b[each.worker] += 1
+        return len(self._b) == self.n and S * fsum(1 / b for b in self._b.values()) <= self.n**2
 
     def arrived(self, ups: Batch, link: Link) -> Arrived | None:
         """What those messages decode to that the master takes, weighted."""
@@ -167,6 +177,7 @@ class ArrivalQueue(AtOnce):
         stopped = [i for i in old if i not in self._waiting and self._may_stop(i, s.k - rule.stale)]
         self._begin(sorted([*self._waiting, *stopped]), s.node, s.k + 1, ns)
         self._waiting.clear()
+        self._b.clear()
         c.stopped += len(stopped)
         c.gradients += len(self._arrivals)
         for each in self._arrivals:

@@ -13,6 +13,7 @@ from mpi_compress.engine.culprits import culprits
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.queue import ArrivalQueue, Queued
+from mpi_compress.engine.ringleader import Ringleader, tables_at
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending
 from mpi_compress.messages.kinds import Dense, Vector
@@ -65,7 +66,7 @@ def _first_states(algorithm: Algorithm, x0: Vector, observer: Observer) -> State
     fs = observer.objectives
     workers, up = algorithm.start_workers(node, fs) if len(fs) else [], [algorithm.up.start() for _ in range(len(fs))]
     master, down = (algorithm.start_master(node), algorithm.down.start()) if has_master else (None, None)
-    return States(0, node, master, workers, up, down, queued_at(algorithm, node))
+    return States(0, node, master, workers, up, down, queued_at(algorithm, node), tables_at(algorithm) if has_master else None)
 
 
 def queued_at(algorithm: Algorithm, node: Any) -> Queued | None:
@@ -77,7 +78,8 @@ def queued_at(algorithm: Algorithm, node: Any) -> Queued | None:
 def _arrivals(observer: Observer, hosted: HostedWorkers, s: States) -> AtOnce:
     """Whose messages the master waits for in each round."""
     if s.queued is not None:
-        return ArrivalQueue(observer, hosted, s)
+        rule: Any = hosted.algorithm.setting.rule
+        return (Ringleader if rule.tables else ArrivalQueue)(observer, hosted, s)
     return (Arrivals if hosted.algorithm.setting.has_clock else AtOnce)(observer, hosted)
 
 

@@ -16,6 +16,7 @@ from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.hosting import shards_of
 from mpi_compress.engine.observer import Observer
+from mpi_compress.engine.ringleader import tables_at
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.kinds import Vector
@@ -69,7 +70,8 @@ def first_states(p: Prepared, sample: Rows) -> States:
     try:
         node = algorithm.start(_start(p))
         workers = [one(algorithm.start_workers(node, _trial_shards(p, sample, _ROWS)), 0)]
-        first = States(0, node, algorithm.start_master(node), workers, up, down, rounds.queued_at(algorithm, node))
+        queued, tables = rounds.queued_at(algorithm, node), tables_at(algorithm)
+        first = States(0, node, algorithm.start_master(node), workers, up, down, queued, tables)
     except Exception:
         if not p.spec.owns(p.spec.algorithm):
             raise

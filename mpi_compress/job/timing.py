@@ -44,12 +44,13 @@ class TimeTable:
             return None
         if "wait" not in keys:
             raise ValueError(f"{next(iter(keys))} needs wait, the arrivals with which the master acts")
-        each = keys["wait"] == "each"
+        each = keys.pop("each", False) or keys["wait"] == "each"
         if each and not keys.get("again"):
             raise ValueError('wait = "each" is of workers that arrive again: again = true, or wait = "all"')
         right = isinstance(keys["wait"], int) and keys["wait"] >= 1 and keys.get("again")  # a worker may arrive several times
-        wait = n if each else keys["wait"] if right else some_of("wait", keys["wait"], n) or n
-        rule = Rule(**{**keys, "wait": wait, "each": each, "weight": str(keys.get("weight", 1))})
+        wait = n if keys["wait"] == "each" else keys["wait"] if right else some_of("wait", keys["wait"], n) or n
+        keys |= {"wait": n, "each": wait} if each else {"wait": wait}
+        rule = Rule(**{**keys, "weight": str(keys.get("weight", 1))})
         return None if rule == Rule(n) else rule
 
     def computing(self, n: int) -> Computing | None:

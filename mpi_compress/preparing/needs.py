@@ -68,7 +68,10 @@ def _refusals_of(rule: Rule, spec: RunSpec, name: str) -> Iterator[str]:
     if rule.stale and is_estimator and method.adds_up and not _remembers(method):
         what = "send differences to what all know, which has moved on"
         yield f"time.stale = {rule.stale}: the workers of {name} {what}: give stale = 0"
-    if not (_remembers(method) or has_state(spec.up.compressor)):
+    remembers = _remembers(method) or has_state(spec.up.compressor)
+    if rule.tables and (remembers or not _sends_gradients(method)):
+        yield f'time.rule = "ringleader": its tables take gradients, which {name} does not send: name sgd or gd'
+    if not remembers:
         return
     if rule.wait > spec.workers.count:
         yield f"time.wait = {rule.wait}: the workers of {name} remember what they sent: wait for {spec.workers.count} at most"
@@ -83,6 +86,11 @@ def _remembers(method: Any) -> bool:
     """True if what a worker of a method sends depends on what it has sent."""
     starts = type(method).start_worker, type(method).start_workers
     return starts != (Algorithm.start_worker, Algorithm.start_workers) and not hasattr(starts[1], "notes")
+
+
+def _sends_gradients(method: Any) -> bool:
+    """True if the mean of what workers send estimates ∇f."""
+    return not method.adds_up and all(getattr(type(method), verb) is getattr(Estimator, verb) for verb in ("estimate", "move"))
 
 
 def _by_birch(spec: RunSpec) -> bool:

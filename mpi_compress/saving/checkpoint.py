@@ -36,6 +36,7 @@ class States:
     up: list[Any] = field(default_factory=list)  # what their compressors remember
     down: Any = None  # what the master's compressor remembers
     queued: Any = None  # what every rank knows of the workers' tasks, where they do not begin together
+    tables: Any = None  # of the master: sums of what it has taken, where its rule of arrival has tables
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,11 @@ class Common:
 
 @dataclass(frozen=True)
 class OfMaster:
-    """The frame of the master: its state, and what its compressor remembers."""
+    """The frame of the master: its state, what its compressor remembers, and its tables."""
 
     master: Any
     compressor: Any
+    tables: Any = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Checkpoint:
             n: workers.
         """
         each = OfWorker(first.workers[0], first.up[0])
-        like = [UNKNOWN, Common(first.node, counters, first.queued), OfMaster(first.master, first.down), *[each] * n]
+        like = [UNKNOWN, Common(first.node, counters, first.queued), OfMaster(first.master, first.down, first.tables), *[each] * n]
         try:
             header = read_header(self.file) if seals.holds(self.file, self.run_id) else None
             if header is None or (header.schema, header.run_id) != (self.schema, self.run_id) or header.k > last:

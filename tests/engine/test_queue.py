@@ -15,6 +15,7 @@ SGD = of("sgd", RANDOM, batch=2, step="0.1/L")
 RULES = {
     "rennala": {"rule": "rennala", "wait": 7},
     "malenia": {"rule": "malenia"},
+    "ringleader": {"rule": "ringleader"},
     "ringmaster": {"rule": "ringmaster", "stale": 2},
     "ringmaster 4": {"rule": "ringmaster", "stale": 2, "late": "ignore"},
     "fedbuff": {"rule": "fedbuff", "wait": 3},
@@ -94,12 +95,17 @@ def test_with_equal_speeds_the_rules_are_what_their_papers_reduce_to(tmp_path):
 
 @pytest.mark.slow
 def test_who_arrives_more_often_decides_where_x_goes_and_rescaled_steps_undo_it(tmp_path):
-    """Of asynchronous gradient descent with a short step the limit is the minimiser of Σ f_i/τ_i, and of Rescaled ASGD that of Σ f_i."""
+    """Of asynchronous gradient descent with a short step the limit is the minimiser of Σ f_i/τ_i, and of Rescaled ASGD that of Σ f_i.
+    Ringleader is there with any step, as its table has the mean of all ∇f_i at points that come to be one."""
     tables = {**of("gd", step="0.005/L"), "objective": {"mu": "0.1 L"}, "stop": {"rounds": 30000}, "log": {"every": 30000}}
     law = {"law": "linear", "unit": "10 ms"}
     plain, rescaled = (played(tmp_path / rule, tables, time={"compute": law, "rule": rule}) for rule in ("asgd", "rescaled"))
     apart = plain.trace["grad_norm"][-1], rescaled.trace["grad_norm"][-1]
     assert apart[1] < 0.05 * apart[0]
+    law["noise"], quick = "half-normal", {**of("gd", step="0.1/L"), "stop": {"rounds": 3000}, "log": {"every": 300}}
+    ringleader = played(tmp_path / "ringleader", {**tables, **quick}, time={"compute": law, "rule": "ringleader"})
+    assert ringleader.trace["grad_norm"][-1] < 1e-9 * ringleader.trace["grad_norm"][0]
+    assert 5 <= ringleader.trace["staleness_max"][-1] <= 2 * 5 - 2
     shares = plain.workers["arrivals"][-1] / 30000
     assert shares == pytest.approx(1 / np.arange(1, 6) / np.sum(1 / np.arange(1, 6)), abs=1e-3)
 
@@ -129,6 +135,11 @@ def test_the_step_theory_is_birch_sgd_s_where_its_theorem_holds(keys, r, R, tmp_
     ({"rule": "fedbuff"}, {}, "time fedbuff needs wait its K"),
     ({"rule": "ringmaster"}, {}, "time ringmaster needs stale its R - 1"),
     ({"rule": "asgd", "wait": 2}, {}, "time asgd sets wait = 1 leave wait out"),
+    ({"rule": "ringleader", "wait": 2}, {}, "time ringleader sets wait = 'each' leave wait out"),
+    ({"rule": "malenia", "wait": 0}, {}, "time wait = 0"),
+    ({"rule": "ringleader"}, of("ef21", TOP, step=0.1), "time.rule ringleader gradients ef21 sgd"),
+    ({"rule": "ringleader"}, of("ef", TOP, batch=2, step=0.1), "time.rule ringleader gradients ef sgd"),
+    ({"rule": "ringleader"}, of("local-sgd", batch=2, local_steps=3, step=0.1), "time.rule ringleader gradients local-sgd sgd"),
     ({"rule": "rennala", "wait": 3, "again": False}, {}, "time rennala sets again = True"),
     ({"rule": "m-synchronous", "wait": 6}, {}, "time wait = 6 5 workers"),
     ({"rule": "rennala", "wait": 0}, {}, "time wait = 0"),

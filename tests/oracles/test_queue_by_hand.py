@@ -18,6 +18,8 @@ import mpi_compress as mc
 RULES = {  # the keys of a job; and what they mean: wait, again, stale, late, weight
     "rennala": ({"rule": "rennala", "wait": 7}, (7, True, 0, "stop", lambda δ, τ: 1)),
     "malenia": ({"rule": "malenia"}, ("each", True, 0, "stop", lambda δ, τ: 1)),
+    "malenia, S = 9": ({"rule": "malenia", "wait": 9}, ("each", True, 0, "stop", lambda δ, τ: 1)),
+    "ringleader": ({"rule": "ringleader"}, ("tables", True, inf, "stop", lambda δ, τ: 1)),
     "asgd": ({"rule": "asgd"}, (1, True, inf, "stop", lambda δ, τ: 1)),
     "delay-adaptive": ({"rule": "delay-adaptive"}, (1, True, inf, "stop", lambda δ, τ: min(1, N / (1 + δ)))),
     "rescaled": ({"rule": "rescaled"}, (1, True, inf, "stop", lambda δ, τ: τ)),
@@ -45,7 +47,7 @@ class Plain:
         A, labels = mc.generators["gspar"](samples=100, dim=D, seed=2).make()
         cuts = [i * 100 // N for i in range(N + 1)]
         self.parts = [(A[a:b], np.where(labels[a:b] > 0, 1.0, -1.0)) for a, b in itertools.pairwise(cuts)]
-        self.name, self.wait, self.weight = name, N if wait == "each" else wait, weight
+        self.name, self.wait, self.weight = name, wait if type(wait) is int else N, weight
         self.γ, self.mu = json.loads(run.attrs["settled"])["step"], run.attrs["mu"]
         up = METHODS[name][1]
         self.C = (lambda v, i, k: v) if up["name"] == "identity" else drawn(up, SEED)
@@ -74,13 +76,14 @@ class Plain:
         self.w = self.w + top(3)(self.x - self.w)
 
 
-def queue(plain, law, acts, rule, up, answer, whole, linked):
+def queue(plain, law, acts, rule, up, answer, whole, linked, S=N):
     """Of each act its nanosecond, and after it the messages taken of each worker, those ignored, tasks that were stopped, the sum of
     staleness, and the bits down."""
     wait, again, stale, late, _ = rule
     τ = [(sqrt(i + 1) if law["law"] == "sqrt" else 1.0) for i in range(N)]
     τ = [t * sum(1 / each for each in τ) / N for t in τ]
     events, version, number, nodes, computed = [], [0] * N, [-1] * N, [None] * N, [None] * N
+    table, later, moved = [[] for _ in range(N)], [[] for _ in range(N)], set()  # Ringleader's, and for whom x has moved in this cycle
     V, heard, down, ignored, stopped, stalenesses, arrivals, taken, waiting, found = 0, [0] * N, 0, 0, 0, 0, [0] * N, [], [], []
 
     def begin(i, ns):
@@ -92,7 +95,10 @@ def queue(plain, law, acts, rule, up, answer, whole, linked):
         heapq.heappush(events, (travels(bits, ns, i, linked) + took(law, i, number[i]), i, number[i], "computed"))
 
     def enough():
-        return len({i for i, *_ in taken}) == N if wait == "each" else len(taken) == wait
+        if wait == "tables":
+            return i not in moved and all(table)
+        b = [sum(i == each[0] for each in taken) for i in range(N)]
+        return len(taken) == wait if wait != "each" else all(b) and N / sum(1 / each for each in b) >= S / N
 
     for i in range(N):
         begin(i, 0)
@@ -110,13 +116,18 @@ def queue(plain, law, acts, rule, up, answer, whole, linked):
             begin(i, ns)
             continue
         taken.append((i, j, δ, computed[i]))
+        (later if i in moved else table)[i].append(computed[i])
         if again and not enough():
             begin(i, ns)
         else:
             waiting.append(i)
         if enough():
             b = [sum(i == each[0] for each in taken) if wait == "each" else 1 for i in range(N)]
-            plain.act([(δ, τ[i], c / b[i]) for i, j, δ, c in sorted(taken, key=lambda each: each[:2])])
+            terms = [(δ, τ[i], c / b[i]) for i, j, δ, c in sorted(taken, key=lambda each: each[:2])]
+            plain.act([(0, 1, sum(of) / len(of)) for of in table] if wait == "tables" else terms)
+            moved.add(i)
+            if len(moved) == N:
+                table, later, moved = later, [[] for _ in range(N)], set()
             for i, _, δ, _ in taken:
                 arrivals[i] += 1
                 stalenesses += δ
@@ -149,7 +160,7 @@ def test_arrivals_and_iterates_are_those_of_a_queue(method, rule, law, linked, t
     plain = Plain(method, means[0], means[-1], run)
     size = int(run.trace["wire_bits_up"][-1] / run.trace["gradients"][-1])
     nodes = {"ef21": 2, "diana": 2}.get(method, 1)  # vectors
-    found = queue(plain, LAWS[law], acts, means, size, answer, nodes * whole, linked)
+    found = queue(plain, LAWS[law], acts, means, size, answer, nodes * whole, linked, keys.get("wait", N))
     ns, arrivals, ignored, stopped, stalenesses, bits = (np.array(column) for column in zip(*found, strict=True))
     assert [round(1e9 * s) for s in run.trace["model_seconds"][1:]] == ns.tolist()
     assert np.array_equal(run.workers["arrivals"][1:], arrivals)
