@@ -295,7 +295,11 @@ def _again(target: Target, by: str, run: Run, row: int) -> tuple[float, float]:
 
 
 def _late(by: str, run: Run, row: int) -> float:
-    """The share of what was spent at a row that was spent since the row before, 0 where no round lies between."""
+    """The share of what was spent at a row that was spent since the row before, 0 where no round lies between. Uplink bits of
+    ship-data were all spent in the first round."""
     spent, rounds = run.column(by), run.column("round")
+    up = f"{by}_up" if run.has(f"{by}_up") else by
+    at_once = settings_of(run.written).get("algorithm.name") == "ship-data" and column_of(up).label.startswith("uplink")
+    before = run.column(up)[row] if at_once else spent[row - 1]
     apart = row > 0 and spent[row] > 0 and rounds[row] - rounds[row - 1] > 1
-    return float(1 - spent[row - 1] / spent[row]) if apart else 0.0
+    return float(1 - before / spent[row]) if apart else 0.0

@@ -109,11 +109,14 @@ class Verdict:
 
     @property
     def ours(self) -> str:
-        """The median, "≥ 170" where it is only known to be no less, or a dash."""
-        least = float(np.median([low for low, _ in self.between])) if self.between else math.nan
-        if self.median == math.inf and math.isfinite(least):
-            return f"≥ {least:.4g}"
-        return "–" if math.isnan(self.median) else f"{self.median:.4g}"
+        """The median, "≥ 170" or "≤ 0.2" where it is only known to be no less or no more, or a dash where it says nothing."""
+        low, high = np.median(self.between, axis=0).tolist() if self.between else (math.nan, math.nan)
+        if self.median == math.inf and math.isfinite(low):
+            return f"≥ {low:.4g}"
+        if self.median == 0 < high < math.inf and self.notes["cut"]:
+            return f"≤ {high:.4g}"
+        says_nothing = math.isnan(self.median) or (self.outcome == "not tested" and self.median in (0.0, math.inf))
+        return "–" if says_nothing else f"{self.median:.4g}"
 
     @property
     def spread(self) -> str:

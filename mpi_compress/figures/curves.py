@@ -22,7 +22,8 @@ from mpi_compress.results.columns import column_of, known
 from mpi_compress.results.reader import Run
 
 _FEW_RECORDS = 30  # of a curve, up to which each is a dot, so that no line between them passes for what was computed
-_SPARSE = 3  # points, up to which each has its marker; below the end of a logarithmic axis it stands at this end
+_SPARSE = 3  # points, up to which each has its marker; far below the other curves it stands near the axis's end, with an arrow
+_ROOM = 0.08  # of a logarithmic axis, below such a point
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
 _CEILING, _LINEAR_CEILING = 10.0, 1.2  # times what the others reach: up to there a curve is drawn that diverges
 _ROWS = 150  # fewer are drawn as they are
@@ -39,7 +40,7 @@ def draw_on(
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
-    lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), (figure.ylim or [0.0])[0])
+    lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), _above_the_end(figure.ylim))
     each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in looks(names).items()}
     labels, noisy = {line.label: entry(line.entry) for line in reversed(drawn)}, False
     for line in drawn:
@@ -53,13 +54,16 @@ def draw_on(
         number = names.index(line.label)
         every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
+        for x in line.x[seen.y > line.y]:
+            down = {"arrowstyle": "<-", "color": look["color"]}
+            ax.annotate("", (x, lowest), (0, -13), textcoords="offset points", arrowprops=down)
         if figure.at:  # the axis has the values of x, too, at which its level is not reached
             ax.update_datalim([(x, x) for x in line.x], updatey=False)
     _draw_bounds(ax, runs, figure, each_look, name)
     ax.set(xscale=xscale, yscale=yscale)
     if not np.isfinite(most := ax.dataLim.y1):  # as where no run reaches a level
         ax.set(yscale="linear", yticks=[])
-    elif yscale == "log" and ax.get_ylim()[0] < (bottom := max(lowest, _FLOOR * most)):
+    elif yscale == "log" and ax.get_ylim()[0] < (bottom := max(lowest * (lowest / most) ** _ROOM, _FLOOR * most)):
         ax.set_ylim(bottom, 10 * most)
     if any(np.any(line.y > highest) for line in drawn):
         ax.set_ylim(top=highest)
@@ -75,9 +79,14 @@ def up_to(line: Line, highest: float) -> Line:
 
 
 def _lowest(drawn: Sequence[Line]) -> float:
-    """Where the plot ends for curves of few points, such as sending the data: a tenth of the others' least; 0 without others."""
+    """Where curves of few points, such as sending the data, are drawn at least: a tenth of the others' least; 0 without others."""
     others = [line.y[line.y > 0] for line in drawn if line.x is not None and len(np.unique(line.x)) > _SPARSE]
     return min((float(y.min()) for y in others if y.size), default=0.0) / 10
+
+
+def _above_the_end(ylim: Sequence[float] | None) -> float:
+    """Where such points stand on an axis whose ends the figure states."""
+    return ylim[0] * (ylim[1] / ylim[0]) ** _ROOM if ylim and ylim[0] > 0 else 0.0
 
 
 def _draw_curve(

@@ -188,6 +188,10 @@ def test_a_paper_has_signs_for_heads_and_notes_say_how_far_rows_are_apart(tmp_pa
     level = float(run.column("squared_grad_norm")[2])
     (note,) = compare([run], [Target.of("squared_grad_norm", level)]).notes
     assert "up to 50% too much (log.every)" in note  # 20 rounds, of rows that are 10 rounds apart
+    sent = run_of(tmp_path, {"name": "ship-data"}, rounds=40, log={"every": 10}, down={"codec": {"float": "bf16"}})
+    assert sent.column("round").tolist() == [0, 3]
+    for by in ("wire_bits_up", "wire_bits"):
+        assert compare([sent], [Target.of("squared_grad_norm", level)], by).notes == [], "all samples go up in round 0"
     asked = ["table", str(run.file), "--to", "squared_grad_norm=1e-30", "-o", str(tmp_path / "t.tex")]
     assert main(asked) == 0
     assert r"$\|\nabla f(x)\|^{2}$\\$\le 10^{-30}$" in (tmp_path / "t.tex").read_text()

@@ -140,6 +140,7 @@ def test_a_value_that_is_no_number_is_no_verdict(job):
         assert (verdict.outcome, verdict.reason, verdict.ours) == ("not tested", "its value is no number", "–")
     above = judged(job, "wire_bits_up('GD', loss=9) / wire_bits_up('top', loss=0.6)", ">= 2")
     assert (above.outcome, above.reason) == ("not tested", "loss = 9 lies above the start of 'GD'")
+    assert "\n    ours – " in str(above), "it takes no bits to come there: that is no result"
 
 
 def test_the_round_or_epoch_of_a_claim_is_the_first_row_there(job):
@@ -165,7 +166,7 @@ def test_a_column_without_a_number_and_a_tuned_zero(tmp_path, recwarn):
     assert runs[0].tuned["value"] == 0.0
     tuned, largest = verdicts.check(job, runs)
     assert tuned.reason == "trials are too far apart: the best value of 'x' lies between 0 and 0.3"
-    assert (largest.outcome, largest.ours) == ("not tested", "–")
+    assert (tuned.ours, largest.outcome, largest.ours) == ("0", "not tested", "–")
     assert not recwarn.list
 
 
@@ -174,7 +175,8 @@ def test_a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_chang
     cut = judged(job, ratio, ">= 1e6")
     assert (cut.outcome, cut.reason) == ("not tested", "'GD' was cut off before suboptimality = 1e-09")
     assert judged(job, ratio, ">= 1").outcome == "holds"
-    assert judged(job, "round('top', suboptimality=0.2) / round('GD', suboptimality=1e-9)", "> 1").outcome == "does not hold"
+    below = judged(job, "round('top', suboptimality=0.2) / round('GD', suboptimality=1e-9)", "> 1")
+    assert (below.outcome, below.ours[:2]) == ("does not hold", "≤ "), "GD took all its rounds at least"
     assert judged(job, "round('top', suboptimality=1e-9) / round('GD', suboptimality=1e-9)", "> 1").reason == (
         "no run reaches the target: 'GD' was cut off before suboptimality = 1e-09; 'top' was cut off before suboptimality = 1e-09"
     )

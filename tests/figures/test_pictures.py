@@ -178,13 +178,15 @@ def test_a_width_is_read_in_its_unit(width, inches):
 
 
 @pytest.mark.parametrize("last", [-1e-17, 0.0, 1e-30, 1e-14])
-def test_few_points_below_the_others_stand_at_the_bottom_and_do_not_lengthen_the_axis(last):
+def test_few_points_far_below_the_others_stand_within_the_plot_with_an_arrow_down_and_hardly_lengthen_the_axis(last):
     _, ax = plt.subplots()
     x = np.arange(5.0)
     drawn = [Line("slow", x, 0.5**x), Line("the data", x[:2] * 3, np.array([1.0, last]))]
     draw_on(ax, [], drawn, FigureTable(x="round", y="suboptimality", yscale="log"), [line.label for line in drawn])
     assert ax.lines[1].get_xydata().tolist() == [[0, 1], [3, 0.5**4 / 10]]
-    assert ax.get_ylim()[0] == 0.5**4 / 10
+    (arrow,) = ax.texts
+    assert (arrow.xy, arrow.get_position()) == ((3, 0.5**4 / 10), (0, -13)), "points down from where it stands"
+    assert 0.5**4 / 20 < ax.get_ylim()[0] < 0.5**4 / 11
     plt.close("all")
 
 
