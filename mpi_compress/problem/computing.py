@@ -38,6 +38,7 @@ class Law:
     sigma: Annotated[float, within("(0, 10]")] | None = None  # σ of a lognormal time: unit·exp(σ z), z a standard normal
     alpha: Annotated[float, within("[0.5, inf)")] | None = None  # of a Pareto time: it is above s·unit with chance s^−α
     noise: Literal["half-normal"] | None = None  # adds unit·√i·|z| to sqrt and linear, unit·|z| to equal
+    offset: Annotated[float | str, Checked(positive_time)] | None = None  # a time that is added to each; left out: none
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)
@@ -55,7 +56,8 @@ class Law:
     def mean(self, n: int) -> Vector:
         """The mean time (n,) of a task of each worker, up to a factor that all have."""
         i, z = np.arange(n) + 1.0, sqrt(2 / pi) * bool(self.noise)  # z: the mean of |z|
-        return {"linear": i + z * np.sqrt(i), "sqrt": np.sqrt(i)}.get(self.law, np.ones(n))
+        units = {"linear": i + z * np.sqrt(i), "sqrt": (1 + z) * np.sqrt(i)}.get(self.law, np.ones(n))
+        return units + self._offset / float(self.unit)
 
     def seconds(self, t: Rounds) -> Vector:
         """The time (m,) of each worker's task of round t.k."""
@@ -71,7 +73,11 @@ class Law:
                 factor = {"linear": i, "sqrt": np.sqrt(i)}.get(self.law, np.ones(len(t)))
                 if self.noise:
                     factor = factor + (1.0 if self.law == "equal" else np.sqrt(i)) * np.array([abs(_normal(*each)) for each in u])
-        return float(self.unit) * factor
+        return float(self.unit) * factor + self._offset
+
+    @property
+    def _offset(self) -> float:
+        return float(self.offset or 0.0)
 
 
 def _normal(u: float, v: float) -> float:

@@ -134,6 +134,7 @@ def test_the_step_theory_is_birch_sgd_s_where_its_theorem_holds(keys, r, R, tmp_
     ({"rule": "rennala"}, {}, "time rennala needs wait its B"),
     ({"rule": "fedbuff"}, {}, "time fedbuff needs wait its K"),
     ({"rule": "ringmaster"}, {}, "time ringmaster needs stale its R - 1"),
+    ({"rule": "asgd", "compute": {"law": "sqrt", "unit": 1, "offset": 0}}, {}, "time.compute.offset 0 more than 0"),
     ({"rule": "asgd", "wait": 2}, {}, "time asgd sets wait = 1 leave wait out"),
     ({"rule": "ringleader", "wait": 2}, {}, "time ringleader sets wait = 'each' leave wait out"),
     ({"rule": "malenia", "wait": 0}, {}, "time wait = 0"),

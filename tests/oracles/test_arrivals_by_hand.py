@@ -19,6 +19,7 @@ COST = {"model": "trace", "of_workers": [[[0, latency, rate]] for latency, rate 
 LAWS = {
     "equal": {"law": "equal", "unit": "10 ms"},
     "sqrt": {"law": "sqrt", "unit": "10 ms"},
+    "sqrt, offset": {"law": "sqrt", "unit": "10 ms", "offset": "4 ms"},
     "linear, half-normal": {"law": "linear", "unit": "5 ms", "noise": "half-normal"},
     "lognormal": {"law": "lognormal", "unit": "10 ms", "sigma": 1.5},
     "exponential": {"law": "exponential", "unit": "10 ms"},
@@ -42,7 +43,8 @@ def took(law, i, k):
         "equal": 1.0, "sqrt": sqrt(i + 1), "linear": i + 1 + sqrt(i + 1) * abs(normal) * ("noise" in law),
         "lognormal": exp(law.get("sigma", 0) * normal), "exponential": -log1p(-u), "pareto": (1 - u) ** (-1 / law.get("alpha", 1)),
     }[law["law"]]  # fmt: skip
-    return round(1e9 * (float(law["unit"].split()[0]) / 1e3 * factor))
+    unit, offset = (float(law.get(key, "0 ms").split()[0]) / 1e3 for key in ("unit", "offset"))
+    return round(1e9 * (unit * factor + offset))
 
 
 def travels(bits, ns, i, linked):

@@ -80,7 +80,7 @@ def queue(plain, law, acts, rule, up, answer, whole, linked, S=N):
     """Of each act its nanosecond, and after it the messages taken of each worker, those ignored, tasks that were stopped, the sum of
     staleness, and the bits down."""
     wait, again, stale, late, _ = rule
-    τ = [(sqrt(i + 1) if law["law"] == "sqrt" else 1.0) for i in range(N)]
+    τ = [(sqrt(i + 1) + 0.4 * ("offset" in law) if law["law"] == "sqrt" else 1.0) for i in range(N)]
     τ = [t * sum(1 / each for each in τ) / N for t in τ]
     events, version, number, nodes, computed = [], [0] * N, [-1] * N, [None] * N, [None] * N
     table, later, moved = [[] for _ in range(N)], [[] for _ in range(N)], set()  # Ringleader's, and for whom x has moved in this cycle
@@ -145,7 +145,8 @@ def queue(plain, law, acts, rule, up, answer, whole, linked, S=N):
 REMEMBER = ["asgd", "taken as they come"], ["not again"]  # rules for workers that remember: with links or without, and without
 CASES = [
     (method, rule, law, linked)
-    for method, rule, law, linked in itertools.product(METHODS, RULES, ["equal", "sqrt", "lognormal"], [False, True])
+    for method, rule, law, linked in itertools.product(METHODS, RULES, ["equal", "sqrt", "sqrt, offset", "lognormal"], [False, True])
+    if law != "sqrt, offset" or (method, rule, linked) == ("gd", "rescaled", False)
     if method not in ("ef21", "diana") or rule in REMEMBER[0] or (rule in REMEMBER[1] and not linked)
 ]
 
