@@ -5,38 +5,27 @@
 Reads the results of the jobs in jobs/records, and writes the records at the end of each of these jobs. Nothing is run.
 """
 
-import csv
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
+import records_samples
+from records_bits import DATA, LEVELS, SAMPLES, WAYS, Problem, edition, set_of, table, write_table
 
 from mpi_compress.evidence.outcomes import Outcome, outcomes
 from mpi_compress.evidence.profile import Profile
-from mpi_compress.evidence.verdicts import median_interval
 from mpi_compress.figures import plotting
-from mpi_compress.figures.legends import handles_of, put_below
 from mpi_compress.figures.of_run import draw_profiles
-from mpi_compress.figures.style import HEIGHT, PAGE_WIDTH, looks, style_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import in_words
 
-LEVELS = {"1e-3": 1e-3, "1e-6": 1e-6, "1e-9": 1e-9, "1e-12": 1e-12}
-TO = ("1e-3", "1e-6", "1e-9")  # of jobs of numbers of samples
-WAYS = {"wire_bits": "up and down", "wire_bits_up": "up alone"}
 DOCS = Path(__file__).parent
 JOBS = DOCS.parent / "jobs" / "records"
-DATA, OURS = "sending the data", ("BFGS",)
-DRAWS_NOTHING = ("EF21", "AIADE", "Nesterov")  # seeds 10 and 11 give the same bits
-SAMPLES, MU_THERE = "samples-", "1e-4 L"  # begins the names of the jobs of growing numbers of samples, and their mu
+OURS = ("BFGS",)
 LINKS = {"5 ms, 1 Gbit/s": (5.59e-3, 7.705e-9), "50 ms, 10 Mbit/s": (51.5e-3, 832e-9), "100 ms, 1 Mbit/s": (101.5e-3, 8.32e-6)}
 """Seconds a message and a byte: the first two measured (docs/reproduces.md), the third by the same additions."""
 MARK = "# Records, by docs/records.py: medians of seeds, bits over all workers; a message down counts once a worker.\n"
@@ -107,22 +96,6 @@ twelve of them from the bytes of the messages. Eleven are equal; *EF21, L-BFGS* 
 every method on every problem, medians and intervals; `mpi-compress run records/a9a --only '*, mu = 1e-4 L'` runs those of a9a with κ = 10⁴.
 """
 
-
-SAMPLES_PAGE = """
-## From how many samples on
-
-The bits of the data grow nearly in proportion to N. Those of a method that keeps the samples hardly grow on census-income and gisette-like, and more slowly than the data's on rcv1-like.
-N\\* is where the curves cross: they are straight, in logarithms of both axes, between the N that were run. All runs have ten workers and κ = 10⁴, and the settings that the protocol chose (below); nothing was tuned on these sets. At each N the least of those methods counts that keep the
-samples: BFGS and *EF21, L-BFGS*, with three seeds each, and at the least N AIADE, which draws nothing. BFGS, which sends a Hessian, runs on census-income alone.
-
-- *census-income* is real; its first N rows are taken.
-- *rcv1-like* (d = 47,236) and *gisette-like* (d = 5,000, dense) are drawn, and their values have no structure. They are rounded to floats of 32 bits (`dtype = "float32"`), so that a value
-  costs about 32 bits. The real sets' values have fewer digits; the data then cost less, and N\\* is larger.
-- A larger N takes long to pack: on one core of two, 1,000 samples take 0.3 s of census-income, 4 s of rcv1-like and 100 s of gisette-like.
-
-`mpi-compress run records/samples-census-income --full` runs the first of the three jobs; [records-samples.csv](records-samples.csv) has every method with its interval.
-"""
-
 EDITIONS = """
 ## What each edition changed
 
@@ -135,143 +108,19 @@ EDITIONS = """
 """
 
 
-class Cost(NamedTuple):
-    """Bits: the median of what the seeds paid, and the ends of its interval."""
-
-    median: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Method:
-    """What a method needs on a problem, in bits: medians over seeds, with their intervals."""
-
-    name: str  # the label without its mu, or its number of samples
-    seeds: int
-    cells: Mapping[tuple[str, str], Cost]  # by level and column
-
-    @classmethod
-    def of_runs(cls, name: str, runs: Sequence[Run], levels: Iterable[str]) -> Self:
-        return cls(name, len(runs), {(level, column): _cost(runs, level, column) for level in levels for column in WAYS})
-
-    @property
-    def is_certain(self) -> bool:
-        """True if its numbers are of several seeds, or draw nothing."""
-        return self.seeds > 1 or self.name in DRAWS_NOTHING
-
-    def took(self, level: str, column: str) -> float:
-        return self.cells[level, column].median
-
-    def ends(self, level: str, column: str) -> tuple[float, float]:
-        """The interval of the median; the value itself where nothing is drawn, and the range of few seeds."""
-        cost = self.cells[level, column]
-        return cost.low, cost.high
-
-    def text(self, level: str, column: str) -> str:
-        cost = self.cells[level, column]
-        if math.isinf(cost.median):
-            return "–"
-        low, high = (f"{each / 1e6:.3g}".replace("inf", "–") for each in (cost.low, cost.high))
-        return f"{cost.median / 1e6:.3g}" + (f" [{low}, {high}]" if low != high else "")
-
-
-def _cost(runs: Sequence[Run], level: str, column: str) -> Cost:
-    target = Target.of("suboptimality", LEVELS[level])
-    each = [target.took(run, column) for run in runs]
-    return Cost(float(np.median(each)), *(median_interval(each) or (min(each), max(each))))
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A set, or so many samples of it, at one condition number."""
-
-    set: str
-    sizes: tuple[int, int, int]  # N, d and n
-    mu: str
-    methods: Sequence[Method]
-
-    @property
-    def key(self) -> tuple[str, int, str]:
-        return self.set, self.sizes[0], self.mu
-
-    @property
-    def kappa(self) -> str:
-        return f"10{'³⁴⁵'[int(self.mu[3]) - 3]}"
-
-    def ranked(self, level: str, column: str) -> list[Method]:
-        """The methods that keep the rows, the least first."""
-        return sorted((m for m in self.methods if m.name != DATA), key=lambda m: m.took(level, column))
-
-    @property
-    def data(self) -> Method:
-        return next(m for m in self.methods if m.name == DATA)
-
-    def renewed(self, by: Self | None) -> Self:
-        """With the methods that `by` has in place of those of the same name."""
-        new = {m.name: m for m in by.methods} if by else {}
-        return replace(self, methods=[*({m.name: m for m in self.methods} | new).values()])
-
-
-def problems(found: Sequence[Outcome]) -> Iterator[Problem]:
-    """Those of the results, which are of all methods or of some."""
-    for outcome in found:
-        levels = TO if outcome.file.stem.startswith(SAMPLES) else LEVELS
-        groups: dict[tuple[str, int], dict[str, list[Run]]] = {}
-        for run in outcome.runs:
-            name, _, last = run.label.rpartition(", ")
-            mu = last.removeprefix("mu = ") if last.startswith("mu = ") else MU_THERE
-            groups.setdefault((mu, int(run.attrs["n_samples"])), {}).setdefault(name, []).append(run)
-        for (mu, _), methods in groups.items():
-            sizes = tuple(int(next(iter(methods.values()))[0].attrs[size]) for size in ("n_samples", "dim", "n_workers"))
-            yield Problem(_set_of(outcome.file), sizes, mu, [Method.of_runs(*each, levels) for each in methods.items()])
-
-
-def _set_of(job: Path) -> str:
-    return job.stem.removeprefix(SAMPLES)
-
-
-def stored(file: Path) -> Iterator[Problem]:
-    """Those of the last edition, from the table that it wrote."""
-    found: dict[tuple[str, ...], dict[tuple[str, str], dict[tuple[str, str], Cost]]] = {}
-    for row in _table(file):
-        cells = found.setdefault(tuple(row[name] for name in ("set", "N", "d", "n", "mu")), {}).setdefault((row["method"], row["seeds"]), {})
-        for column in WAYS:
-            cells[row["suboptimality"], column] = Cost(*(float(row[f"{part}{column}"]) for part in ("", "low_", "high_")))
-    for (name, N, d, n, mu), methods in found.items():
-        yield Problem(name, (int(N), int(d), int(n)), mu, [Method(method, int(seeds), cells) for (method, seeds), cells in methods.items()])
-
-
-def _table(file: Path) -> list[dict[str, str]]:
-    return [*csv.DictReader(file.read_text(encoding="utf-8").splitlines())] if file.exists() else []
-
-
-def edition(found: Sequence[Outcome], file: Path) -> list[Problem]:
-    """The problems of the last edition, each method that has results renewed by them, and those that are new; they are written."""
-    last, new = ({each.key: each for each in those} for those in (stored(file), problems(found)))
-    those = [*(each.renewed(new.get(key)) for key, each in last.items()), *(each for key, each in new.items() if key not in last)]
-    write_cells(those, file)
-    return those
-
-
 def chosen(found: Sequence[Outcome], those: Sequence[Problem]) -> Iterator[str]:
     """What the protocol chose for each method, and of how many candidates; what the last edition says, where there are no results."""
     file, heads = DOCS / "records-chosen.csv", ("method", "candidates", "chosen", "seeds of the scores")
-    rows = {row["method"]: [*row.values()] for row in _table(file)}
+    rows = {row["method"]: [*row.values()] for row in table(file)}
     for m in those[0].methods:
         runs = [run for outcome in found for run in outcome.runs if run.label.startswith(f"{m.name}, mu")]
         if runs:
             tuned, seeds = runs[0].tuned, str(m.seeds) if m.seeds > 1 or not m.is_certain else "1: it draws nothing"
             rows[m.name] = [m.name, str(len(tuned["tried"]) if tuned else 0), in_words(tuned["value"]) if tuned else "–", seeds]
-    _write(file, heads, rows.values())
+    write_table(file, heads, rows.values())
     protocol = found[0].job.protocol if found[0].job else None
     yield f"\n## The protocol\n\n{str(protocol).capitalize()}. What it chose:\n"
     yield from (f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows.values()))
-
-
-def _write(file: Path, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out, lineterminator="\n").writerows([heads, *rows])
 
 
 def shares(those: Sequence[Problem]) -> Iterator[str]:
@@ -325,7 +174,7 @@ def least_at(rows: Sequence[Sequence[str]], column: str, target: str = "1e-9") -
 
 def write_least(each: dict[str, list[list[str]]]) -> None:
     rows = [[WAYS[column], *(cell.replace("**", "") for cell in row)] for column, those in each.items() for row in those]
-    _write(DOCS / "records-least.csv", ["counted", *HEADS], rows)
+    write_table(DOCS / "records-least.csv", ["counted", *HEADS], rows)
 
 
 def cells_won(those: Sequence[Problem]) -> Iterator[str]:
@@ -347,13 +196,13 @@ def below(those: Sequence[Problem], column: str) -> int:
 def seconds(found: Sequence[Outcome], those: Sequence[Problem]) -> Iterator[str]:
     """Of the results, where these are of all methods: times of two editions are of two machines. Else those of the last edition."""
     file, heads = DOCS / "records-seconds.csv", ["set", "κ", *(f"{link}: the least, and {DATA}" for link in LINKS)]
-    rows = {(row["set"], row["κ"]): [*row.values()] for row in _table(file)}
+    rows = {(row["set"], row["κ"]): [*row.values()] for row in table(file)}
     for p in those:
-        of = [run for each in found if _set_of(each.file) == p.set for run in each.runs if run.label.endswith(f", mu = {p.mu}")]
+        of = [run for each in found if set_of(each.file) == p.set for run in each.runs if run.label.endswith(f", mu = {p.mu}")]
         first = {run.label.rsplit(", ", 1)[0]: run for run in reversed(of)}
         if len(first) == len(p.methods):
             rows[p.set, p.kappa] = [p.set, p.kappa, *(_seconds_on(link, first) for link in LINKS.values())]
-    _write(file, heads, rows.values())
+    write_table(file, heads, rows.values())
     yield "\n## Seconds to 1e-9, by a model of three links\n"
     yield "Two messages a round, the bytes of one worker, its computing and the master's, as measured here; the first seed."
     yield "They are of an edition whose packing, by LZMA, was faster than today's, which takes 0.3 ms for a sample of census-income, and as long to read it.\n"
@@ -376,18 +225,6 @@ def _seconds(run: Run, message: float, byte: float) -> float:
     return 2 * message * run.column("round")[row] + byte * run.column("wire_bits")[row] / 8 / n + computing
 
 
-def write_cells(those: Sequence[Problem], file: Path) -> None:
-    """Write docs/records.csv, or that of numbers of samples: what each method needs to each target, by the median, with its interval."""
-    columns = [f"{part}{column}" for column in WAYS for part in ("", "low_", "high_")]
-    rows = []
-    for p in those:
-        for m in p.methods:
-            for level in dict.fromkeys(level for level, _ in m.cells):
-                took = [f"{value:.0f}" for column in WAYS for value in m.cells[level, column]]
-                rows.append([p.set, *map(str, p.sizes), p.mu, m.name, str(m.seeds), level, *took])
-    _write(file, ["set", "N", "d", "n", "mu", "method", "seeds", "suboptimality", *columns], rows)
-
-
 def write_records(those: Sequence[Problem]) -> None:
     """Put the records of each job at its end: to each target, what needs the fewest bits of what keeps the rows; and sending the data
     where that needs fewer."""
@@ -403,93 +240,16 @@ def write_records(those: Sequence[Problem]) -> None:
         job.write_text(text, encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class Growth:
-    """A set at growing numbers of samples N."""
-
-    those: Sequence[Problem]  # by N
-
-    @property
-    def set(self) -> str:
-        return self.those[0].set
-
-    def curves(self, level: str, column: str) -> tuple[list[float], list[float]]:
-        """The bits of sending the data, and those of the best method that keeps them, for each N."""
-        return [p.data.took(level, column) for p in self.those], [p.ranked(level, column)[0].took(level, column) for p in self.those]
-
-    def pays_from(self, level: str, column: str) -> float:
-        """N*, from which on keeping the samples needs fewer bits: where the curves cross, straight between the N that were run in
-        logarithms of both; 0 if it does from the least N on, and infinite if it does not at the largest."""
-        sent, kept = (np.array(each) for each in self.curves(level, column))
-        if kept[-1] >= sent[-1]:
-            return math.inf
-        if not (dearer := np.flatnonzero(kept >= sent)).size:
-            return 0.0
-        i = dearer[-1]
-        apart, logs = np.log(kept[i : i + 2] / sent[i : i + 2]), np.log([p.sizes[0] for p in self.those[i : i + 2]])
-        return float(np.exp(logs[0] + (logs[1] - logs[0]) * apart[0] / (apart[0] - apart[1])))
-
-    def in_words(self, level: str, column: str) -> str:
-        N = self.pays_from(level, column)
-        if math.isinf(N):
-            return f"above {self.those[-1].sizes[0]:,}"
-        return f"about {float(f'{N:.2g}'):,.0f}" if N else f"below {self.those[0].sizes[0]:,}"
-
-
-def growths(each: Sequence[Problem]) -> list[Growth]:
-    """Of the numbers of samples that have results of sending them, and of keeping them."""
-    those = [p for p in each if {DATA} < {m.name for m in p.methods}]
-    return [Growth(sorted((p for p in those if p.set == name), key=lambda p: p.sizes)) for name in dict.fromkeys(p.set for p in those)]
-
-
-def answer(each: Sequence[Growth]) -> str:
-    """The page's first sentence."""
-    from_on = ", ".join(f"{g.in_words('1e-6', 'wire_bits')} on {g.set}" for g in each)
-    return f"""**Keeping the samples needs fewer bits than sending them from N\\* samples on, and N\\* is {from_on}.** Those are bits up and down to f − f\\* ≤ 1e-6 in
-logistic regression with ten workers and κ = 10⁴. "Above" and "below" name the ends of what was run. [The table](#from-how-many-samples-on) has the other targets, and bits up alone."""
-
-
-def by_samples(each: Sequence[Growth]) -> Iterator[str]:
-    """The table of N*, that of the bits, and the figure."""
-    draw_growth(each)
-    yield SAMPLES_PAGE
-    yield "| set | counted | " + " | ".join(f"N\\* to {level}" for level in TO) + " |\n| --- | --- |" + " ---: |" * len(TO)
-    for g, column in itertools.product(each, WAYS):
-        yield f"| {g.set} | {WAYS[column]} | {' | '.join(g.in_words(level, column) for level in TO)} |"
-    yield "\n![Bits up and down to 1e-6 against the number of samples, one panel a set](records-samples.png)\n"
-    yield f"Mbit up and down; {DATA}, and the least that keeps the samples:\n"
-    yield "| set | N | " + " | ".join(f"{level}: {DATA} | the least" for level in TO) + " |\n| --- | ---: |" + " ---: | --- |" * len(TO)
-    for p in (p for g in each for p in g.those):
-        cells = []
-        for level in TO:
-            best = p.ranked(level, "wire_bits")[0]
-            cells += [p.data.text(level, "wire_bits"), f"{best.text(level, 'wire_bits')}, {best.name}"]
-        yield f"| {p.set} | {p.sizes[0]:,} | {' | '.join(cells)} |"
-
-
-def draw_growth(each: Sequence[Growth]) -> None:
-    with mpl.rc_context(style_of("screen").settings):
-        figure, panels = plt.subplots(1, len(each), figsize=(PAGE_WIDTH, HEIGHT), sharey=True, squeeze=False)
-        for ax, g in zip(panels[0], each, strict=True):
-            N, curves = [p.sizes[0] for p in g.those], g.curves("1e-6", "wire_bits")
-            for bits, label, look in zip(curves, (DATA, "the best that keeps the samples"), looks(["sent", "kept"]).values(), strict=True):
-                ax.plot(N, np.array(bits) / 1e6, label=label, **look.of_line)
-            ax.set(xscale="log", yscale="log", xlabel="samples N", title=g.set)
-        panels[0][0].set_ylabel("Mbit up and down to 1e-6")
-        figure.set_figheight(HEIGHT + put_below(figure, handles_of(list(panels[0])), None))
-        plotting.save(figure, DOCS / "records-samples.png")
-
-
 def main() -> None:
     files, out = sorted(JOBS.glob("*.toml")), Path(sys.argv[1] if len(sys.argv) > 1 else "results")
     of_samples = [file for file in files if file.stem.startswith(SAMPLES)]
     found = outcomes([file for file in files if file not in of_samples], out)
     those = edition(found, DOCS / "records.csv")
-    grown = growths(edition(outcomes(of_samples, out, full=True) if of_samples else [], DOCS / "records-samples.csv"))
+    grown = records_samples.growths(edition(outcomes(of_samples, out, full=True) if of_samples else [], DOCS / "records-samples.csv"))
     title, page = PAGE.split("\n\n", 1)
-    print(title, *([answer(grown)] if grown else []), page, sep="\n\n")
+    print(title, *([records_samples.answer(grown)] if grown else []), page, sep="\n\n")
     if grown:
-        print(*by_samples(grown), sep="\n")
+        print(*records_samples.by_samples(grown), sep="\n")
     print(*shares(those), *cells_won(those), *chosen(found, those), sep="\n")
     each = {column: [*least(those, column)] for column in WAYS}
     for column, rows in each.items():

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from helpers.plain_samples import rows_of as read_plainly
+from helpers.plain_samples import read as read_plainly
 from helpers.refusals import naming
 from helpers.running import run_of
 from hypothesis import given, settings
@@ -125,6 +125,7 @@ def test_one_round_finds_the_minimiser_and_the_run_ends(tmp_path, objective):
     assert run.status == "complete"
     assert run.trace["round"].tolist() == [0, 1]
     assert run.trace["suboptimality"][-1] < least * run.trace["suboptimality"][0]
+    assert run.trace["grad_norm"][-1] < 1e-6 * run.trace["grad_norm"][0], "there, too"
     assert "samples were all sent" in run.attrs["reason"]
 
 
@@ -191,8 +192,9 @@ def test_a_second_program_reads_real_sets(tmp_path, name, n):
 
 def check_by_a_second_program(c):
     data = link_of(c.dim).encode(c).raw
-    rows, end = read_plainly(data, c.dim)
+    rows, message = read_plainly(data, c.dim)
     ends = np.cumsum([0, *c.lengths])
     sent = [(y, c.indices[i:j].tolist(), c.values[i:j].tolist()) for y, i, j in zip(c.labels.tolist(), ends, ends[1:], strict=False)]
-    assert end == data.size
+    assert message.end == data.size
+    assert 8 * data.size <= 1.15 * message.entropy
     assert sorted(rows) == sorted(sent)

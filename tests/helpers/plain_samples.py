@@ -37,6 +37,7 @@ class Message:
         self.chance, self.seen = {}, {}
         self.weights = [[[11796] * 8 for _ in range(INPUTS)] for _ in range(SETS)]
         self.code, self.width, self.next = int.from_bytes(self.body[:8], "big"), MASK, 8
+        self.entropy = 0.0  # −Σ log2 p of the bits that were read
 
     def count(self):
         found = shift = 0
@@ -52,6 +53,7 @@ class Message:
         """A bit whose chance to be 1 is so many 65536ths."""
         split = (self.width >> 28) * ((65536 - one_in) << 12)
         found = self.code >= split
+        self.entropy -= math.log2((one_in if found else 65536 - one_in) / 65536)
         self.code, self.width = (self.code - split, self.width - split) if found else (self.code, split)
         while self.width < 2**56:
             self.code, self.width = (self.code << 8 | (self.body[self.next] if self.next < len(self.body) else 0)), self.width << 8
@@ -131,6 +133,12 @@ class Message:
 
 def rows_of(data, dim):
     """The rows of a message: (label, places, values) of each; and where it ends."""
+    rows, m = read(data, dim)
+    return rows, m.end
+
+
+def read(data, dim):
+    """The rows of a message, and the message, with what its bits have taught."""
     m = Message(bytes(data), dim)
     labels = m.numbers(m.heads[0], [0] * m.N)
     used = [c for c, held in enumerate(m.integers([0] * dim, 1)) if held]
@@ -139,4 +147,4 @@ def rows_of(data, dim):
     lists = m.N * across > 8 * across.bit_length() * m.nonzeros
     rows = m.lists_of_rows(across) if lists else m.bits_of_rows(across, classes)
     values = iter(m.numbers(m.heads[1], [c for row in rows for c in row]))
-    return [(y, [used[c] for c in row], [next(values) for _ in row]) for y, row in zip(labels, rows, strict=True)], m.end
+    return [(y, [used[c] for c in row], [next(values) for _ in row]) for y, row in zip(labels, rows, strict=True)], m
