@@ -20,6 +20,7 @@ from mpi_compress.algorithms.vocabulary import (
     spread,
     together,
 )
+from mpi_compress.core.arrays import in_turn
 
 _CACHED = 2**20  # bytes of vectors that are worked on together: longer ones would leave the cache between two passes
 
@@ -79,11 +80,11 @@ class HostedWorkers:
     def awake(self, node: Any, k: int) -> NDArray[np.int64]:
         """The rows of the workers that take part in round k."""
         awake = self.taking_part(node, k)
-        return np.arange(len(self.fs)) if awake.size == self.algorithm.setting.n else np.flatnonzero(np.isin(self.fs.who, awake))
+        return in_turn(len(self.fs)) if awake.size == self.algorithm.setting.n else np.flatnonzero(np.isin(self.fs.who, awake))
 
     def taking_part(self, node: Any, k: int) -> NDArray[np.int64]:
         """The workers, wherever they are hosted, that take part in round k."""
         setting = self.algorithm.setting
         if setting.r == setting.n or self.algorithm.needs_all(node, k):
-            return np.arange(setting.n)
+            return in_turn(setting.n)
         return np.array(sorted(participants(self.streams, setting.n, setting.r, k)))

@@ -4,6 +4,7 @@ A function returns the array as kernels need it, contiguous and of the given sha
 text calls the array.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,16 @@ Vector = NDArray[np.float64]
 Indices = NDArray[np.integer[Any]]  # uint32 once they are checked
 Flags = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
 
 _FLAGS, _NUMBERS, _WHOLE = "b", "fiu", "iu"  # NumPy's kinds of types
 _WANTED = {_FLAGS: "true or false", _WHOLE: "whole numbers", _NUMBERS: "real numbers"}
+
+
+@lru_cache(maxsize=64)
+def in_turn(m: int) -> Places:
+    """0, 1, …, m − 1."""
+    return np.arange(m)
 
 
 def floats(given: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
 from numpy.typing import NDArray
 
+from mpi_compress.core.arrays import in_turn
 from mpi_compress.kernels import philox
 
 
@@ -142,13 +143,20 @@ class Pool:
 class _InRound:
     """What one node and many have in common in round k."""
 
-    __slots__ = ("_own", "_role", "_shared", "_streams", "k", "second")
+    __slots__ = ("_made", "_role", "_shared", "_streams", "k", "second")
 
     def __init__(self, k: int, streams: Streams, role: Role, own: Any, second: float):
         self.k = k
         self.second = second  # what the model's clock says as the round begins; 0.0 where the cost model has no clock
-        self._streams, self._role, self._own = streams, role, own
+        self._streams, self._role, self._made = streams, role, own
         self._shared: Generator | None = None
+
+    @property
+    def _own(self) -> Any:
+        """What is drawn from; it is made at its first use, for most nodes draw nothing."""
+        if self._made is None:
+            self._made = _OwnStreams(self._streams, self._role, np.atleast_1d(self.who), self.k)
+        return self._made
 
     @property
     def shared(self) -> Generator:
@@ -170,7 +178,7 @@ class Round(_InRound):
     __slots__ = ("_row", "state", "who")
 
     def __init__(self, k: int, streams: Streams, role: Role, who: int = 0, own: Any = None, state: Any = None, second: float = 0.0):
-        super().__init__(k, streams, role, _OwnStreams(streams, role, np.array([who]), k) if own is None else own, second)
+        super().__init__(k, streams, role, own, second)
         self.who = who
         self.state = state  # what `Compressor.start` made for this node
         self._row = 0
@@ -208,8 +216,7 @@ class Rounds(_InRound):
         second: float = 0.0,
         own: tuple[Any, NDArray[np.int64]] | None = None,
     ):
-        draws, rows = own or (_OwnStreams(streams, role, who, k), np.arange(who.size))
-        self._rows: NDArray[np.int64] = rows  # of the draws
+        draws, self._rows = own or (None, in_turn(who.size))  # the rows of the draws
         super().__init__(k, streams, role, draws, second)
         self.who = who  # (m,)
         self._states = states or [None] * who.size  # what `Compressor.start` made for each of these nodes
@@ -231,12 +238,14 @@ class Rounds(_InRound):
     def __getitem__(self, rows: slice | NDArray[Any]) -> "Rounds": ...
     def __getitem__(self, rows: Any) -> Any:
         """The round of one row; the rounds of some, by a slice, a mask or their numbers."""
+        if isinstance(rows, slice) and rows == slice(0, self.who.size):
+            return self
         address, who, at = (self.k, self._streams, self._role), self.who[rows], self._rows[rows]
         if isinstance(rows, int | np.integer):
             one = Round(*address, int(who), self._own, self._states[int(rows)], self.second)
             one._row = int(at)
             return one
-        states = [self._states[i] for i in np.arange(self.who.size)[rows]]
+        states = [self._states[i] for i in in_turn(self.who.size)[rows]]
         return Rounds(*address, who, states, self.second, (self._own, at))
 
     @property

@@ -83,9 +83,9 @@ class Observer:
             self.counters.add_up(counts, self.cost)
             if self.exchange.counts_down:
                 self.counters.add_down(downlink, downs, self.cost)
-            took = now() - begun
-            self.clock.evaluate += took
-            self.clock.counting += took
+            clock, took = self.clock, now() - begun
+            clock.evaluate += took
+            clock.counting += took
 
     def count_tasks(self, uplink: Link, arrived: Batch, who: Sequence[int], heard: Counts, to: Sequence[int]) -> None:
         """Add to the counts, at rank 0, messages of the workers `who`, and what the workers `to` have heard."""

@@ -4,11 +4,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
-from mpi_compress.engine.arrivals import Arrivals, AtOnce, decoded
+from mpi_compress.engine.arrivals import Arrivals, AtOnce
 from mpi_compress.engine.culprits import culprits
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
@@ -36,13 +38,13 @@ def run(
             verdict = keeper.look(s)
         if verdict:
             return verdict, algorithm.iterate(s.node)
-        hosted.second = observer.second
+        second = hosted.second = observer.second
         start = now()
         sent = arrivals.messages(s.node, s.k)
         clock.sends += now() - start
         uplink, downlink = algorithm.uplink(s.node, s.k), algorithm.downlink(s.node, s.k)
         ups = exchange.gather(sent)
-        begun, t = now(), partial(Round, s.k, streams, Role.MASTER, second=observer.second)
+        begun, t = now(), partial(Round, s.k, streams, Role.MASTER, second=second)
         answers = _answers(algorithm, s, arrivals.arrived(ups, uplink), t(state=s.down), downlink) if exchange.has_master else None
         clock.update += now() - begun
         heard = _sent_down(algorithm, answers, exchange)
@@ -90,7 +92,7 @@ def _answers(algorithm: Any, s: States, ups: Arrived | None, t: Round, downlink:
         try:
             asked = (s.node, s.master, ups, t)
             made = together(algorithm.answers(*asked)) if hasattr(algorithm, "answers") else algorithm.master_answers(*asked)
-            if decoded(made, downlink) is not None:
+            if not made.refused and np.all(downlink.unpack(made).is_finite()):
                 return made
         except OverflowError as raised:
             error = raised
@@ -108,14 +110,13 @@ def _sent_down(algorithm: Algorithm, answers: Batch | None, exchange: Exchange) 
 def _hear(algorithm: Any, s: States, downs: Batch, link: Link, hosted: HostedWorkers, exchange: Exchange) -> bool:
     """Take the master's messages over; False where the update is not finite, and nothing changes. If each worker has a message of
     its own, the iterate is the master's, and goes to the other ranks off the count, for evaluations."""
-    found = decoded(downs, link)
-    if found is None:
+    if downs.refused:
         return False
-    each, t = hasattr(algorithm, "answers"), Rounds(s.k, hosted.streams, Role.MASTER, hosted.fs.who, None, hosted.second)
-    if len(hosted.fs):
-        algorithm.workers_hear(s.node, s.workers, found.content if each else link.unpack(downs), t)
     down = link.unpack(downs)
-    if each:
+    if len(hosted.fs):
+        t = Rounds(s.k, hosted.streams, Role.MASTER, hosted.fs.who, None, hosted.second)
+        algorithm.workers_hear(s.node, s.workers, down, t)
+    if hasattr(algorithm, "answers"):
         point: Any = algorithm.point(s.master) if exchange.has_master else None
         down = Dense(exchange.agree(point))
     algorithm.all_hear(s.node, down, Round(s.k, hosted.streams, Role.MASTER, second=hosted.second))

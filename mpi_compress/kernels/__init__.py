@@ -27,7 +27,7 @@ import platformdirs
 
 class Deferred:
     """Stands for a function that Numba makes: a compiled kernel, or an instruction that kernels call. It is made when it is first
-    called, or when a kernel that calls it is compiled."""
+    called, or when a kernel that calls it is compiled, and takes this one's place in its module."""
 
     _object: Any = None
 
@@ -48,6 +48,9 @@ class Deferred:
                 while _known:
                     _known.pop()()
                 self._object = self._make()
+                beside = vars(sys.modules[self.__module__])
+                if beside.get(self.__name__) is self:
+                    beside[self.__name__] = self._object
         return self._object
 
     @property

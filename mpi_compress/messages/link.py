@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
+from mpi_compress.core.arrays import Places, in_turn
 from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.fields import parameters
 from mpi_compress.core.streams import Round, Rounds
@@ -17,7 +18,7 @@ from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.fields import ROOM, Field, Reader, joined, last, numbers
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, Vector, WithScalar, concatenated, no_coordinates
-from mpi_compress.messages.kinds.base import C, Places, in_turn
+from mpi_compress.messages.kinds.base import C
 
 LENGTH_BYTES = 4  # the length that precedes each message
 
@@ -100,7 +101,7 @@ def together(batches: Sequence[Batch]) -> Batch:
     if not batches:
         return silent(0)
     if len(batches) == 1:
-        return replace(batches[0], content=_rows_of(batches[0]), one=False)
+        return replace(batches[0], content=_rows_of(batches[0]), one=False) if batches[0].one else batches[0]
     ends, refused, size, first = [], dict[int, OverflowError | None](), 0, 0
     for b in batches:
         ends.append(b.ends + size)

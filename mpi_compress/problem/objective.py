@@ -61,6 +61,7 @@ class Shards:
         self.terms, self.penalty, self.careful, self.noise = terms, penalty, careful, noise
         self.who = np.arange(m) if who is None else np.asarray(who)
         self.dim = terms[0].dim if m else 0
+        self.are_random = m > 0 and (terms[0].loss.random or noise > 0)  # those of a model that draws, or with noise
         self.sizes = np.array([len(term.rows) for term in terms], dtype=np.int64)
         self.samples = np.zeros_like(self.sizes)
         self.seconds, self.borrowed, self.took, self._values = np.zeros((4, m))
@@ -78,11 +79,6 @@ class Shards:
 
     def __iter__(self) -> Iterator["Objective"]:
         return map(self.__getitem__, range(len(self)))
-
-    @property
-    def are_random(self) -> bool:
-        """True if they are those of a model that draws, or gradients have noise."""
-        return bool(self.terms) and (self.terms[0].loss.random or self.noise > 0)
 
     def zeros(self) -> Vector:
         """Zeros (m, d)."""
@@ -105,8 +101,9 @@ class Shards:
         if not isinstance(which, slice):
             term = self.terms[which]
             return Objective(term.rows, term.loss, term.weight, term.mu, self.penalty, self[which : which + 1])
-        which = slice(*which.indices(len(self))[:2])
-        if which == slice(0, len(self)):
+        m = len(self)
+        which = slice(*which.indices(m)[:2])
+        if which == slice(0, m):
             return self
         some = copy.copy(self)
         for name in _OF_EACH:

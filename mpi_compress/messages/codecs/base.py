@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -48,7 +48,7 @@ class Codec(Part, ABC):
 
     def writes(self, kind: type[Compressed]) -> bool:
         """True if this codec can write compressed vectors of that kind."""
-        return kind in self.kinds or any(vars(cls).get("name") in kind.layouts for cls in type(self).__mro__)
+        return kind in self.kinds or _is_layout_of(type(self), kind)
 
     @abstractmethod
     @returns(lambda codec, given, *_: arrays.raw(given))
@@ -84,6 +84,12 @@ class Codec(Part, ABC):
             return content.paper_bits(self.float_format.bits, self.indices == "counted")
         bits = self.element_bits * content.dim
         return bits if content.rows is None else np.full(content.rows, bits)
+
+
+@cache
+def _is_layout_of(codec: type[Codec], kind: type[Compressed]) -> bool:
+    """True if the kind itself says what the codec writes."""
+    return any(vars(cls).get("name") in kind.layouts for cls in codec.__mro__)
 
 
 def _encode(self: Codec, write: Callable[..., Field], compressed: Compressed) -> Bytes:

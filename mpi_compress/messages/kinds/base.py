@@ -8,14 +8,14 @@ Fields that all rows share stay as they are.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
-from mpi_compress.core.arrays import Bytes, Flags, Indices, Vector
+from mpi_compress.core.arrays import Bytes, Flags, Indices, Places, Vector, in_turn
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field
@@ -27,7 +27,6 @@ __all__ = [
 ]  # fmt: skip
 
 SideInfo = Mapping[str, Any]  # what `Compressor.known` gives
-Places = NDArray[np.int64]
 
 
 def index_bits(dim: int) -> int:
@@ -117,12 +116,6 @@ def replaced(c: C, **fields: Any) -> C:
     return replace(c, **fields)  # type: ignore[type-var]
 
 
-@lru_cache(maxsize=64)
-def in_turn(m: int) -> Places:
-    """0, 1, …, m − 1."""
-    return np.arange(m)
-
-
 class InRows(Compressed):
     """A kind that holds one vector or m. A dataclass; all its fields but the `shared` ones have the axis of rows, or are kinds,
     or several kinds, of rows."""
@@ -199,9 +192,12 @@ class Stacked(InRows):
         """`add_to` of rows."""
 
     def is_finite(self) -> Any:
-        if super().is_finite():
-            return True if self.rows is None else np.ones(self.rows, dtype=np.bool_)
-        return False if self.rows is None else np.array([bool(self[i].is_finite()) for i in range(self.rows)])
+        rows, finite = self.rows, True
+        for name in self.floats:
+            finite = finite and kernels.all_finite(np.ravel(getattr(self, name)))
+        if rows is None or finite:
+            return finite if rows is None else np.ones(rows, dtype=np.bool_)
+        return np.array([bool(self[i].is_finite()) for i in range(rows)])
 
 
 def stacked(parts: Sequence[Compressed]) -> Compressed:

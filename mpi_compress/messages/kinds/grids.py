@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import ceil, inf, isfinite, log2, nan, sqrt
 from typing import Any, ClassVar, Self
 
@@ -10,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
+from mpi_compress.core.arrays import Places
 from mpi_compress.kernels import elias
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Flags, Places, SideInfo, Stacked, Vector, replaced
+from mpi_compress.messages.kinds.base import Flags, SideInfo, Stacked, Vector, replaced
 
 __all__ = ["BlockSigns", "Dense", "Dithered", "Grid", "Lattice", "Levels", "Ternary", "lattice_bits"]
 
@@ -26,18 +26,19 @@ class Whole(Stacked):
     shared: ClassVar[tuple[str, ...]] = ()
     numbers: ClassVar[str]
 
-    @cached_property
+    @property
     def held(self) -> NDArray[Any]:
         """The numbers (d,), of rows (m, d)."""
         return getattr(self, self.numbers)
 
-    @cached_property
+    @property
     def rows(self) -> int | None:
-        return None if self.held.ndim == 1 else len(self.held)
+        held = getattr(self, self.numbers)
+        return None if held.ndim == 1 else len(held)
 
-    @cached_property
+    @property
     def dim(self) -> int:
-        return self.held.shape[-1]
+        return getattr(self, self.numbers).shape[-1]
 
     @property
     def elements(self) -> Any:
@@ -56,12 +57,17 @@ class Dense(Whole):
     numbers, floats, layouts = "values", ("values",), ("fixed", "dense")
     values: Vector  # (d,)
 
-    @cached_property
+    @property
     def elements(self) -> Any:
-        return self.all_elements
+        *rows, dim = self.values.shape
+        return np.full(rows, dim) if rows else dim
+
+    def as_rows(self) -> "Dense":
+        return Dense(self.values[None]) if self.values.ndim == 1 else self
 
     def add_rows(self, out: Vector, scale: float, to: Places) -> None:
-        kernels.levels_add(self.values, np.ones((len(self), 1)), self.dim, scale, to, out)
+        m, dim = self.values.shape
+        kernels.levels_add(self.values, np.ones((m, 1)), dim, scale, to, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         return self.elements * fpp
@@ -70,7 +76,7 @@ class Dense(Whole):
         return Dense(arrays.floats(self.values, (dim,), "values"))
 
     def write(self, form: FloatFormat) -> list[Field]:
-        return [written.floats(self.values.ravel(), written.equal_ends(len(self), self.dim), form)]
+        return [written.floats(self.values.ravel(), written.equal_ends(*self.values.shape), form)]
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: SideInfo) -> "Dense":
