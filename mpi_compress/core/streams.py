@@ -144,6 +144,7 @@ class _InRound:
     """What one node and many have in common in round k."""
 
     __slots__ = ("_made", "_role", "_shared", "_streams", "k", "second")
+    who: Any  # the number of the node, or of each
 
     def __init__(self, k: int, streams: Streams, role: Role, own: Any, second: float):
         self.k = k
