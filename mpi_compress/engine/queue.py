@@ -178,6 +178,9 @@ class ArrivalQueue(AtOnce):
         self._begin(sorted([*self._waiting, *stopped]), s.node, s.k + 1, ns)
         self._waiting.clear()
         self._b.clear()
+        if len(self._events) > 2 * self.n:  # most are of tasks that were stopped
+            self._events = [key for key in self._events if key[2] == self.tasks[key[1]].number]
+            heapq.heapify(self._events)
         c.stopped += len(stopped)
         c.gradients += len(self._arrivals)
         for each in self._arrivals:
