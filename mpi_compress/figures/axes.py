@@ -26,10 +26,10 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
         text = "" if "," in column else column_of(column).label  # the legend names several columns
         if column in COSTS and (model := named_model(runs)):
             text += f", {model}"
-        text += "".join(f" to {drawable(Target.of(*target).in_signs)}" for target in (figure.at or {}).items() if which == "y")
+        text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")
         unit = _unit(which, figure, runs)
         _write_ticks(ax, which, unit)
-        ax.set(**{f"{which}label": f"{text if given is None else given}{f' [{unit}]' if unit else ''}".strip()})
+        ax.set(**{f"{which}label": f"{drawable(text) if given is None else given}{f' [{unit}]' if unit else ''}".strip()})
 
 
 def _unit(which: str, figure: FigureTable, runs: Sequence[Run]) -> str:

@@ -19,7 +19,8 @@ from mpi_compress.results.reader import Run
 
 _BETWEEN = 1.5  # sizes of the font between two columns of entries
 _AT_CURVES = 6  # curves, up to which their names may stand beside them
-_SHARES = np.linspace(1, 0.2, 5)  # of the way along a curve, where its name is tried
+_SHARES = np.linspace(1, 0.1, 10)  # of the way along a curve, where its name is tried
+_APART = 2.0  # points at least from a name to the curves of others
 _SIDES = (((4, 0), "left", "center"), ((3, 3), "left", "bottom"), ((-3, 3), "right", "bottom"), ((-3, -3), "right", "top"))
 
 
@@ -84,7 +85,8 @@ def put_at_curves(ax: Axes) -> bool:
             with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks, which `save` says
                 box = text.get_window_extent()
             fits = all(ax.bbox.contains(*corner) for corner in (box.min, box.max)) and not box.count_overlaps(written)
-            if fits and not any(path.intersects_bbox(box, filled=False) for path in paths.values()):
+            room = {each: box if each is line else box.padded(_APART * figure_of(ax).dpi / 72) for each in paths}
+            if fits and not any(path.intersects_bbox(room[each], filled=False) for each, path in paths.items()):
                 written.append(box)
                 break
             text.remove()

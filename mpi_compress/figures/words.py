@@ -22,8 +22,8 @@ _OUTSIDE_MATHEMATICS = r"(?=(?:[^$]*\$[^$]*\$)*[^$]*$)"  # an even number of dol
 
 
 def drawable(text: str) -> str:
-    """A text with its powers of ten in mathematics, "10$^{-4}$", since Times has no raised minus."""
-    return re.sub(rf"(?<=10)[{RAISED}]+", lambda power: in_math(power[0]), text)
+    """A text with its powers in mathematics, "10$^{-4}$", since Times has no raised minus, and its other raised digits are bold."""
+    return re.sub(rf"[{RAISED}]+", lambda power: in_math(power[0]), text)
 
 
 @contextmanager

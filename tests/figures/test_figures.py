@@ -234,7 +234,7 @@ def test_a_small_target_has_its_power_of_ten_in_mathematics_which_all_fonts_have
     told = capfd.readouterr()
     assert "font" not in told.err
     assert "Warning" not in told.err
-    assert words.drawable("f(x) − f* ≤ 2×10⁻⁴, ‖∇f(x)‖² ≤ 10⁻⁵") == "f(x) − f* ≤ 2×10$^{-4}$, ‖∇f(x)‖² ≤ 10$^{-5}$"
+    assert words.drawable("f(x) − f* ≤ 2×10⁻⁴, ‖∇f(x)‖² ≤ 10⁻⁵") == "f(x) − f* ≤ 2×10$^{-4}$, ‖∇f(x)‖$^{2}$ ≤ 10$^{-5}$"
 
 
 def test_a_column_as_x_draws_curves_where_the_job_s_figure_is_of_a_target(done, tmp_path):

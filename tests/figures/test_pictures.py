@@ -166,6 +166,19 @@ def test_names_stand_beside_their_curves_where_all_have_room_and_else_in_a_legen
     plt.close("all")
 
 
+def test_a_name_beside_its_curve_touches_no_other_one():
+    k = np.arange(30)
+    ax = plotting.plot([run(name, list(a + 0.9 ** (k * b))) for name, a, b in (("slow", 0.0, 0.4), ("middle", 0.1, 1.0), ("fast", 0.15, 3.0))], x="round")
+    names = {text.get_text(): text for text in ax.texts}
+    assert len(names) == 3
+    for line in ax.lines:
+        path = line.get_transform().transform_path(line.get_path())
+        for name, text in names.items():
+            room = text.get_window_extent().padded(0 if name == line.get_label() else ax.figure.dpi / 72)
+            assert not path.intersects_bbox(room, filled=False), (name, line.get_label())
+    plt.close("all")
+
+
 def test_ticks_of_a_paper_are_large_enough_to_read(job):
     figure = plotting.draw(made_up_results(job), job.titled_figure, "paper")
     assert all(text.get_fontsize() >= 7 for ax in figure.axes for text in (*ax.get_xticklabels(), *ax.get_yticklabels()))
