@@ -156,7 +156,7 @@ def _described(key: str, part: Any) -> Iterator[str]:
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     whose = f" (from {found})" if (found := package_of(part.__module__)) else ""
-    yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "") + whose
+    yield f"  {key:20s} {first}" + (f" [{paper}]" if paper and paper not in first else "") + whose
     if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:
         yield f"    x moves by the server {parts[0]}, workers hear by {parts[1]}"
     theory, theorem = getattr(part, "theory", ""), getattr(part, "theorem", None)

@@ -18,6 +18,7 @@ from mpi_compress.core.terminal import say
 from mpi_compress.engine.earlier_runs import equal_run, shorter_run, siblings
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.lines import with_seeds
+from mpi_compress.job.dotted import tables_in
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.planning.estimates import suggestion, trial_files
@@ -101,9 +102,11 @@ def _by_what_is_there(spec: RunSpec, status: Status, file: Path) -> Status:
     """The status of a run that is to do: its result will be a copy of one, or go on from where one with the same tuned value
     ended."""
     others = siblings(file)
-    values = dict.fromkeys(attributes(other).get("tuned", "") for other in others) if spec.tune else [""]
-    for tuned in [json.loads(value or "null") for value in values]:
-        if equal := equal_run(spec, tuned, others):
+    of_others = [attrs for attrs in map(attributes, others) if "tuned" in attrs] if spec.tune else [{"job": ""}]
+    for attrs in of_others:
+        tuned = json.loads(attrs.get("tuned", "null"))
+        tuned_alike = tables_in(attrs["job"]).get("tune") == spec.written.get("tune")
+        if tuned_alike and (equal := equal_run(spec, tuned, others)):
             return replace(status, copy_of=str(attributes(equal)["run_id"]))
         shorter = shorter_run(spec, file, spec.id_of_all("stop", tuned))
         if shorter and (header := read_header(checkpoint_of(shorter))):

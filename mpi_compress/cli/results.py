@@ -24,7 +24,9 @@ def act_ls(options: Namespace) -> int:
         (heads, *rows), letters = _rows(listed, lambda entry: entry.job), room(sys.stdout)
         if letters is not None and max(map(len, plain(heads, rows))) > letters:  # then labels say the rest
             heads, *rows = _rows(listed, lambda entry: f"{entry.job} {entry.label}")
-        say(*shown(sys.stdout, heads, rows, ("size", "age", "job", "differs in", "status")))
+            heads.remove("differs in")
+            rows = [[job, ", ".join(filter(None, (label, differs))), *others] for job, label, differs, *others in rows]
+        say(*shown(sys.stdout, heads, rows, ("size", "age", "status", "job")))
     trials = [entry for entry in found if entry not in listed]
     hidden = f"; --trials lists {count_text(len(trials), 'trial')} of [tune], {_size(trials)}" * bool(trials)
     states = sum(entry.kept for entry in listed)

@@ -61,7 +61,7 @@ def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequenc
     if letters is not None and _size(columns) > letters:
         columns = [*map(_without_common, columns)]
         for head in less_needed:
-            if _size(columns, _LABEL) > letters:
+            if _size(columns, _LABEL) > letters or _merges(columns, letters):
                 left_out.append(head)
                 columns = [cells for cells in columns if cells[0] != head]
         without_ranges = [columns[0], *([_RANGE.sub("", cell) for cell in cells] for cells in columns[1:])]
@@ -78,6 +78,11 @@ def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequenc
 def _size(columns: Sequence[Sequence[str]], most: int = 10**9) -> int:
     """The letters of a line, if a cell has at most so many."""
     return sum(min(max(map(len, cells)), most) + 2 for cells in columns) - 2
+
+
+def _merges(columns: Sequence[Sequence[str]], letters: int) -> bool:
+    """True if different cells of a column would be the same once they are shortened."""
+    return any(len({*short}) < len({*cells}) for short, cells in zip(_shortened(columns, letters), columns, strict=True))
 
 
 def _without_common(column: Sequence[str]) -> Sequence[str]:

@@ -16,6 +16,7 @@ _LAUNCHERS = ("mpiexec", "mpirun", "prterun", "prted", "orted", "hydra_pmi_proxy
 _PROCESSES = Path("/proc")
 _USUAL = os.terminal_size((80, 24))
 _GAP = re.compile(r"\S {2,}(?=\S)")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(s|min|h|bit|[kMG]bit|[kMG]?B|[MG]iB)\b)")  # no line ends there
 _COLOUR = re.compile(r"(\x1b\[(?:0|1|31|32)m)")  # as `coloured` writes them
 LEAST = 12  # letters that are left of a text
 _LEAST_BAR, _LARGEST_BAR = 10, 20
@@ -99,8 +100,8 @@ def wrapped(text: str, letters: int | None) -> str:
         gap = _GAP.search(line, 0, letters // 2)
         indent = " " * (gap.end() if gap else len(line) - len(line.lstrip()) + 2)
         by = textwrap.TextWrapper(letters, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        lines += [line] if len(_COLOUR.sub("", line)) <= letters else by.wrap(line)
-    return "\n".join(lines)
+        lines += [line] if len(_COLOUR.sub("", line)) <= letters else by.wrap(_BEFORE_UNIT.sub("\xa0", line))
+    return "\n".join(lines).replace("\xa0", " ")
 
 
 def say(*lines: str, fits: bool = False) -> None:

@@ -209,4 +209,4 @@ def listing() -> Iterator[str]:
     for c in COLUMNS:
         unit = f" [{c.unit}]" if c.unit else ""
         place = "/" + c.table + ", /workers" * c.workers if c.table else "one number a run" if c.since == "setting" else "derived"
-        yield f"  {c.name:18s} {c.label}{unit}; {place}"
+        yield f"  {c.name:22s} {c.label}{unit}; {place}"

@@ -15,6 +15,7 @@ from mpi_compress.core import progress, terminal
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.progress import bits_text
 from mpi_compress.core.tables import shown
+from mpi_compress.core.terminal import wrapped
 
 
 @pytest.fixture
@@ -127,6 +128,21 @@ def test_a_table_leaves_out_what_is_less_needed_then_shortens_texts_and_never_a_
     monkeypatch.setenv("COLUMNS", "36")
     lines = shown(sys.stdout, ["method", "loss ≤ 1", "≤ 0.1"], [["a method of many words", "1.5 kbit (1 … 2)", "not reached ¹"]])
     assert lines == ["method   loss ≤ 1  ≤ 0.1", "a…words  1.5 kbit  not reached ¹", "left out for width: ranges; a wider", "  terminal or `| cat` shows them"]
+
+
+def test_columns_go_before_two_labels_would_be_cut_to_the_same(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "44")
+    rows = [[f"MARINA, {name}, n = 10, heterogeneity = 0.0", "8f5801ef24a1", "to do"] for name in ("PermK", "RandK")]
+    lines = shown(sys.stdout, ["label", "run id", "state"], rows, ("run id",))
+    assert [line.split("…")[0].strip() for line in lines[1:3]] == ["MARINA, PermK,", "MARINA, RandK,"]
+    assert lines[-1].startswith("left out for width: run id;")
+
+
+def test_a_number_and_its_unit_stay_on_one_line():
+    text = "  wall      3.828 s: read 0.0444 s, rounds 0.439 s, 12.5 kbit up, 4 GiB"
+    for letters in range(20, 80):
+        assert not any(re.match(r" +(s|kbit|GiB)\b", line) for line in wrapped(text, letters).splitlines())
+    assert " ".join(wrapped(text, 30).split()) == " ".join(text.split())
 
 
 def test_what_all_labels_begin_with_goes_first(monkeypatch):
