@@ -6,7 +6,8 @@ import os
 import re
 import signal
 import sys
-from argparse import Action, ArgumentParser, Namespace
+import textwrap
+from argparse import Action, ArgumentParser, HelpFormatter, Namespace
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -52,12 +53,19 @@ def _add_commands(parser: ArgumentParser, commands: Mapping[str, Command], modul
     """Add commands, or the commands of a command: its module has a function for each of them."""
     parsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     for name, command in commands.items():
-        own = parsers.add_parser(name, help=command.help, description=command.help)
+        own = parsers.add_parser(name, help=command.help, description=command.help, formatter_class=_Help)
         own.set_defaults(module=module or name, function=f"act_{name}" if module else "act")
         for names, settings in command.arguments:
             own.add_argument(*names, **settings)
         if command.commands:
             _add_commands(own, command.commands, name)
+
+
+class _Help(HelpFormatter):
+    """Help whose lines do not end within a command such as mpi-compress."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
 class _Parser(ArgumentParser):

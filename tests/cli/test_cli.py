@@ -235,6 +235,16 @@ def test_nothing_says_what_to_do_first_and_help_has_all_commands_in_groups(monke
     assert lines.index("cluster") < next(i for i, line in enumerate(lines) if line.startswith("  submit")) < lines.index("share")
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_fits_and_breaks_no_command_between_lines(name, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if line.endswith("mpi-")]
+
+
 def test_report_run_takes_runs_and_settings_as_run_does(small_job, tmp_path):
     (tmp_path / "other.toml").write_text(small_job.read_text().replace('"GD"', '"other"'))
     choice = ["--only", "GD", "--set", "stop.rounds=2", "--out", tmp_path / "r", "-o", tmp_path / "r.html"]
