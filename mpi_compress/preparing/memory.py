@@ -28,6 +28,8 @@ def needed(spec: RunSpec, shape: DataSet, here: int = 1, ranks: int = 1, seen: b
     remembers = isinstance(spec.algorithm, Algorithm) and type(spec.algorithm).start_worker is not Algorithm.start_worker
     vectors = _TO_SEND + _REMEMBERED * remembers
     of_worker, of_master = spec.algorithm.more_memory(dim, n)
+    rule = spec.time.rule_of(n)
+    of_master += 2.0 * n * dim * (rule is not None and rule.tables)
     states = (here * _ON_EACH + _TO_SOLVE) * dim + n * here / ranks * (vectors * dim + of_worker) + of_master
     return here * (PROCESS + rows) + 8.0 * states
 
