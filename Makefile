@@ -5,7 +5,7 @@ RUNS := .venv/runs
 OTHER_VENV := .venv/other
 OTHER ?= numpy==2.2.* scipy==1.15.* numba==0.62.*
 # what docs/figures.md shows
-PAPERS := $(wildcard jobs/*.toml) $(addprefix jobs/,aiade cat gspar ht literature)
+PAPERS := $(wildcard jobs/*.toml) $(addprefix jobs/,aiade cat gspar ht literature time)
 # the demo has 4 workers and a master; more ranks than cores would wait for each other
 RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))')
 
