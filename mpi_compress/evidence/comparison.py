@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.summary import rise
 from mpi_compress.results.targets import RAISED, Target
 from mpi_compress.results.tuning import caveat
-from mpi_compress.results.units import COSTS, model_of, unit_of
+from mpi_compress.results.units import counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
 _LATE = 0.1  # of what was spent
@@ -141,7 +142,7 @@ class Comparison:
         """What is to be said below the table: the numbered reasons of its cells; what all methods share; on which data and costs,
         whose seeds change nothing, whose rows are too far apart for its numbers, and who was tuned for another question."""
         firsts, labels = [method.runs[0] for method in self.methods], [method.label for method in self.methods]
-        models = said_of([f"costs by {model_of(run)}" for run in firsts], labels) if self.by in COSTS else {}
+        models = said_of([model and f"costs by {model}" for model in (counted_by(self.by, run) for run in firsts)], labels)
         equal = [equal_seeds(method.runs) for method in self.methods]
         attrs = [run.attrs for run in firsts]
         infima = {f"f* = {a['f_star']:.6g} is {s}" for a in attrs if NOT_ATTAINED in (s := str(a.get("f_star_source")))}
@@ -205,8 +206,8 @@ def said_of(said: Iterable[str], labels: Sequence[str]) -> dict[str, str]:
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
     """What each method took to reach the targets, by a column such as `wire_bits_up`; UserError if no run has one of the columns.
-    Methods are sorted by their number of workers, and then by what they took to the first target; those that do not reach it come
-    last, the nearest first."""
+    Methods are sorted by their number of workers, by the cost model where `by` is a cost, and then by what they took to the first
+    target; those that do not reach it come last, the nearest first."""
     for column in (by, *(target.column for target in targets)):
         if runs and not any(run.has(column) for run in runs):
             if column in ("test_loss", "test_accuracy"):
@@ -218,7 +219,13 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     labels, shared = labels_of(groups)
     took = [[cell(group, target, by) for target in targets] for group in groups]
     methods = [ComparedMethod(*method) for method in zip(labels, groups, took, strict=True)]
-    methods.sort(key=lambda method: (method.runs[0].attrs.get("n_workers", 1), [(c.median, c.last) for c in method.cells]))
+    models = [*dict.fromkeys(counted_by(by, group[0]) for group in groups)]
+
+    def place(method: ComparedMethod) -> Any:
+        first = method.runs[0]
+        return first.attrs.get("n_workers", 1), models.index(counted_by(by, first)), [(c.median, c.last) for c in method.cells]
+
+    methods.sort(key=place)
     return Comparison(targets, by, methods, shared)
 
 

@@ -17,7 +17,7 @@ from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import grows
-from mpi_compress.results.units import unit_of
+from mpi_compress.results.units import counted_by, unit_of
 
 _XS = ("wire_bits_up", "wire_bits", "round", "cost_up", "paper_bits_up", "model_seconds", "seconds")
 _PARTS = 48  # of a run; each keeps two rows
@@ -25,9 +25,10 @@ _PARTS = 48  # of a run; each keeps two rows
 
 def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
     """A line for each method, over its seeds the median: its y, and its x in each column that all runs have; None where nothing
-    can be drawn. Of a figure of other than rows it is the loss against bits."""
+    can be drawn. Costs that several models count are on no axis. Of a figure of other than rows it is the loss against bits."""
     y = next((name for name in (*figure.ys, "loss") if _has(runs, name)), "")
     xs = [x for x in dict.fromkeys((figure.x, *_XS)) if grows(x) and _has(runs, x)]
+    xs = [x for x in xs if len({counted_by(x, run) for run in runs}) == 1]
     if not y or not xs:
         return None
     asked = figure if figure.x == xs[0] and y in figure.y else FigureTable(xs[0], y)

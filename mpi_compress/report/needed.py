@@ -1,24 +1,25 @@
 """What each method of a job needed to reach a few targets, and which one needed the least."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mpi_compress.evidence.comparison import BY, Comparison, amount, compare
+from mpi_compress.evidence.comparison import BY, ComparedMethod, Comparison, amount, compare
 from mpi_compress.evidence.levels import round_targets
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.targets import Target, grows, rises
+from mpi_compress.results.units import counted_by
 
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", "test_accuracy", "hit_rate")
 
 
 def needed(runs: Sequence[Run], figure: FigureTable) -> Comparison | None:
-    """The table of a job's runs, the soonest first, at the targets that its figure names and three round ones; None where no run
+    """The table of a job's runs, the soonest first, at the target that the job names and three round ones; None where no run
     comes nearer to any."""
-    asked = {**(figure.to or {}), **(figure.at or {})}
+    asked = target_of(runs, figure)
     first = [name for name in (*asked, figure.ys[0]) if name in _TARGETS or column_of(name).falls]
     by = figure.by if figure.to else figure.x if grows(figure.x) and any(run.has(figure.x) for run in runs) else BY[0]
     for name in dict.fromkeys([*first, *_TARGETS]):
@@ -29,15 +30,38 @@ def needed(runs: Sequence[Run], figure: FigureTable) -> Comparison | None:
     return None
 
 
-def winner(found: Comparison) -> str:
-    """Who needed the least to the hardest target that any method reaches, and who comes next, in one sentence."""
-    for i in reversed(range(len(found.targets))):
-        took = sorted((m.cells[i].median, m.label) for m in found.methods if m.cells[i].median < math.inf)
-        if took:
-            (least, best), *others = took
-            unit = found.methods[0].cells[i].unit
-            then = "; ".join(f"{label}, {amount(value, found.by, unit)}" for value, label in others[:2])
-            reached = f" ({len(took)} of {len(found.methods)} methods reach it)" if len(took) < len(found.methods) else ""
-            said = f"{best}: {amount(least, found.by, unit)}" + (f"; then {then}" if then else "")
-            return f"Least {column_of(found.by).label} to {found.targets[i]}{reached} – {said}."
-    return ""
+def target_of(runs: Sequence[Run], figure: FigureTable) -> Mapping[str, float]:
+    """The target that a job names, of its figure or of [tune]; {} where it names none."""
+    tuned = (run.written.get("tune", {}).get("to") for run in runs)
+    return figure.to or figure.at or next((to for to in tuned if isinstance(to, Mapping)), {})
+
+
+def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
+    """Who needed the least to the job's `own` target, or where no method reaches it, to the hardest one that any does, and who
+    comes next: a sentence; and another one for each further cost model, since costs of two models are not compared."""
+    reached = [i for i in range(len(found.targets)) if any(_took(m, i) < math.inf for m in found.methods)]
+    if not reached:
+        return ""
+    named = [i for i in reached if (found.targets[i].column, found.targets[i].level) in (own or {}).items()]
+    i, by_model = (named or reached)[-1], dict[str, list[ComparedMethod]]()
+    for method in found.methods:
+        by_model.setdefault(counted_by(found.by, method.runs[0]), []).append(method)
+    least = f"Least {column_of(found.by).label} to {found.targets[i]}"
+    return " ".join(
+        f"{least}{f', by {model}' * (len(by_model) > 1)}{_ranked(methods, i, found.by)}." for model, methods in by_model.items()
+    )
+
+
+def _took(method: ComparedMethod, i: int) -> float:
+    return method.cells[i].median
+
+
+def _ranked(methods: Sequence[ComparedMethod], i: int, by: str) -> str:
+    """How many methods reach a target, who needed the least, and who comes next."""
+    took = sorted((_took(m, i), m.label) for m in methods if _took(m, i) < math.inf)
+    if not took:
+        return ": no method reaches it"
+    (least, best), *others = [(amount(value, by, methods[0].cells[i].unit), label) for value, label in took]
+    then = "; ".join(f"{label}, {value}" for value, label in others[:2])
+    share = f" ({len(took)} of {len(methods)} methods reach it)" if len(took) < len(methods) else ""
+    return f"{share} – {best}: {least}" + (f"; then {then}" if then else "")

@@ -28,7 +28,7 @@ from mpi_compress.figures.plotting import draw
 from mpi_compress.problem.datasets.said import differs
 from mpi_compress.report import ran
 from mpi_compress.report.curves import curves
-from mpi_compress.report.needed import needed, winner
+from mpi_compress.report.needed import needed, target_of, winner
 from mpi_compress.report.text import PAPERS, group_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
@@ -103,8 +103,9 @@ def _groups(found: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 def _figure(o: Outcome) -> dict[str, Any]:
     table = needed(o.shown, o.job.figure) if o.job and o.shown else None
+    won = winner(table, target_of(o.shown, o.job.figure)) if o.job and table else ""
     return {
-        "table": table, "won": winner(table) if table else "", **_picture(o), "problem": _problem(o.shown),
+        "table": table, "won": won, **_picture(o), "problem": _problem(o.shown),
         "runs": [_row(r) for r in o.shown], "made": sorted({_made(r) for r in o.shown}),
     }  # fmt: skip
 

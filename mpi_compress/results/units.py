@@ -32,6 +32,11 @@ def model_of(run: Run) -> str:
     return cost_text(run.written.get("cost") or {})
 
 
+def counted_by(column: str, run: Run) -> str:
+    """The cost model that counts a column of a run; "" for a column that is no cost."""
+    return model_of(run) if column in COSTS else ""
+
+
 def cost_text(written: Mapping[str, Any]) -> str:
     """The same by the table [cost]."""
     texts = []

@@ -13,7 +13,8 @@ from mpi_compress.evidence.levels import round_targets
 from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.report import render
-from mpi_compress.report.needed import needed, winner
+from mpi_compress.report.curves import curves
+from mpi_compress.report.needed import needed, target_of, winner
 from mpi_compress.results.targets import Target, first_row
 
 JOB = """
@@ -103,3 +104,49 @@ def test_costs_in_bits_are_written_as_bits(found):
     (cells,) = compare([run], [Target.of("loss", 0.68)], "cost_up").cells
     assert re.fullmatch(r"[\d.]+ k?bit", cells[1])
     assert math.isfinite(run.trace["cost_up"][-1])
+
+
+COSTS = """
+title = "costs"
+data = { generator = "gspar", samples = 60, dim = 12 }
+objective.mu = "1e-2 L"
+algorithm.name = "gd"
+stop.rounds = 100
+figure = { x = "cost_up", to = { loss = 0.6 }, by = "cost_up" }
+[[run]]
+label = "GD, packets"
+cost = { model = "packet", c1 = "8 B", c0 = "8 B", pmax = "8 B" }
+[[run]]
+label = "GD"
+[[run]]
+label = "GD by fifths, packets"
+algorithm = { name = "gd", step = "0.2/L" }
+cost = { model = "packet", c1 = "8 B", c0 = "8 B", pmax = "8 B" }
+[[run]]
+label = "GD by fifths"
+algorithm = { name = "gd", step = "0.2/L" }
+"""
+
+
+def test_costs_of_two_models_are_ranked_apart_and_on_no_common_axis(tmp_path):
+    (tmp_path / "costs.toml").write_text(COSTS)
+    runs, figure = mc.run(tmp_path / "costs.toml", out=tmp_path, quiet=True), mc.load_job(tmp_path / "costs.toml").figure
+    table = needed(runs, figure)
+    assert [method.label for method in table.methods] == ["GD, packets", "GD by fifths, packets", "GD", "GD by fifths"]
+    packets, payload = winner(table, {"loss": 0.6}).split(". ")
+    assert re.fullmatch(r"Least .*cost.* to loss ≤ 0.6, by packet, .* – GD, packets: \S+ k?bit; then GD by fifths, packets, \S+ k?bit", packets)
+    assert re.fullmatch(r"Least .*cost.* to loss ≤ 0.6, by payload – GD: \S+ k?bit; then GD by fifths, \S+ k?bit\.", payload)
+    assert "cost_up" not in curves(runs, figure)["labels"]
+    assert "cost_up" in curves([run for run in runs if "packets" in run.label], figure)["labels"]
+
+
+def test_the_winner_is_that_of_the_job_s_own_target_where_a_method_reaches_it(found):
+    tuned = replace(found[0].shown[0], attrs=found[0].shown[0].attrs | {"job": 'seed = 0\n[tune]\nto = { suboptimality = 0.08 }\n'})
+    assert target_of([tuned], FigureTable("round", "loss")) == {"suboptimality": 0.08}
+    figure = FigureTable("round", "suboptimality", at={"suboptimality": 0.08})
+    table = needed(found[0].shown, figure)
+    assert "to suboptimality ≤ 0.08" in winner(table, target_of([tuned], figure))
+    assert str(table.targets[-1]) in winner(table), "a harder one"
+    out_of_reach = {"suboptimality": 1e-12}
+    missed = needed(found[0].shown, replace(figure, at=out_of_reach))
+    assert winner(missed, out_of_reach) == winner(table)
