@@ -107,12 +107,14 @@ _WORDS = {
 }  # fmt: skip
 
 
-def counted(outcomes: Iterable[str]) -> str:
-    """How many verdicts, or sentences, have each of these outcomes, such as "2 of 3 hold, 1 does not"; a dash if there are none."""
+def counted(outcomes: Iterable[str], what: str = "") -> str:
+    """How many verdicts, or sentences, have each of these outcomes, such as "2 of 3 hold, 1 does not"; a dash if there are none.
+    `what` they are, such as a "case", is said after their number."""
     counts = Counter(outcomes)
     each = [(n, outcome, several) for outcome, several in _WORDS.items() if (n := counts[outcome])]
     said = [f"{n} {outcome.removesuffix(' hold') if n == 1 else several}" for n, outcome, several in each]
-    return re.sub(" ", f" of {counts.total()} ", ", ".join(said), count=1) or "–"
+    noun = what and f"{what}{'s' * (counts.total() != 1)} "
+    return re.sub(" ", f" of {counts.total()} {noun}", ", ".join(said), count=1) or "–"
 
 
 def job_files(names: Sequence[str]) -> list[Path]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mpi_compress.evidence.outcomes import GROUPS, Outcome
+from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.tables import Claim
 
@@ -49,6 +49,12 @@ def text_of(claim: Claim) -> str:
 def scorecard(found: Sequence[Outcome]) -> dict[str, list[Sentence]]:
     """The sentences of papers in each group that has any; lines of our own are not scored."""
     return {group: sentences for group, sentences in by_group(found).items() if group != "ours"}
+
+
+def counted_of(sentences: Sequence[Sentence]) -> str:
+    """How many sentences hold, and how many of their cases: "2 of 2 sentences hold; 6 of 8 cases hold, 2 not tested"."""
+    cases = counted((v.outcome for sentence in sentences for _, v in sentence.cases), "case")
+    return f"{counted((sentence.outcome for sentence in sentences), 'sentence')}; {cases}"
 
 
 def by_group(found: Sequence[Outcome]) -> dict[str, list[Sentence]]:

@@ -52,6 +52,12 @@ def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
     )
 
 
+def headline(runs: Sequence[Run], figure: FigureTable) -> str:
+    """Who needed the least of a job's runs, as `winner` says it; "" where no run comes nearer to a target."""
+    found = needed(runs, figure)
+    return winner(found, target_of(runs, figure)) if found else ""
+
+
 def _took(method: ComparedMethod, i: int) -> float:
     return method.cells[i].median
 

@@ -21,9 +21,9 @@ from PIL import Image
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.lines import name_of
-from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
+from mpi_compress.evidence.outcomes import GROUPS, Outcome
 from mpi_compress.evidence.problems import HEADS, by_column, fewest
-from mpi_compress.evidence.sentences import scorecard
+from mpi_compress.evidence.sentences import counted_of, scorecard
 from mpi_compress.figures.plotting import draw
 from mpi_compress.problem.datasets.said import differs
 from mpi_compress.report import ran
@@ -62,16 +62,17 @@ def page(found: Sequence[Outcome], title: str | None = None) -> str:
     files = {name: (here / name).read_text(encoding="utf-8") for name in _FILES}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
-    environment.filters["counted"] = counted
     ids, groups = ids_of(found), _groups(found)
     cases = [(o, v) for group in groups for o in group["jobs"] for v in o.verdicts]
     drawn = {ids[o]: own for o in found if o.job and o.shown and (own := curves(o.shown, o.job.figure)) is not None}
-    scores = {GROUPS[group]: [sentence.outcome for sentence in sentences] for group, sentences in scorecard(found).items()}
+    scores = scorecard(found)
+    said = {GROUPS[group]: counted_of(sentences) for group, sentences in scores.items()}
+    outcomes = Counter(sentence.outcome for sentences in scores.values() for sentence in sentences)
     return environment.from_string(files["template.html"]).render(
         title=title or title_of(found), today=date.today().isoformat(), version=metadata.version("mpi-compress"),
         groups=groups, ran=_ran(found), ids=ids, titles=Counter(o.title for o in found), figures={o: _figure(o) for o in found},
         claims=[(o, v) for o, v in cases if o.group(v) != "ours"], ours=[(o, v) for o, v in cases if o.group(v) == "ours"],
-        scores=scores, counts=Counter(itertools.chain(*scores.values())), bases=GROUPS, drawn=drawn,
+        scores=said, counts=outcomes, bases=GROUPS, drawn=drawn,
         fewest=by_column(fewest(found)), heads=HEADS, work=WORK, long=LONG, files=files,
     )  # fmt: skip
 

@@ -13,9 +13,10 @@ from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import Markup, comma_separated, in_markdown, link, markdown, plain
 from mpi_compress.evidence import problems
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
-from mpi_compress.evidence.sentences import Sentence, by_group, scorecard
+from mpi_compress.evidence.sentences import Sentence, by_group, counted_of, scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.figures import plotting as figures
+from mpi_compress.report.needed import headline
 
 _HERE = Path(__file__).parent
 PAPERS: dict[str, str] = tomllib.loads((_HERE / "papers.toml").read_text(encoding="utf-8"))
@@ -23,16 +24,18 @@ _ARXIV = re.compile(r"arXiv:(\S+)")
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
-    """A line for each job, one for each claim that does not hold, and how many of the papers' claims hold."""
+    """A line for each job, one of who needed the least in it, one for each claim that does not hold, and how many of the papers'
+    claims hold."""
     yield from plain((), [[o.key, o.status + (f"; claims: {o.counted}" if o.verdicts else "")] for o in found])
+    yield from (f"{o.key}: {won}" for o in found if o.job and o.shown and (won := headline(o.shown, o.job.figure)))
     for o in found:
         for v in o.verdicts:
             if v.holds is False:
                 yield f"{o.key}: {v}"
     for group, sentences in scorecard(found).items():
-        yield f"{GROUPS[group]}: {counted(s.outcome for s in sentences)}"
+        yield f"{GROUPS[group]}: {counted_of(sentences)}"
     if verdicts := [v.outcome for o in found for v in o.verdicts if o.group(v) != "ours"]:
-        yield f"all claims of papers: {counted(verdicts)}"
+        yield f"all claims of papers: {counted(verdicts, 'case')}"
 
 
 def write_table(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:

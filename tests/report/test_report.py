@@ -102,6 +102,13 @@ def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
         assert text in html
 
 
+def test_tiles_say_of_how_many_sentences_and_cases_they_are(html):
+    tiles = html.partition('<ul class="tiles">')[2].partition("</ul>")[0]
+    assert "<strong>2 of 3 sentences hold, 1 does not; 2 of 6 cases hold, 1 does not, 3 not run</strong>" in tiles
+    assert "<strong>0</strong> sentences not tested or not run" in tiles
+    assert "in all" not in tiles, "one setting alone"
+
+
 def test_a_figure_comes_with_its_job_commands_times_bits_and_host(folder, html):
     assert f"mpi-compress run {folder / 'jobs' / 'ht' / 'small.toml'}" in html
     assert "samples = 60" in html
@@ -192,7 +199,8 @@ def test_run_plays_what_is_not_done_and_one_failure_stops_no_other(folder, tmp_p
     assert first.returncode == 3, first.stderr
     assert f"{without}: data.name: no set 'gisette'" in first.stderr
     assert f"{bad}: failed, or a run of it diverged" in first.stdout.splitlines()[-1]
-    assert "all claims of papers: 2 of 3 hold, 1 does not" in first.stdout
+    assert "all claims of papers: 2 of 3 cases hold, 1 does not" in first.stdout
+    assert re.search(r"^\S+: Least uplink bits.* to suboptimality ≤ \S+.* – GD: \S+ kbit", first.stdout, re.MULTILINE), first.stdout
     written = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
     assert len(written) == 7
     again = command("report", "--run", *good, "--out", tmp_path, "-o", tmp_path / "r.html")
@@ -263,5 +271,6 @@ def test_the_summary_counts_sentences_and_all_rows():
     said = list(tables.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
     assert said[0] == "a  not run; claims: 1 of 6 holds, 2 do not, 3 not run"
     assert said[3:] == [
-        "The papers' claims, in the papers' setting: 1 of 1 holds in part", "all claims of papers: 1 of 6 holds, 2 do not, 3 not run"
-    ]  # fmt: skip
+        "The papers' claims, in the papers' setting: 1 of 1 sentence holds in part; 1 of 6 cases holds, 2 do not, 3 not run",
+        "all claims of papers: 1 of 6 cases holds, 2 do not, 3 not run",
+    ]
