@@ -122,7 +122,7 @@ class ArrivalQueue(AtOnce):
                 continue  # it was stopped
             each = Arrival(key, copy.copy(task), self._took[i], k - task.version, self._made.pop(i, Made()))
             arrivals.append(each)
-            self._remember([each])
+            self._remember(each)
             is_taken = each.staleness <= self.rule.stale
             taken += is_taken
             acts = is_taken and self._acts_with(each, taken)
@@ -290,11 +290,10 @@ class ArrivalQueue(AtOnce):
         """Copies of a worker's memory, and of its compressor's."""
         return copy.deepcopy((memories.one(self.hosted.workers, row), self.hosted.states[row]))
 
-    def _remember(self, arrivals: Iterable[Arrival]) -> None:
-        """Let workers remember what they have computed, where that was computed before."""
-        for each in arrivals:
-            if each.worker in self.mine and each.made.message is not None:
-                self._take_over(each.worker - self.mine.start, each.made)
+    def _remember(self, each: Arrival) -> None:
+        """Let a worker remember what it has computed, where that was computed before."""
+        if each.worker in self.mine and each.made.message is not None:
+            self._take_over(each.worker - self.mine.start, each.made)
 
     def _take_over(self, row: int, made: Made) -> None:
         self.hosted.fs.samples[row] += made.samples
