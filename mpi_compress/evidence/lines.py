@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of
-from mpi_compress.results.targets import Target, rises
+from mpi_compress.results.targets import Target, grows, rises
 from mpi_compress.results.tuning import caveat, in_words, put_by
 
 Namer = Callable[[Run], str]
@@ -142,14 +143,17 @@ def equal_seeds(runs: Sequence[Run]) -> str:
 
 
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
-    at, values = rows_of_seeds(runs), [_drawable(run, y) for run in runs]
+    values = [_drawable(run, y) for run in runs]
     note = ", ".join(filter(None, [_diverged(runs), _unfinished(runs), _short_floats(runs[0], x)]))
     is_exact = all(ANY_SEED in run.attrs for run in runs)
     if len(runs) == 1:
         return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact)
-    both = [run.column(x) for run in runs], values
-    xs, ys = (np.array([own[rows] for own, rows in zip(each, at, strict=True)], dtype=float) for each in both)
-    return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact)
+    along, rows, half = rows_of_seeds(runs, x)
+    ys = np.array([own[at] for own, at in zip(values, rows, strict=True)], dtype=float)
+    median = np.median(ys, axis=0)
+    moved = int(np.flatnonzero(np.r_[True, median[1:] != median[:-1]])[-1])
+    median[(along > half) & (np.arange(along.size) > moved)] = np.nan  # no plateau, but seeds that have ended
+    return Line(name, along, median, np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact)
 
 
 def _drawable(run: Run, y: str) -> NDArray[Any]:
@@ -183,15 +187,22 @@ def _short_floats(run: Run, x: str) -> str:
     return "sends 16 a value" if short and re.search("(32|64) a value", column_of(x).label) else ""
 
 
-def rows_of_seeds(runs: Sequence[Run]) -> list[NDArray[np.intp]]:
-    """The rows of several seeds by round, equally many of each. They are those of the rounds that each of them has, or has ended
-    its run before, complete or diverged: such a run stays where it ended, so that the median reaches a level of [stop] where the
-    median of what the seeds took does."""
-    every = [run.column("round") for run in runs]
-    rounds = reduce(np.union1d, every)
-    over = [rounds > (own[-1] if run.status in _ENDED else np.inf) for run, own in zip(runs, every, strict=True)]
-    rounds = rounds[np.all([np.isin(rounds, own) | done for own, done in zip(every, over, strict=True)], axis=0)]
-    return [np.searchsorted(own, np.minimum(rounds, own[-1])) for own in every]
+def rows_of_seeds(runs: Sequence[Run], x: str) -> tuple[NDArray[Any], list[NDArray[np.intp]], float]:
+    """Where along x a line of several seeds has points, the row of each seed there, and the x at which half of the seeds have ended.
+
+    Where x grows, a seed is at x in its last row up to there, so that the median at equal x reaches a level where the median of what
+    the seeds took does. Other x are the medians of equal rounds. A run that has ended, complete or diverged, stays where it ended;
+    one that was stopped, or failed, ends the line.
+    """
+    every = [run.column(x if grows(x) else "round") for run in runs]
+    done, points = [run.status in _ENDED for run in runs], reduce(np.union1d, every)
+    points = points[np.all([(points <= own[-1]) | is_done for own, is_done in zip(every, done, strict=True)], axis=0)]
+    rows = [np.maximum(np.searchsorted(own, points, side="right") - 1, 0) for own in every]
+    end = float(sorted(own[-1] for own in every)[len(every) // 2])
+    if not grows(x):
+        xs = [run.column(x)[at] for run, at in zip(runs, rows, strict=True)]
+        return np.median(np.array(xs, dtype=float), axis=0), rows, math.inf
+    return points.astype(float), rows, end
 
 
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:

@@ -51,6 +51,8 @@ def draw_on(
         each = points or len(np.unique(line.x)) <= _SPARSE
         seen = replace(line, y=np.maximum(line.y, lowest)) if each and lowest else line
         keep = shown(line.x, seen.y, xscale, yscale) | (line.y > highest)
+        if line.least is not None:  # a band may go on behind the end of its line
+            keep |= np.isnan(line.y) & shown(line.x, line.most, xscale, yscale)
         number = names.index(line.label)
         every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
@@ -95,7 +97,7 @@ def _draw_curve(
     """Draw a line, with a cross where it leaves the plot, in its band over seeds; True if it is noise: then its rows are faint
     points behind its running median."""
     line, leaves = up_to(whole, highest), bool(np.any(whole.y > highest))
-    smooth = None if every is None or leaves else smoothed(line, *axes)
+    smooth = None if every is None or leaves else smoothed(line.rows(np.isfinite(line.y)), *axes)
     drawn = smooth or line
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)

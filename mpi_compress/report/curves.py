@@ -24,8 +24,9 @@ _PARTS = 48  # of a run; each keeps two rows
 
 
 def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
-    """A line for each method, over its seeds the median: its y, and its x in each column that all runs have; None where nothing
-    can be drawn. Costs that several models count are on no axis. Of a figure of other than rows it is the loss against bits."""
+    """A line for each method, over its seeds the median: its x in each column that all runs have, and its y there, which is that of
+    the first x where it is not said; None where nothing can be drawn. Costs that several models count are on no axis. Of a figure
+    of other than rows it is the loss against bits."""
     y = next((name for name in (*figure.ys, "loss") if _has(runs, name)), "")
     xs = [x for x in dict.fromkeys((figure.x, *_XS)) if grows(x) and _has(runs, x)]
     xs = [x for x in xs if len({counted_by(x, run) for run in runs}) == 1]
@@ -37,12 +38,14 @@ def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
     by_line = [*zip(*(lines(runs, x, y) for x in xs), strict=True)]
     look_of = looks([first.label for first, *_ in by_line])
     for each in by_line:
-        values, look = up_to(each[0], highest).y, look_of[each[0].label]
-        keep = thinned(values)
-        if shown(values, values, "linear", scale).any():
-            columns = {x: _short(line.x[keep]) for x, line in zip(xs, each, strict=True) if line.x is not None}
+        heights, look = [up_to(line, highest).y for line in each], look_of[each[0].label]
+        if shown(heights[0], heights[0], "linear", scale).any():
+            keep = [thinned(values) for values in heights]
+            columns = {x: _short(line.x[rows]) for x, line, rows in zip(xs, each, keep, strict=True)}
+            own = {x: _short(values[rows]) for x, values, rows in zip(xs, heights, keep, strict=True)}
+            others = {x: values for x, values in own.items() if values != own[xs[0]]}
             tells = {"label": each[0].entry, "hue": look.hue, "tone": look.tone, "dash": look.dash}
-            found.append({**tells, "y": _short(values[keep]), "x": columns})
+            found.append({**tells, "y": {xs[0]: own[xs[0]], **others}, "x": columns})
     xscale, yscale = scales(asked)
     labels = {x: _label(x, runs) for x in xs}
     return {"y": _label(y, runs), "labels": labels, "xscale": xscale, "yscale": yscale, "lines": found} if found else None

@@ -62,8 +62,9 @@
     points({ x, y }) {
       const { x: column, xscale, yscale } = this.state;
       const can = (v, scale) => v !== null && (scale !== "log" || v > 0);
-      const keep = y.map((v, k) => k).filter((k) => can(x[column][k], xscale) && can(y[k], yscale));
-      return [keep.map((k) => x[column][k]), keep.map((k) => y[k])];
+      const [xs, ys] = [x[column], y[column] ?? Object.values(y)[0]];
+      const keep = ys.map((v, k) => k).filter((k) => can(xs[k], xscale) && can(ys[k], yscale));
+      return [keep.map((k) => xs[k]), keep.map((k) => ys[k])];
     }
 
     draw() {

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mpi_compress as mc
 from mpi_compress.evidence import lines as made
+from mpi_compress.results.targets import Target
 
 files = itertools.count()
 
@@ -49,22 +52,50 @@ def test_runs_that_differ_in_their_seed_alone_are_together_and_a_second_one_of_a
     assert made.by_seed(unknown) == [[unknown[0]], [unknown[1]]]
 
 
-def test_a_line_of_seeds_is_their_median_and_range_row_by_row():
+def test_a_line_of_seeds_is_their_median_and_range_at_equal_x():
     seeds = [run(seed=i, loss=[1.0, y], wire_bits_up=[0, 10 * (i + 1)]) for i, y in enumerate((0.5, 0.2, 0.4))]
     (line,) = made.lines(seeds, "wire_bits_up", "loss", lambda r: "name")
-    assert (line.label, line.x.tolist(), line.y.tolist()) == ("name", [0, 20], [1, 0.4])
-    assert (line.least.tolist(), line.most.tolist()) == ([1, 0.2], [1, 0.5])
+    assert (line.label, line.x.tolist()) == ("name", [0, 10, 20, 30])
+    np.testing.assert_array_equal(line.y, [1, 1, 0.5, 0.4])
+    assert (line.least.tolist(), line.most.tolist()) == ([1, 0.5, 0.2, 0.2], [1, 1, 1, 0.5])
     alone, *_ = made.lines(seeds[:1], "wire_bits_up", "loss")
     assert (alone.x.tolist(), alone.y.tolist(), alone.least, alone.most) == ([0, 10], [1, 0.5], None, None)
-    cut = line.rows(np.array([False, True]))
-    assert [values.tolist() for values in (cut.x, cut.y, cut.least, cut.most)] == [[20], [0.4], [0.2], [0.5]]
+    cut = line.rows(np.array([False, True, False, False]))
+    assert [values.tolist() for values in (cut.x, cut.y, cut.least, cut.most)] == [[10], [1], [0.5], [1]]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=6), min_size=3, max_size=3), st.integers(0, 60))
+def test_a_median_of_seeds_reaches_a_level_where_the_median_of_what_they_took_does(steps, level):
+    seeds = [
+        run(seed=i, loss=100 - np.cumsum([0, *(down for _, down in each)]), wire_bits_up=np.cumsum([0, *(bits for bits, _ in each)]))
+        for i, each in enumerate(steps)
+    ]  # fmt: skip
+    (line,) = made.lines(seeds, "wire_bits_up", "loss")
+    took = sorted(Target("loss", 100 - level, False).took(each, "wire_bits_up") for each in seeds)
+    reached = np.flatnonzero(line.y <= 100 - level)
+    assert (line.x[reached[0]] if reached.size else inf) == took[1]
+    assert line.x[np.flatnonzero(line.least <= 100 - level)][0] == took[0] if took[0] < inf else np.all(line.least > 100 - level)
+
+
+def test_a_line_of_seeds_ends_where_its_median_does_and_its_band_goes_on():
+    seeds = [run(seed=i, loss=[3.0, 1.0, 0.5][:rows], wire_bits_up=[0, 10, 20][:rows]) for i, rows in enumerate((2, 2, 3))]
+    (line,) = made.lines(seeds, "wire_bits_up", "loss")
+    np.testing.assert_array_equal(line.y, [3, 1, nan])
+    assert (line.x.tolist(), line.least.tolist(), line.most.tolist()) == ([0, 10, 20], [3, 1, 0.5], [3, 1, 1])
+
+
+def test_where_x_does_not_grow_a_line_of_seeds_goes_by_rounds():
+    seeds = [run(seed=i, rounds=[0, 5], loss=[1.0, y], distance=[4.0, 2.0 + i]) for i, y in enumerate((0.5, 0.2, 0.4))]
+    (line,) = made.lines(seeds, "distance", "loss")
+    assert (line.x.tolist(), line.y.tolist()) == ([4, 3], [1, 0.4])
 
 
 def test_a_seed_that_has_ended_stays_where_it_ended_and_another_one_ends_the_line():
     long, short = run(rounds=[0, 2, 4, 6], loss=[1, 2, 3, 4]), run(seed=1, rounds=[0, 2, 3], loss=[5, 6, 7])
-    assert [rows.tolist() for rows in made.rows_of_seeds([long, short])] == [[0, 1, 2, 3], [0, 1, 2, 2]]
+    x, rows, _ = made.rows_of_seeds([long, short], "round")
+    assert (x.tolist(), [at.tolist() for at in rows]) == ([0, 2, 3, 4, 6], [[0, 1, 1, 2, 3], [0, 1, 2, 2, 2]])
     stopped = run(seed=1, rounds=[0, 2, 3], status="stopped", loss=[5, 6, 7])
-    assert [rows.tolist() for rows in made.rows_of_seeds([long, stopped])] == [[0, 1], [0, 1]]
+    assert made.rows_of_seeds([long, stopped], "round")[0].tolist() == [0, 2, 3]
 
 
 def test_a_stopped_seed_is_left_out_where_others_have_ended():
