@@ -110,9 +110,7 @@ class Comparison:
     def caption(self) -> str:
         """What the numbers are."""
         over = seeds_text([run for method in self.methods for run in method.runs])
-        column = column_of(self.by)
-        everyone = ", over all workers" * ("link bits," in column.label)
-        return f"{column.label}{everyone}{f'; median (range) {over}' if over else ''}"
+        return f"{column_of(self.by).whole_label}{f'; median (range) {over}' if over else ''}"
 
     def heads(self, written: Callable[[Target], str] = str) -> list[str]:
         """The heads, in which several levels of one column name it once."""

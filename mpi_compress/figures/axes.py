@@ -23,7 +23,7 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
     """Write the names and units of x and y, once the curves are drawn."""
     for which in _BOTH:
         given, column = getattr(figure, f"{which}label"), getattr(figure, which).strip()
-        text = "" if "," in column else column_of(column).label  # the legend names several columns
+        text = "" if "," in column else column_of(column).whole_label  # the legend names several columns
         if column in COSTS and (model := named_model(runs)):
             text += f", {model}"
         text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")

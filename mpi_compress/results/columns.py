@@ -70,6 +70,11 @@ class Column:
     common: bool = False  # True: it is one curve for all runs on a problem, which figures draw once, in grey
 
     @property
+    def whole_label(self) -> str:
+        """Its label, and that it is the sum over all workers where bits of links may be taken for those of one."""
+        return self.label + ", over all workers" * ("link bits" in self.label and "bits/n" not in self.label)
+
+    @property
     def counted(self) -> bool:
         """True if it grows, and is known in every round, also where no point is evaluated."""
         return self.grows and (self.since in ("counter", "convention", *OF_CLOCK, "result") or self.name == "seconds")

@@ -220,7 +220,7 @@ def test_a_swept_key_is_x_and_y_what_it_took_to_a_target(done, tmp_path, capsys)
     assert capsys.readouterr().out == f"{tmp_path / 'a.svg'}\n"
     words = " ".join(each.strip() for each in ElementTree.parse(tmp_path / "a.svg").getroot().itertext() if each.strip())
     assert "data.c2" in words
-    assert "uplink bits, on the wire to f(x) ≤ 0.68 [bit]" in words.replace("\n", " ")
+    assert "uplink bits, on the wire, over all workers to f(x) ≤ 0.68 [bit]" in words.replace("\n", " ")
     assert main([*asked, "--x", "data.c2", "--y", "round"]) == 0
     assert "data.c2" in refused([*asked, "--x", "c2"], capsys)
     refused(asked, capsys, "one --to goes with --x KEY")
@@ -248,7 +248,7 @@ def test_a_column_as_x_draws_curves_where_the_job_s_figure_is_of_a_target(done, 
         root = ElementTree.parse(tmp_path / "a.svg").getroot()
         return " ".join(" ".join(each.strip() for each in root.itertext() if each.strip()).split())
 
-    assert "uplink bits, on the wire to f(x) ≤ 0.68 [bit]" in names("--x", "data.c2"), "a key of the job"
+    assert "uplink bits, on the wire, over all workers to f(x) ≤ 0.68 [bit]" in names("--x", "data.c2"), "a key of the job"
     assert " to f(x) ≤" not in names("--x", "round", "--y", "suboptimality")
     assert "suboptimality f(x) − f*" in names("--x", "round", "--y", "suboptimality")
     assert "loss f(x)" in names("--x", "wire_bits_up"), "the target's column"
