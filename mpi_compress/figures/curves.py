@@ -43,6 +43,7 @@ def draw_on(
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), _above_the_end(figure.ylim))
     each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in looks(names).items()}
     labels, noisy = {line.label: entry(line.entry) for line in reversed(drawn)}, False
+    drawn = drawn if points or xscale != "log" else _from_the_left(drawn)
     for line in drawn:
         look = each_look[line.label] | {"label": labels.pop(line.label, None)}
         if line.x is None:
@@ -56,9 +57,10 @@ def draw_on(
         number = names.index(line.label)
         every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
-        for x in line.x[seen.y > line.y]:
-            down = {"arrowstyle": "<-", "color": look["color"]}
+        for x, y in zip(line.x[seen.y > line.y], line.y[seen.y > line.y], strict=True):
+            down, small = {"arrowstyle": "<-", "color": look["color"]}, {"fontsize": "x-small", "color": look["color"], "va": "center"}
             ax.annotate("", (x, lowest), (0, -13), textcoords="offset points", arrowprops=down)
+            ax.annotate(f"{y:.1g}", (x, lowest), (5, -7), textcoords="offset points", **small)
         if figure.at:  # the axis has the values of x, too, at which its level is not reached
             ax.update_datalim([(x, x) for x in line.x], updatey=False)
     _draw_bounds(ax, runs, figure, each_look, name)
@@ -71,6 +73,14 @@ def draw_on(
         ax.set_ylim(top=highest)
     set_limits(ax, figure)
     return noisy
+
+
+def _from_the_left(drawn: Sequence[Line]) -> list[Line]:
+    """Lines that begin at x = 0, which a logarithmic axis does not have, begin at its left end: half of the least x of any row."""
+    curves = {id(line) for line in drawn if line.x is not None and len(np.unique(line.x)) > _SPARSE}
+    least = [float(np.min(line.x, where=line.x > 0, initial=math.inf)) for line in drawn if id(line) in curves]
+    left = min(least, default=math.inf) / 2
+    return [replace(line, x=np.where(line.x == 0, left, line.x)) if id(line) in curves else line for line in drawn]
 
 
 def up_to(line: Line, highest: float) -> Line:

@@ -43,6 +43,9 @@ def figure_of(drawn: Axes | Figure) -> Figure:
 def put_below(figure: Figure, entries: Mapping[str, Any], title: str | None) -> float:
     """Put a legend of entries and their handles below all plots of a figure; gives its height in inches."""
     size = mpl.rcParams["legend.fontsize"]
+    if not entries and title is not None:
+        below = figure.supxlabel(wrapped(title, figure.get_figwidth() - 0.15, size), fontsize=size)
+        return len(below.get_text().splitlines()) * 1.5 * size / 72.0
     handle = (mpl.rcParams["legend.handlelength"] + mpl.rcParams["legend.handletextpad"]) * size / 72.0
     room = figure.get_figwidth() - 0.15
     names = [wrapped(name, room - handle, size) for name in entries]

@@ -73,7 +73,7 @@ def test_seeds_are_one_line_in_a_band(done):
     np.testing.assert_array_equal(line.x, first[0].trace["round"])
     ax = mc.plot(runs, x="round", y="loss")
     assert len(ax.lines) == sum(isinstance(each, PolyCollection) for each in ax.collections) == 4
-    assert ax.figure.legends[0].get_title().get_text() == "median and range over 3 seeds"
+    assert ax.figure.get_supxlabel() == "median and range over 3 seeds"
 
 
 def test_a_panel_whose_level_no_run_reaches_is_empty_and_the_others_are_drawn(done):

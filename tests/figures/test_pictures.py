@@ -190,6 +190,15 @@ def test_a_width_is_read_in_its_unit(width, inches):
     assert style.inches(width) == (None if inches is None else pytest.approx(inches))
 
 
+def test_on_a_logarithmic_x_axis_curves_begin_with_round_0_at_the_left_end():
+    _, ax = plt.subplots()
+    x = np.arange(5.0)
+    drawn = [Line("fast", 10 * x, 0.5**x), Line("slow", 40 * x, 0.9**x), Line("the data", x[:2] * 3, x[:2] + 0.1)]
+    draw_on(ax, [], drawn, FigureTable(x="wire_bits_up", y="loss", xscale="log"), [line.label for line in drawn])
+    assert [line.get_xydata()[0].tolist() for line in ax.lines[:3]] == [[5, 1], [5, 1], [3, 1.1]]
+    plt.close("all")
+
+
 @pytest.mark.parametrize("last", [-1e-17, 0.0, 1e-30, 1e-14])
 def test_few_points_far_below_the_others_stand_within_the_plot_with_an_arrow_down_and_hardly_lengthen_the_axis(last):
     _, ax = plt.subplots()
@@ -197,8 +206,9 @@ def test_few_points_far_below_the_others_stand_within_the_plot_with_an_arrow_dow
     drawn = [Line("slow", x, 0.5**x), Line("the data", x[:2] * 3, np.array([1.0, last]))]
     draw_on(ax, [], drawn, FigureTable(x="round", y="suboptimality", yscale="log"), [line.label for line in drawn])
     assert ax.lines[1].get_xydata().tolist() == [[0, 1], [3, 0.5**4 / 10]]
-    (arrow,) = ax.texts
+    arrow, value = ax.texts
     assert (arrow.xy, arrow.get_position()) == ((3, 0.5**4 / 10), (0, -13)), "points down from where it stands"
+    assert float(value.get_text()) == last
     assert 0.5**4 / 20 < ax.get_ylim()[0] < 0.5**4 / 11
     plt.close("all")
 
