@@ -188,11 +188,12 @@ def _short_floats(run: Run, x: str) -> str:
 
 
 def rows_of_seeds(runs: Sequence[Run], x: str) -> tuple[NDArray[Any], list[NDArray[np.intp]], float]:
-    """Where along x a line of several seeds has points, the row of each seed there, and the x at which half of the seeds have ended.
+    """Where along x a line of several seeds has points, the row of each seed there, and the x at which half of the seeds have
+    ended.
 
-    Where x grows, a seed is at x in its last row up to there, so that the median at equal x reaches a level where the median of what
-    the seeds took does. Other x are the medians of equal rounds. A run that has ended, complete or diverged, stays where it ended;
-    one that was stopped, or failed, ends the line.
+    Where x grows, a seed is at x in its last row up to there, so that the median at equal x reaches a level where the median of
+    what the seeds took does. Other x are the medians of equal rounds. A run that has ended, complete or diverged, stays where it
+    ended; one that was stopped, or failed, ends the line.
     """
     every = [run.column(x if grows(x) else "round") for run in runs]
     done, points = [run.status in _ENDED for run in runs], reduce(np.union1d, every)
