@@ -58,9 +58,9 @@ def draw_on(
         every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
         for x, y in zip(line.x[seen.y > line.y], line.y[seen.y > line.y], strict=True):
-            down, small = {"arrowstyle": "<-", "color": look["color"]}, {"fontsize": "x-small", "color": look["color"], "va": "center"}
-            ax.annotate("", (x, lowest), (0, -13), textcoords="offset points", arrowprops=down)
-            ax.annotate(f"{y:.1g}", (x, lowest), (5, -7), textcoords="offset points", **small)
+            color = look["color"]
+            ax.annotate("", (x, lowest), (0, -13), textcoords="offset points", arrowprops={"arrowstyle": "<-", "color": color})
+            ax.annotate(f"{y:.1g}", (x, lowest), (5, -7), textcoords="offset points", color=color, size="x-small", va="center")
         if figure.at:  # the axis has the values of x, too, at which its level is not reached
             ax.update_datalim([(x, x) for x in line.x], updatey=False)
     _draw_bounds(ax, runs, figure, each_look, name)
