@@ -24,7 +24,6 @@ from mpi_compress.messages.link import Link
 _DIMS = (12, 60, 1000, 50_000)  # of vectors; the first that the parameters go with
 _FAR, _MOST = 4, 140_000  # times its largest size is d at least; d at most, where half of the indices need more than 16 bits
 _DRAWS, _NUMBERS = (100, 1000), 4_000_000  # of a random compressor, of each vector; the more, the fewer numbers they have
-_FEWER, _WORST = 25, 3  # times fewer draws of a vector of two levels at first, and how many of these are looked at closely
 _streams = cache(Streams)
 _SIGMAS = 6.0  # standard errors that a mean may be off
 _OF_FLOATS: Mapping[Any, Any] = {64: (1e-15, 0.0), 32: (1e-7, 1e-40), 16: (1e-3, 1e-7), "bf16": (1e-2, 1e-40)}
@@ -98,22 +97,10 @@ def vectors(dim: int) -> dict[str, Vector]:
     }
 
 
-def of_two_levels(c: Compressor, dim: int) -> dict[str, Vector]:
-    """The vectors of some ones and one smaller number elsewhere of which C loses the largest share in a few draws: of such a vector
-    quantisers by the largest coordinate lose most."""
-    ones, small = dict.fromkeys((1, 2, math.isqrt(dim), dim // 2)), (0.0, 1 / (1 + math.sqrt(dim)), 0.3, 1 / 8, 1 / 32)
-    pairs = ((m, a) for m, a in product(ones, small) if 0 < m < dim)
-    found = {f"of {m} ones and {a:.3g} elsewhere": np.where(np.arange(dim) < m, 1.0, a) for m, a in pairs}
-
-    def lost(name: str) -> float:
-        v, draws = found[name], range(_draws(dim) // _FEWER)
-        return float(np.mean([np.sum((applied(c, v, k, k % 3).dense() - v) ** 2) for k in draws]) / (v @ v))
-
-    return {name: found[name] for name in sorted(found, key=lost, reverse=True)[:_WORST]}
-
-
-def _draws(dim: int) -> int:
-    return int(np.clip(_NUMBERS // dim, *_DRAWS))
+def of_two_levels(dim: int) -> dict[str, Vector]:
+    """Vectors of some ones and smaller numbers elsewhere: of one of these quantisers by the largest coordinate lose most."""
+    pairs = product(dict.fromkeys((1, math.isqrt(dim), dim // 2)), (0.0, 1 / (1 + math.sqrt(dim)), 1 / 8))
+    return {f"of {m} ones and {a:.3g} elsewhere": np.where(np.arange(dim) < m, 1.0, a) for m, a in pairs}
 
 
 def compress(given: Compressor, dim: int) -> Findings:
@@ -149,20 +136,14 @@ def state(given: Compressor, links: Sequence[Link]) -> Findings:
 def theorems(_: Compressor, links: Sequence[Link]) -> Findings:
     """A compressor's δ, ω and variance by sampling, with a new state each time."""
     for link in links:
-        for name, v in vectors(link.dim).items():
+        for name, v in (vectors(link.dim) | of_two_levels(link.dim)).items():
             yield from tried(f"a vector {name}", partial(_theorems, link.compressor, v, name))
-        yield from tried("vectors of two levels", partial(_of_two_levels, link.compressor, link.dim))
-
-
-def _of_two_levels(c: Compressor, dim: int) -> Findings:
-    for name, v in of_two_levels(c, dim).items():
-        yield from _theorems(c, v, name)
 
 
 def _theorems(c: Compressor, v: Vector, name: str) -> Findings:
     us = (vectors(v.size)["of normal numbers"], v)  # of v alone, chance may draw nothing
     random = any((applied(c, u, 0).dense() != applied(c, u, k, k % 3).dense()).any() for u in us for k in range(1, 40))
-    count = _draws(v.size) if random else 1
+    count = int(np.clip(_NUMBERS // v.size, *_DRAWS)) if random else 1
     yield from stated(c, v, np.array([applied(c, v, k, k % 3).dense() for k in range(count)]), name)
 
 

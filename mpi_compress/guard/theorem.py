@@ -122,10 +122,10 @@ def assumptions(given: object, problems: Sequence[RandomProblem]) -> Findings:
     yield from _coin(problems)
 
 
-def _hard(c: Compressor, dim: int) -> dict[str, Vector]:
+def _hard(dim: int) -> dict[str, Vector]:
     """Vectors (dim,) on which δ and ω of compressors are met: beside the usual ones and those of two levels that of equal numbers
     between two powers of 2, and an identity matrix's triangle."""
-    found = vectors(dim) | of_two_levels(c, dim) | {"of four thirds": np.full(dim, 4 / 3)}
+    found = vectors(dim) | of_two_levels(dim) | {"of four thirds": np.full(dim, 4 / 3)}
     side = (math.isqrt(8 * dim + 1) - 1) // 2
     return found | ({"of an identity matrix": triangle(np.eye(side))} if side * (side + 1) // 2 == dim else {})
 
@@ -134,7 +134,7 @@ def _constants(link: Link) -> Findings:
     """E C(v) = v, E‖C(v) − v‖² ≤ ω‖v‖² and ‖v − C(v)‖² ≤ (1 − δ)‖v‖² of hard vectors; and that some vector comes near to that."""
     c, dim = link.compressor, link.dim
     δ, ω, lost = c.delta(dim), c.omega(dim), 0.0
-    for name, v in _hard(c, dim).items():
+    for name, v in _hard(dim).items():
         closely = round(_CLOSELY * (ω or 0.0)) if name == "of normal numbers" else 0
         draws = np.array([applied(c, v, k, k % 3).dense() for k in range(min(max(_DRAWS, closely), _MOST_DRAWS))])
         for found in of_messages.stated(c, v, draws, name):
