@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullFormatter, NullLocator
 
@@ -16,6 +17,7 @@ from mpi_compress.results.units import COSTS, named_model, unit_of
 
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
 _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
+_TICKS, _RATIO = 9, 1.4  # values at most that have a tick each, and how far apart they are at least
 _LARGE = 10_000.0  # a number without a unit, from which on ticks have a prefix
 
 
@@ -28,7 +30,8 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
             text += f", {model}"
         text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")
         unit = _unit(which, figure, runs)
-        _write_ticks(ax, which, unit)
+        if not (which == "x" and figure.at and _tick_values(ax)):
+            _write_ticks(ax, which, unit)
         ax.set(**{f"{which}label": f"{drawable(text) if given is None else given}{f' [{unit}]' if unit else ''}".strip()})
 
 
@@ -75,6 +78,16 @@ def _write_ticks(ax: Axes, which: Literal["x", "y"], unit: str) -> None:
         axis.set_major_formatter(EngFormatter())
     elif is_log:
         axis.set_major_formatter("{x:g}")
+
+
+def _tick_values(ax: Axes) -> bool:
+    """Write a tick at each value along a logarithmic x axis where these are few and apart, as those of a swept key; True if so."""
+    values = np.unique(np.concatenate([np.zeros(0), *(np.asarray(line.get_xdata(), dtype=float) for line in ax.lines)]))
+    if ax.get_xscale() != "log" or not 1 < values.size <= _TICKS or values[0] <= 0 or np.min(values[1:] / values[:-1]) < _RATIO:
+        return False
+    ax.set_xticks(values, [f"{value:.4g}" for value in values])
+    ax.xaxis.set_minor_locator(NullLocator())
+    return True
 
 
 def entry(label: str) -> str:

@@ -78,8 +78,7 @@ def draw_on(
 def _from_the_left(drawn: Sequence[Line]) -> list[Line]:
     """Lines that begin at x = 0, which a logarithmic axis does not have, begin at its left end: half of the least x of any row."""
     curves = {id(line) for line in drawn if line.x is not None and len(np.unique(line.x)) > _SPARSE}
-    least = [float(np.min(line.x, where=line.x > 0, initial=math.inf)) for line in drawn if id(line) in curves]
-    left = min(least, default=math.inf) / 2
+    left = min((float(np.min(x)) for line in drawn if id(line) in curves and (x := line.x[line.x > 0]).size), default=math.inf) / 2
     return [replace(line, x=np.where(line.x == 0, left, line.x)) if id(line) in curves else line for line in drawn]
 
 

@@ -74,7 +74,7 @@ def divides(condition: str, low: float, high: float) -> bool:
 
 
 def bar(text: str) -> str:
-    """The bar of what a paper says, by the rule of docs/figures.md: "6 times" is ">= 3", and never below 1; "about 2" is
+    """The bar of what a paper says, by the rule of docs/figures.md: "6 times" is ">= 3", and always more than 1; "about 2" is
     "in [1, 4]"; "3 orders" of magnitude are ">= 316.2". Other conditions are bars as they are."""
     says = re.fullmatch(r"\s*(?:(?P<about>about\s+(\S+))|(\S+)\s+(times|orders?))\s*", text)
     if not says:
@@ -82,7 +82,9 @@ def bar(text: str) -> str:
     n = float(says[2] or says[3])
     if says["about"]:
         return f"in [{n / 2:.4g}, {2 * n:.4g}]"
-    return f">= {max(n / 2, 1.0):.4g}" if says[4] == "times" else f">= {10 ** (n - 0.5):.4g}"
+    if says[4] == "times":
+        return f">= {n / 2:.4g}" if n > 2 else "> 1"
+    return f">= {10 ** (n - 0.5):.4g}"
 
 
 def _ends(text: str) -> tuple[float, float]:
