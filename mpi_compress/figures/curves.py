@@ -57,10 +57,7 @@ def draw_on(
         number = names.index(line.label)
         every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
-        for x, y in zip(line.x[seen.y > line.y], line.y[seen.y > line.y], strict=True):
-            color = look["color"]
-            ax.annotate("", (x, lowest), (0, -13), textcoords="offset points", arrowprops={"arrowstyle": "<-", "color": color})
-            ax.annotate(f"{y:.1g}", (x, lowest), (5, -7), textcoords="offset points", color=color, size="x-small", va="center")
+        _point_down(ax, line.rows(seen.y > line.y), lowest, look["color"])
         if figure.at:  # the axis has the values of x, too, at which its level is not reached
             ax.update_datalim([(x, x) for x in line.x], updatey=False)
     _draw_bounds(ax, runs, figure, each_look, name)
@@ -98,6 +95,13 @@ def _lowest(drawn: Sequence[Line]) -> float:
 def _above_the_end(ylim: Sequence[float] | None) -> float:
     """Where such points stand on an axis whose ends the figure states."""
     return ylim[0] * (ylim[1] / ylim[0]) ** _ROOM if ylim and ylim[0] > 0 else 0.0
+
+
+def _point_down(ax: Axes, below: Line, lowest: float, color: str) -> None:
+    """An arrow down for each point of a line that stands higher than it lies, and its value."""
+    for x, y in zip(below.x, below.y, strict=True):
+        ax.annotate("", (x, lowest), (0, -13), textcoords="offset points", arrowprops={"arrowstyle": "<-", "color": color})
+        ax.annotate(f"{y:.1g}", (x, lowest), (5, -7), textcoords="offset points", color=color, size="x-small", va="center")
 
 
 def _draw_curve(
