@@ -1,11 +1,12 @@
 """The axes of a plot, their scales, names and units, and the entries of its legend."""
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.words import drawable, wrapped
@@ -64,15 +65,16 @@ def scales(figure: FigureTable) -> tuple[str, str]:
 
 
 def _write_ticks(ax: Axes, which: Literal["x", "y"], unit: str) -> None:
-    """Write ticks with a unit, or of large numbers, with prefixes such as "2 M", unless they are powers of ten. A short logarithmic
-    axis gets plain ticks."""
+    """Write ticks with a unit, or of large numbers, with prefixes such as "2 M", unless they are powers of ten. A logarithmic axis
+    with fewer than two of these gets plain ticks."""
     axis, (low, high) = getattr(ax, f"{which}axis"), getattr(ax, f"get_{which}lim")()
     is_log = getattr(ax, f"get_{which}scale")() == "log"
-    if is_log and high >= _SHORT_AXIS * low:
+    is_long = is_log and high >= _SHORT_AXIS * low
+    if is_long and math.floor(math.log10(high)) > math.ceil(math.log10(low)):
         axis.set_minor_formatter(NullFormatter())
         return
     if is_log:
-        axis.set_major_locator(MaxNLocator(5))
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if is_long else MaxNLocator(5))
         axis.set_minor_locator(NullLocator())
     if unit or max(abs(low), abs(high)) >= _LARGE:
         axis.set_major_formatter(EngFormatter())

@@ -40,6 +40,12 @@ def test_short_logarithmic_axes_have_few_plain_ticks(ax):
     assert len(ax.xaxis.get_minorticklocs()) == 0
 
 
+def test_a_logarithmic_axis_with_a_single_power_of_ten_has_further_ticks(ax):
+    ax.set(xscale="log", xlim=(0.013, 0.25))
+    axes._write_ticks(ax, "x", "")
+    assert [round(tick, 3) for tick in ax.get_xticks() if 0.013 <= tick <= 0.25] == [0.02, 0.05, 0.1, 0.2]
+
+
 @pytest.mark.parametrize(("figure", "wanted"), [
     ({"x": "round", "y": "loss"}, ("linear", "linear")),
     ({"x": "round", "y": "suboptimality"}, ("linear", "log")),
