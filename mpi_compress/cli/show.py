@@ -220,9 +220,15 @@ def _tuned(tuned: Mapping[str, Any]) -> str:
 
 
 def _trials(tuned: Mapping[str, Any]) -> Iterator[str]:
-    """What each value paid to the target, or how near it came, and in which share of the run's length."""
-    for (value, merit), took, share in zip(tuned["tried"], tuned["took"], tuned["share"], strict=True):
+    """What each value paid to the target, by how many trials where some missed it, or how near it came, and in which share of the
+    run's length."""
+    each = tuned.get("paid") or [[]] * len(tuned["tried"])  # earlier versions kept the medians alone
+    for (value, merit), took, share, paid in zip(tuned["tried"], tuned["took"], tuned["share"], each, strict=True):
         missed = "diverged, or ended above its start" if math.isinf(merit) else f"not reached (nearest {merit:.3g})"
+        if reached := [each for each in paid if each is not None]:
+            ends = dict.fromkeys(amount(end, tuned["by"]) for end in (min(reached), max(reached)))
+            which = "seeds" if len(paid) == len(tuned["seeds"]) else "trials"
+            missed = f"reached by {len(reached)} of {len(paid)} {which}, in {' … '.join(ends)}"
         length = f" in 1/{round(1 / share)} of the run" if share < 1 else ""
         yield f"{in_words(value)}: {missed}{length}" if took is None else f"{in_words(value)}: {amount(took, tuned['by'])}"
 

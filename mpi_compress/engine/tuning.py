@@ -96,6 +96,7 @@ class _Search:
 
     spec: RunSpec
     ran: dict[tuple[int, float], Rank] = field(default_factory=dict)  # by place in the grid, and share of the run's length
+    paid: dict[int, list[float]] = field(default_factory=dict)  # by place, in the last trials; infinite where missed
 
     def __post_init__(self) -> None:
         self.table = tune_of(self.spec)
@@ -129,6 +130,7 @@ class _Search:
         each, problems = len(runs) // len(places) if places else 0, len(self.table.settings)
         for number, place in enumerate(places):
             outcomes = [self._outcome(run) for run in runs[number * each : (number + 1) * each]]
+            self.paid[place[0]] = [took for took, _ in outcomes]
             self.ran[place] = rank = trials.rank_of([took for took, _ in outcomes], [merit for _, merit in outcomes], problems)
             if self.table.on is not None and not rank.missed:  # what it paid is the same in longer trials
                 self.ran |= {(place[0], stage.share): rank for stage in trials.stages_of(self.count) if stage.share > place[1]}
@@ -158,5 +160,6 @@ class _Search:
             "parameter": table.known_as, "value": table.beyond(won.place), "settled": won.settled,
             "merit": target.column, "tried": [[table.beyond(place), sign * rank.merit] for place, rank in tried.items()],
             "to": str(target), "by": table.by, "took": [None if rank.missed else rank.took for rank in tried.values()],
+            "paid": [[None if math.isinf(each) else each for each in self.paid.get(place, [])] for place in tried],
             "share": [longest[place] for place in tried], "seeds": table.seeds or [self.spec.seed],
         }  # fmt: skip

@@ -1,7 +1,9 @@
 """What [tune] found, as results keep it."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from mpi_compress.core.expressions import evaluate, names_in
@@ -12,6 +14,19 @@ BEYOND = "a better one may lie beyond"
 def caveat(tuned: Mapping[str, Any]) -> str:
     """What speaks against the value that won, by `reader.Run.tuned`: "not settled", or ""."""
     return "" if tuned.get("settled", True) else "not settled"
+
+
+def lost_by_seeds(tuned: Mapping[str, Any]) -> str:
+    """That a value pays no more than the one that won in the median over seeds, some of which miss the target; or ""."""
+    values, seeds = [value for value, _ in tuned.get("tried", [])], tuned.get("seeds", [])
+    won = tuned["took"][values.index(tuned["value"])] if "took" in tuned else None
+    for value, paid in zip(values, tuned.get("paid", []), strict=False):
+        missed = paid.count(None)
+        is_as_good = won is not None and median(math.inf if each is None else each for each in paid or [None]) <= won
+        if missed and is_as_good and len(paid) == len(seeds):
+            lost = f"{in_words(value)} pays no more in the median, but {missed} of {len(seeds)} seeds missed the target"
+            return f"{lost}; more rounds may let it win"
+    return ""
 
 
 def in_words(value: Any) -> str:

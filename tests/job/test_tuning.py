@@ -17,7 +17,7 @@ from mpi_compress.job.claims import meets
 from mpi_compress.job.trials import possible, trials
 from mpi_compress.job.tuning import TuneTable, powers
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tuning import in_words
+from mpi_compress.results.tuning import in_words, lost_by_seeds
 
 JOB = """
 data = { generator = "gspar", samples = 40, dim = 12 }
@@ -395,3 +395,20 @@ def test_a_metric_of_ones_own_that_rises_is_a_target_of_trials(tmp_path, registe
     assert run.tuned["to"] == "length ≥ 1e+09"
     nearest = dict(run.tuned["tried"])
     assert nearest[run.tuned["value"]] == max(nearest.values()) == run.trace["length"].max()
+
+
+def test_a_value_that_some_seeds_do_not_bring_to_the_target_is_said_to_have_lost_by_them(tmp_path):
+    """One seed of five misses the target with 1/L, which pays less in the median than the value that won."""
+    (tmp_path / "job.toml").write_text(
+        'data = { generator = "gspar", samples = 40, dim = 12 }\nobjective.mu = "1e-1 L"\nworkers.count = 2\nstop.rounds = 40\n'
+        'algorithm = { name = "gd", batch = 2 }\ngrid.seed = [0, 1, 2, 3, 4]\n'
+        'tune = { parameter = "algorithm.step", values = ["0.3/L", "1/L", "2/L"], to = { squared_grad_norm = 0.02 }, by = "round" }\n'
+    )
+    runs = mc.run(tmp_path / "job.toml", out=tmp_path, quiet=True)
+    assert runs[0].tuned["value"] == "0.3/L"
+    (line,) = (text for text in summary(runs[0]) if text.startswith("  tuned"))
+    assert ", 1/L: reached by 4 of 5 seeds, in 5 … 11, 2/L: diverged" in line
+    (note,) = (note for note in compare(runs, [Target.of("squared_grad_norm", 0.02)], "round").notes if "median" in note)
+    assert note == f"1/L pays no more in the median, but 1 of 5 seeds missed the target; more rounds may let it win: {runs[0].label}"
+    earlier = {key: value for key, value in runs[0].tuned.items() if key != "paid"}
+    assert lost_by_seeds(earlier) == ""
