@@ -254,7 +254,10 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
         for pattern in panel.runs:
             if not any(is_chosen(label, pattern) for label in labels):
                 raise UserError(f"figure.panel {i + 1}.runs: {nearest(pattern, labels, 'run')}")
-    return replace(checked(FigureTable, {k: v for k, v in table.items() if k != "panel"}, "figure"), panel=panels)
+    own = {key: value for key, value in table.items() if key != "panel"}
+    if "at" in own:  # what it took to come there; the loss there is the target's
+        own = {"y": own.get("by", FigureTable.by), **own}
+    return replace(checked(FigureTable, own, "figure"), panel=panels)
 
 
 def _check_full_size(tables: Tables, name: str, folder: Path, *overriding: Any) -> None:

@@ -193,7 +193,7 @@ def untuned(values: Tables) -> Tables:
 
 def _target_of_figure(figure: Any, tune: Tables) -> Tables:
     given = figure if isinstance(figure, Mapping) else {}
-    to, paid = (given["to"], given.get("by")) if "to" in given else (given.get("at"), given.get("y"))
+    to, paid = (given["to"], given.get("by")) if "to" in given else (given.get("at"), given.get("y", given.get("by")))
     if not to:
         raise UserError('tune.to = "figure": [figure] has no target; to = { squared_grad_norm = 1e-4 } there, or here, would do')
     return {"to": to, **({"by": paid} if paid and "by" not in tune else {})}
