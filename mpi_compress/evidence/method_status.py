@@ -15,12 +15,18 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.status import LastRow, State, Status, status_of_run
 from mpi_compress.results.summary import rise, why_ended
 
-LESS_NEEDED = ("ended by", "time", "down", "suboptimality", "up")
+LESS_NEEDED = ("ended by", "time here", "time", "down", "suboptimality", "up", "time, modelled")
 """Heads of `endings` that a narrow terminal leaves out, the first one first."""
 _LONG = 100.0  # seconds, from which on they are minutes
+
+
+def _seconds_text(seconds: float) -> str:
+    return time_text(seconds) if seconds >= _LONG else f"{seconds:.3g} s"
+
+
 _NUMBERS: Mapping[str, Callable[[float], str]] = {
     "loss": "{:.4g}".format, "gap": "{:.3g}".format, "up": bits_text, "down": bits_text,
-    "seconds": lambda seconds: time_text(seconds) if seconds >= _LONG else f"{seconds:.3g} s",
+    "seconds": _seconds_text, "model_seconds": _seconds_text,
 }  # fmt: skip
 """The numbers of a row as text."""
 _NOTHING = LastRow(0, *5 * [math.nan])
@@ -79,14 +85,16 @@ def endings(runs: Sequence[Run]) -> tuple[list[str], list[list[str]], list[str]]
     groups = by_seed(runs)
     labels, notes = labels_of(groups)
     methods = [method_status(group, {}, label) for group, label in zip(groups, labels, strict=True)]
-    tuned = tuned_column(groups)
+    tuned, clocked = tuned_column(groups), any(run.has("model_seconds") for run in runs)
     rows, open_ = [], []
     for i, m in enumerate(methods):
         is_complete = set(m.states) == {State.COMPLETE}
         goes_on = "; `mpi-compress run` goes on" if State.BROKEN_OFF in m.states else ""
         open_.append("" if is_complete else f"{m.state}{m.why and f' ({m.why})'}{goes_on}")
-        rows.append([m.name, *tuned[i + 1 : i + 2], m.state, *m.cells.values(), m.why if is_complete else ""])
-    over = seeds_text(runs)
-    heads = ["method", *tuned[:1], "status", "loss", "suboptimality", "up", "down", "time", "ended by"]
+        *cells, seconds, modelled = m.cells.values()
+        times = [modelled, seconds] if clocked else [seconds]
+        rows.append([m.name, *tuned[i + 1 : i + 2], m.state, *cells, *times, m.why if is_complete else ""])
+    over, times_of = seeds_text(runs), ["time, modelled", "time here"] if clocked else ["time"]
+    heads = ["method", *tuned[:1], "status", "loss", "suboptimality", "up", "down", *times_of, "ended by"]
     rises = said_of([method.rise for method in methods], labels)
     return heads, rows, [*notes, *([f"medians {over}"] if over else []), *said_of(open_, labels).values(), *rises.values()]

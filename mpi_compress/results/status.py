@@ -55,6 +55,7 @@ class LastRow:
     up: float  # bits on the wire
     down: float
     seconds: float  # of the algorithm's clock
+    model_seconds: float = math.nan  # of the clock of [time], where it has one
 
     @classmethod
     def of(cls, run: Run) -> "LastRow | None":
@@ -63,7 +64,7 @@ class LastRow:
             return None
 
         columns = {**run.trace, **run.timing}
-        names = ("loss", "suboptimality", "wire_bits_up", "wire_bits_down", "seconds")
+        names = ("loss", "suboptimality", "wire_bits_up", "wire_bits_down", "seconds", "model_seconds")
         return cls(int(run.trace["round"][-1]), *(float(columns[name][-1]) if name in columns else math.nan for name in names))
 
     def __str__(self) -> str:

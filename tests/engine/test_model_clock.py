@@ -6,6 +6,7 @@ from fixtures.runs import COMPUTING, LINKS
 from helpers.plays import play, problem
 
 import mpi_compress as mc
+from mpi_compress.evidence.method_status import endings
 from mpi_compress.messages.costs import costs
 
 CHANGING = {"name": "trace", **LINKS}
@@ -55,3 +56,14 @@ def test_methods_of_shared_memory_are_refused(tmp_path):
     job = {**JOB, "algorithm": {"name": "async-sgd", "step": "0.1/L"}, "up": {"compressor": {"name": "gspar", "kappa": 0.3}}}
     with pytest.raises(mc.UserError, match=r"cost.model = trace: async-sgd .*memory"):
         mc.run(job, out=tmp_path)
+
+
+def test_a_summary_has_the_clock_s_seconds_beside_those_that_were_measured(tmp_path):
+    run = mc.run({**JOB, "algorithm": {"name": "gd"}}, out=tmp_path, quiet=True)[0]
+    heads, (cells,), _ = endings([run])
+    row = dict(zip(heads, cells, strict=True))
+    assert row["time, modelled"] == f"{run.trace['model_seconds'][-1]:.3g} s"
+    assert row["time here"] == f"{run.timing['seconds'][-1]:.3g} s"
+    plain = mc.run({**JOB, "cost": {"model": "payload"}, "algorithm": {"name": "gd"}}, out=tmp_path, quiet=True)[0]
+    heads, _, _ = endings([plain])
+    assert [head for head in heads if "time" in head] == ["time"]
