@@ -15,6 +15,6 @@ def act(options: Namespace) -> int:
     else:
         found = findings_in_job(options.name, load_job(options.job), parameters, options.theorem)
     for where, findings in found.items():
-        say(f"{options.name}, {where}:")
+        say(f"{options.name} ({where}):")
         say(*(f"  {each}{f' [{each.by}]' * options.verbose}" for each in findings))
     return 0 if all(each.holds for findings in found.values() for each in findings) else 1

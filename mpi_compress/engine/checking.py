@@ -79,7 +79,8 @@ def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = 
             if part not in seen:
                 seen.append(part)
                 links = (spec.up.compressor, spec.down.compressor)
-                found[f"{spec.label} ({type(part).__name__})"] = [*of_theorem(part, own=links)] if theorem else _in_run(part, spec)
+                where = f'{type(part).__name__}, in the run "{spec.label}"'
+                found[where] = [*of_theorem(part, own=links)] if theorem else _in_run(part, spec)
     if found and parameters:
         raise UserError(f"{name}: its parameters are those of the job's runs; leave {', '.join(parameters)} out")
     return found or _of_plugins(name, job, parameters or {}, theorem)
@@ -93,7 +94,7 @@ def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any], theorem: boo
     if not known:
         has = {part.name for spec in job.runs for part in _parts_of(spec)}.union(*parts.values())
         raise UserError(nearest(name, has, "part in this job"))
-    return {f"no run has it ({r[name].__name__})": _asked(_built(r, name, parameters), theorem, job.runs[0]) for r in known}
+    return {f"{r[name].__name__}, in no run": _asked(_built(r, name, parameters), theorem, job.runs[0]) for r in known}
 
 
 def _parts_of(spec: RunSpec) -> list[Any]:

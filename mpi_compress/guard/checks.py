@@ -149,7 +149,8 @@ asked last looks at what the others have left."""
 
 
 def everything(s: Subject) -> list[Finding]:
-    """What all checks find, their errors too, each property once: what is wrong first found, or else what was tried last."""
+    """What all checks find, their errors too, each property once: what is wrong first found, or else the
+    worst. What is kept where it should not be is said first."""
     found: dict[str, Finding] = {}
     for check in CHECKS:
         (_, kinds), *others, _ = get_annotations(check).items()
@@ -157,7 +158,9 @@ def everything(s: Subject) -> list[Finding]:
         if not isinstance(s.part, kinds) or None in given:
             continue
         by = check.__name__.replace("_", " ")
-        for each in tried(by, partial(check, s.part, *given)):
-            if each.what not in found or found[each.what].holds:
-                found[each.what] = replace(each, by=by)
-    return [*found.values()]
+        for each in (replace(each, by=by) for each in tried(by, partial(check, s.part, *given))):
+            before = found.get(each.what, each)
+            if before.holds and (not each.holds or each.ratio >= before.ratio):
+                found[each.what] = each
+            found.setdefault(each.what, each)
+    return sorted(found.values(), key=lambda each: each.holds or each.what != "memory")

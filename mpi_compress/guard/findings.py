@@ -20,6 +20,7 @@ class Finding:
     text: str
     by: str = ""  # the check that found it
     loose: bool = False  # True: it holds by so much that a wrong part may hold, too
+    ratio: float = 0.0  # of a bound: what was found over what is stated; 1: it is tight
 
     def __str__(self) -> str:
         verdict = "loose" if self.loose else "holds" if self.holds else "WRONG"

@@ -16,7 +16,7 @@ import numpy as np
 from mpi_compress.core.blame import function_of, is_users_file, place_of_class
 from mpi_compress.core.own_classes import names_of_code
 from mpi_compress.core.registry import is_ours
-from mpi_compress.guard.findings import Finding, Findings
+from mpi_compress.guard.findings import Findings, either
 
 Contents = list[tuple[Any, dict[str, bytes]]]
 
@@ -36,7 +36,7 @@ def generators() -> tuple[Any, ...]:
 def memory(_: object, held: Contents) -> Findings:
     """Whether parts hold what they held before; if not, which one and where it does not."""
     wrong = next(kept(held), "")
-    yield Finding("memory", not wrong, wrong or "nothing is kept from call to call")
+    yield either("memory", not wrong, "nothing is kept from call to call", f"{wrong}; what else is wrong may follow from it")
 
 
 def kept(held: Contents) -> Iterator[str]:

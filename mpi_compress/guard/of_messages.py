@@ -26,6 +26,7 @@ _FAR, _MOST = 4, 140_000  # times its largest size is d at least; d at most, whe
 _DRAWS, _NUMBERS = (100, 1000), 4_000_000  # of a random compressor, of each vector; the more, the fewer numbers they have
 _streams = cache(Streams)
 _SIGMAS = 6.0  # standard errors that a mean may be off
+_CHANCE, _TIGHT = 3.0, 0.05  # standard errors that a mean often is off; the largest relative one of what is called tight
 _OF_FLOATS: Mapping[Any, Any] = {64: (1e-15, 0.0), 32: (1e-7, 1e-40), 16: (1e-3, 1e-7), "bf16": (1e-2, 1e-40)}
 """What floats may be off, relative, and the least of a number below which they have fewer digits."""
 _USUAL: Mapping[str, Any] = {
@@ -150,19 +151,31 @@ def _theorems(c: Compressor, v: Vector, name: str) -> Findings:
 def stated(c: Compressor, v: Vector, found: Any, name: str) -> Findings:
     """What a compressor states, against draws of C(v), found (draws, d)."""
     dim, square, errors = v.size, float(v @ v), np.sum((found - v) ** 2, axis=1)
-    mean, off = float(errors.mean()), _SIGMAS * float(errors.std()) / math.sqrt(len(errors))
-    δ, ω, bound = c.delta(dim), c.omega(dim), c.variance(dim)
+    mean, error = float(errors.mean()), float(errors.std()) / math.sqrt(len(errors))
+    least, δ, ω, bound = mean - _SIGMAS * error, c.delta(dim), c.omega(dim), c.variance(dim)
     share = mean / square if square > 1e-300 else math.inf if mean > 1e-300 else 0.0
-    at, by = f"is stated for d = {dim}", f"was found with a vector {name}"
-    if δ is not None:
+    of_share = error / max(square, 1e-300)
+    by = f"for d = {dim}; {{}} was found with a vector {name}"
+    if δ is not None and (ω is None or δ != 1 - ω):  # else ω says the same
         seen = 0.0 if len(errors) > 1 and np.ptp(errors) == 0 and δ * len(errors) < _SIGMAS**2 else δ  # it may be drawn rarely
-        yield Finding("δ", mean - off <= (1 - seen) * square * (1 + 1e-9) + 1e-300, f"{δ:.6g} {at}; {1 - share:.6g} {by}")
+        yield _bound("δ", least <= (1 - seen) * square * (1 + 1e-9) + 1e-300, δ, 1 - share, of_share, by)
     if ω is not None:
-        yield Finding("ω", mean - off <= ω * square * (1 + 1e-9) + 1e-300, f"{ω:.6g} {at}; {share:.6g} {by}")
+        yield _bound("ω", least <= ω * square * (1 + 1e-9) + 1e-300, ω, share, of_share, by)
     if bound is not None:
-        yield Finding("variance", mean - off <= bound * (1 + 1e-9), f"{bound:.6g} {at}; {mean:.6g} {by}")
+        yield _bound("variance", least <= bound * (1 + 1e-9), bound, mean, error, by)
     if ω is not None and square > 1e-300:
         yield _unbiased(found, v, ω, name)
+
+
+def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: str) -> Finding:
+    """What is stated against what was found, and its standard error; its ratio is without what chance may have made."""
+    chance = _CHANCE * error + 1e-9 * said
+    if tight := holds and error <= _TIGHT * said and abs(seen - said) <= chance:
+        ratio = 1.0
+    else:
+        ratio = said / max(seen + chance, 1e-300) if what == "δ" else (seen - chance) / max(said, 1e-300)
+    found = ("at worst " if holds else "") + f"{seen:.6g}" + (f" ± {error:.1g}" if error > 1e-9 * said else "")
+    return Finding(what, bool(holds), f"{said:.6g} is stated {by.format(found)}" + (": tight" if tight else ""), ratio=ratio)
 
 
 def states_something(c: Compressor, dim: int) -> bool:
@@ -180,20 +193,24 @@ def _unbiased(found: Any, v: Vector, ω: float, name: str) -> Finding:
         along = u / np.linalg.norm(u)
         off_at = max(off_at, abs(float((found.mean(axis=0) - v) @ along)))
     text = f"ω is stated; the mean of C(v) is {off_at:.4g} away from a vector {name}; chance alone makes at most {off:.4g}"
-    return Finding("unbiased", off_at <= off, text)
+    return Finding("unbiased", off_at <= off, text, ratio=off_at / off)
 
 
 def not_finite(_: Compressor, links: Sequence[Link]) -> Findings:
     """Whether NaN and infinity are passed on."""
     c, dim = links[0].compressor, links[0].dim
     for bad in (math.nan, math.inf):
+        wrong = ""
         try:
             with np.errstate(all="ignore"):
-                lost = applied(c, np.full(dim, bad), 0).is_finite()
+                if applied(c, np.full(dim, bad), 0).is_finite():
+                    wrong = "is lost, and a run that diverges goes on unseen"
         except (OverflowError, FloatingPointError):
-            lost = False
-        why = "is lost, and a run that diverges goes on unseen: send it, or raise OverflowError"
-        yield either(f"a vector of {bad}", not lost, "is passed on, or refused", why)
+            pass
+        except Exception as error:
+            wrong = f"ends a run that diverges with {type(error).__name__}: {error}{place_in_part(error)}"
+        wrong += "; send nan or inf, or raise OverflowError" * bool(wrong)
+        yield Finding(f"a vector of {bad}", not wrong, wrong or "is passed on, or refused")
 
 
 def codec(_: Compressor, links: Sequence[Link]) -> Findings:

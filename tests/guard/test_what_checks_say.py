@@ -1,0 +1,160 @@
+"""What `check-part` says of a part: the worst vector that was found, the constant that the class states, and the cause first."""
+
+import importlib
+import re
+import sys
+
+import pytest
+from helpers.running import command
+
+import mpi_compress as mc
+
+pytestmark = pytest.mark.usefixtures("registered_for_one_test_only")
+
+PARTS = '''
+from dataclasses import dataclass
+
+import numpy as np
+
+import mpi_compress as mc
+
+
+@mc.compressors.register("mean-top-k")
+@dataclass(frozen=True)
+class MeanTopK(mc.Compressor):
+    """The k largest, each as the mean of their sizes with its sign."""
+
+    k: int = 3
+    makes = mc.SignSparse
+
+    def delta(self, dim):
+        return min(1 / self.k, self.k / dim)  # one coordinate loses 1 − 1/k, ones lose 1 − k/d
+
+    def compress(self, v, t):
+        i = np.sort(np.argsort(-np.abs(v), kind="stable")[: self.k])
+        return mc.SignSparse(v.size, i, v[i] < 0, np.abs(v[i]).mean())
+
+
+@mc.compressors.register("one-norm")
+@dataclass(frozen=True)
+class OneNorm(mc.Compressor):
+    """k draws of coordinates with chances |v_j|/‖v‖₁."""
+
+    k: int = 3
+    share: float = 1.0  # of ω, which ones attain
+    makes = mc.Dense
+
+    def omega(self, dim):
+        return self.share * (dim - 1) / self.k
+
+    def compress(self, v, t):
+        size = np.abs(v).sum()
+        chances = np.abs(v) / size if size else np.full(v.size, 1 / v.size)
+        return mc.Dense(t.rng.multinomial(self.k, chances) * np.sign(v) * size / self.k)
+
+
+@mc.compressors.register("sums-up")
+@dataclass(frozen=True)
+class SumsUp(mc.Compressor):
+    """The k largest of the sum of all vectors that any of its kind was given."""
+
+    k: int = 3
+    total = 0.0
+
+    def delta(self, dim):
+        return self.k / dim
+
+    def compress(self, v, t):
+        type(self).total = type(self).total + v
+        i = np.sort(np.argsort(-np.abs(self.total), kind="stable")[: self.k])
+        return mc.Sparse(v.size, i, self.total[i])
+'''
+JOB = """plugins = ["new_parts"]
+data = { generator = "gspar", samples = 40, dim = 13 }
+objective = { mu = "1e-2 L" }
+stop = { rounds = 2 }
+run = [{ label = "ours, with k = 3", algorithm = { name = "diana" }, up = { compressor = { name = "one-norm", share = 0.5 } } }]
+"""
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    (tmp_path / "new_parts.py").write_text(PARTS)
+    (tmp_path / "job.toml").write_text(JOB)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "new_parts", raising=False)
+    importlib.import_module("new_parts")
+    return tmp_path / "job.toml"
+
+
+def found_of(part):
+    return {each.what: str(each) for each in mc.testing.findings(part, dim=13)}
+
+
+@pytest.mark.usefixtures("job")
+def test_the_worst_vector_of_a_bound_is_told_and_that_it_is_tight_where_it_is_met():
+    right = found_of(mc.compressors["mean-top-k"]())["δ"]
+    assert right == "holds  δ: 0.230769 is stated for d = 13; at worst 0.230769 was found with a vector of ones: tight"
+    right = found_of(mc.compressors["one-norm"]())["ω"]
+    assert right.startswith("holds  ω: 4 is stated for d = 13; at worst "), right
+    assert right.endswith(" was found with a vector of ones: tight"), right
+    wrong = found_of(mc.compressors["one-norm"](share=0.5))["ω"]
+    assert wrong.startswith("WRONG  ω: 1.83333 is stated for d = 12; "), wrong
+    assert "at worst" not in wrong, "the first that is wrong is told"
+
+
+@pytest.mark.usefixtures("job")
+def test_a_bound_that_is_not_met_is_not_called_tight():
+    loose = found_of(mc.compressors["one-norm"](share=1.5))["ω"]
+    assert loose.startswith("holds  ω: "), loose
+    assert loose.endswith("was found with a vector of ones"), loose
+
+
+def test_a_theorem_names_the_constant_that_the_class_states_and_measures_no_v_by_a_wrong_one(job):
+    done = command("check-part", "diana", "--theorem", "--job", job)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1, done.stderr
+    assert not any("δ" in line for line in lines), "it states ω, and δ is 1 − ω"
+    assert lines[1].startswith("  WRONG  ω of one-norm: "), lines
+    assert lines[1].endswith(" was found with a vector of ones"), lines
+    assert lines[-1] == "  WRONG  theorem: V is not measured, as what the theorem assumes is wrong: ω of one-norm"
+
+
+@pytest.mark.usefixtures("job")
+def test_a_vector_that_ends_a_diverging_run_is_named_with_what_would_do():
+    found = found_of(mc.compressors["one-norm"]())
+    for bad in ("nan", "inf"):
+        said = found[f"a vector of {bad}"]
+        assert said.startswith(f"WRONG  a vector of {bad}: ends a run that diverges with ValueError: pvals"), said
+        assert said.endswith("; send nan or inf, or raise OverflowError"), said
+
+
+@pytest.mark.usefixtures("job")
+def test_what_a_part_keeps_comes_before_what_follows_from_it():
+    found = [*found_of(mc.compressors["sums-up"]()).values()]
+    assert found[0].startswith("WRONG  memory: sums-up keeps something in SumsUp.total"), found
+    assert found[0].endswith("; what else is wrong may follow from it"), found
+    assert any(each.startswith("WRONG") for each in found[1:]), found
+
+
+def test_a_parameter_that_has_a_default_says_nothing_of_what_is_left_out(job):
+    source = job.parent / "new_parts.py"
+    source.write_text(source.read_text() + '\n\n@mc.algorithms.register("heavy")\nclass Heavy(mc.algorithms["ef21"]):\n    server = "heavy-ball"\n')
+    listed = command("list", job).stdout
+    assert re.search(r'^    server = "heavy-ball" +how x moves$', listed, re.MULTILINE), listed
+    assert re.search(r'^    server, optional .*; left out: "step", or the first of', command("list", "ef21").stdout, re.MULTILINE)
+
+
+def test_the_first_line_says_which_class_and_which_run(job):
+    ours, none = (command("check-part", name, "--job", job).stdout.splitlines()[0] for name in ("one-norm", "mean-top-k"))
+    assert (ours, none) == ('one-norm (OneNorm, in the run "ours, with k = 3"):', "mean-top-k (MeanTopK, in no run):")
+
+
+def test_a_set_that_no_command_fetches_is_said_to_be_put_into_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPI_COMPRESS_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    listed = command("data", "list").stdout
+    assert re.search(r"^census-income .* put census-income into ./data; no command fetches it$", listed, re.MULTILINE), listed
+    assert re.search(r"^austen .* put austen.txt into ./data; no command fetches it$", listed, re.MULTILINE), listed
+    assert command("data", "info", "census-income").stderr.endswith("; no command fetches it: put census-income into one of them\n")
