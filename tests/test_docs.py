@@ -224,3 +224,13 @@ def test_what_a_script_imports_of_the_package_is_there(script):
             module = import_module(node.module)
             there = [hasattr(module, alias.name) or find_spec(f"{node.module}.{alias.name}") for alias in node.names]
             assert all(there), (node.module, [alias.name for alias in node.names])
+
+
+def test_the_table_of_kinds_says_what_they_take_and_which_codecs_write_them():
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.+) \| (.+) \|$", (DOCS / "own-compressor.md").read_text(), re.MULTILINE)
+    found = {name: (re.findall(r"\w+", given), set(by.split(", "))) for name, given, by in rows}
+    kinds = {name: getattr(mc, name) for name in mc.__all__ if isinstance(getattr(mc, name), type) and issubclass(getattr(mc, name), mc.Compressed)}
+    assert {*kinds} - {"Compressed", "WithScalar"} == {*found}
+    for name, (given, by) in found.items():
+        assert [each.name for each in fields(kinds[name]) if not each.name.endswith("ends")] == given
+        assert {codec for codec in mc.codecs if mc.codecs[codec]().writes(kinds[name])} == {*by, "auto"}

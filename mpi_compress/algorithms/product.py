@@ -61,8 +61,8 @@ class Estimator(Algorithm):
     scaled: ClassVar[bool] = False  # True: x is a scalar times a vector, where the server moves such an x
     adds_up: ClassVar[bool] = False  # True: workers send differences, so the sum of their means, (1/n) Σ g_i, is the direction
     beside: ClassVar[Collection[str]] = ()  # what is known beside x: "before", x⁻; "coin", by which rounds are full, of chance `p`
-    by: ClassVar[Any] = None  # what workers hear: the downlink that [down] names; left out: as the method's paper says
-    server: Any = field(default=None, kw_only=True)  # how x moves along the direction; left out: as the method's paper says
+    by: ClassVar[Any] = None  # what workers hear: the downlink that [down] names; left out: "mean", or the second of parts
+    server: Any = field(default=None, kw_only=True)  # how x moves; left out: "step", or the first of the class's parts
 
     def __post_init__(self) -> None:
         super().__post_init__()

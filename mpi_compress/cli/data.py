@@ -45,7 +45,8 @@ def act_list(_: Namespace) -> int:
             file = find_set(name, "data")
             if name in KNOWN and (n := counted_in(file)) and (differs := KNOWN[name].differs(*n[:2], nonzeros=n[2])):
                 return f"{file}, {n[0]} × {n[1]}, {differs}"
-        return str(file or (how_to_get(name) or "not here").removeprefix("mpi-compress "))
+        wanted = PUBLISHED[name].files[0] if name in PUBLISHED else name
+        return str(file or how_to_get(name).removeprefix("mpi-compress ") or f"put {wanted} into ./data; no command fetches it")
 
     samples = {name: f"{known.samples:,}" if known.samples else "part of a set" for name, known in KNOWN.items()}
     rows = [[name, f"{samples[name]:>13s} × {known.dim:,}", where(name)] for name, known in KNOWN.items()]

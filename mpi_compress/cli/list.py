@@ -167,7 +167,10 @@ def _described(key: str, part: Any) -> Iterator[str]:
     known, hints = meanings(part), get_type_hints(part)
     for field in sorted(fields(part), key=lambda field: field.kw_only is True):
         if field.init:
-            meaning = known.get(field.name, "") + _choices(hints[field.name])
+            meaning = known.get(field.name, "")
+            if field.default is not None:  # which is shown, so none is left out
+                meaning = meaning.partition("; left out:")[0]
+            meaning += _choices(hints[field.name])
             yield f"    {_default(field):26s}  {meaning}".rstrip()
 
 

@@ -180,6 +180,8 @@ def _what_would_do(name: str) -> str:
         hint = f"did you mean '{likely}'? " if likely else ""
         looked = " and ".join(names_of(name)[1:])
         looked = f", looked for {name} and {looked}" if looked else ""
+        if name in KNOWN and not how_to_get(name):
+            return f"{looked}; no command fetches it: put {name} into one of them"
         get = how_to_get(name) or how_to_get(likely) or "mpi-compress data get NAME"
         return f"{looked}; {hint}`{get}` fetches what `data list` names, or put {name} into one of them"
     fetch = f"`mpi-compress data get {name}` fetches it, or " if PUBLISHED[name].source else ""
