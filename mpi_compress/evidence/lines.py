@@ -24,6 +24,7 @@ Namer = Callable[[Run], str]
 
 _ROUNDING, _BOUNCE = 1e-15, 100.0  # of f, below which rounding decides f − f*; and so many times this once it does
 _ENDED = "complete", "diverged"
+POINTS = 3  # rows of a run, up to which they are points, and no curve
 _VALUE = r"(?:^|, )(?:tuned )?[\w.-]+ = [^,:]*"
 
 
@@ -148,8 +149,7 @@ def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
     is_exact = all(ANY_SEED in run.attrs for run in runs)
     if len(runs) == 1:
         return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact)
-    along, rows, half = rows_of_seeds(runs, x)
-    ys = np.array([own[at] for own, at in zip(values, rows, strict=True)], dtype=float)
+    along, half, ys = at_equal_x(runs, x, values, column_of(y).falls)
     median = np.median(ys, axis=0)
     moved = int(np.flatnonzero(np.r_[True, median[1:] != median[:-1]])[-1])
     median[(along > half) & (np.arange(along.size) > moved)] = np.nan  # no plateau, but seeds that have ended
@@ -187,23 +187,37 @@ def _short_floats(run: Run, x: str) -> str:
     return "sends 16 a value" if short and re.search("(32|64) a value", column_of(x).label) else ""
 
 
-def rows_of_seeds(runs: Sequence[Run], x: str) -> tuple[NDArray[Any], list[NDArray[np.intp]], float]:
-    """Where along x a line of several seeds has points, the row of each seed there, and the x at which half of the seeds have
-    ended.
+def at_equal_x(
+    runs: Sequence[Run], x: str, values: Sequence[NDArray[Any]], falls: bool
+) -> tuple[NDArray[Any], float, NDArray[np.float64]]:
+    """Where along x a line of several seeds has points, the x at which half of them have ended, and the y of each seed there.
 
-    Where x grows, a seed is at x in its last row up to there, so that the median at equal x reaches a level where the median of
-    what the seeds took does. Other x are the medians of equal rounds. A run that has ended, complete or diverged, stays where it
-    ended; one that was stopped, or failed, ends the line.
+    Where x grows, y lies on the straight lines between a seed's rows, those of a logarithmic axis where y `falls`, so that the
+    median comes to a level where the median of the seeds' own lines does. Other x, and those of a few rows, are the medians of
+    equal rounds. A run that has ended, complete or diverged, stays where it ended; one that was stopped, or failed, ends the line.
     """
-    every = [run.column(x if grows(x) else "round") for run in runs]
+    along = grows(x) and max(run.rows for run in runs) > POINTS
+    every = [run.column(x if along else "round") for run in runs]
     done, points = [run.status in _ENDED for run in runs], reduce(np.union1d, every)
-    points = points[np.all([(points <= own[-1]) | is_done for own, is_done in zip(every, done, strict=True)], axis=0)]
-    rows = [np.maximum(np.searchsorted(own, points, side="right") - 1, 0) for own in every]
-    end = float(sorted(own[-1] for own in every)[len(every) // 2])
-    if not grows(x):
-        xs = [run.column(x)[at] for run, at in zip(runs, rows, strict=True)]
-        return np.median(np.array(xs, dtype=float), axis=0), rows, math.inf
-    return points.astype(float), rows, end
+    points = points[np.all([(points <= own[-1]) | is_done for own, is_done in zip(every, done, strict=True)], axis=0)].astype(float)
+    ys = np.array([_between(own, column, points, falls) for own, column in zip(every, values, strict=True)])
+    if along:
+        return points, float(sorted(own[-1] for own in every)[len(every) // 2]), ys
+    xs = [_between(own, run.column(x), points, False) for own, run in zip(every, runs, strict=True)]
+    return np.median(xs, axis=0), math.inf, ys
+
+
+def _between(own: NDArray[Any], values: NDArray[Any], points: NDArray[Any], falls: bool) -> NDArray[np.float64]:
+    """The values at points of an axis, of which `own` (m,) has values (m,): on straight lines between them, in the logarithm where
+    they fall; where one of the two has none, the one before."""
+    before = np.maximum(np.searchsorted(own, points, side="right") - 1, 0)
+    after = np.minimum(before + 1, own.size - 1)
+    with np.errstate(all="ignore"):
+        share = np.where(after > before, (points - own[before]) / (own[after] - own[before]), 0.0)
+        heights = np.log(values) if falls else np.asarray(values, dtype=float)
+        found = heights[before] + share * (heights[after] - heights[before])
+        found = np.exp(found) if falls else found
+    return np.where((share > 0) & np.isfinite(heights[before]) & np.isfinite(heights[after]), found, values[before])
 
 
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines, name_of, shown
+from mpi_compress.evidence.lines import POINTS, Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.axes import entry, scales, set_limits
 from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
@@ -22,8 +22,7 @@ from mpi_compress.results.columns import column_of, known
 from mpi_compress.results.reader import Run
 
 _FEW_RECORDS = 30  # of a curve, up to which each is a dot, so that no line between them passes for what was computed
-_SPARSE = 3  # points, up to which each has its marker; far below the other curves it stands near the axis's end, with an arrow
-_ROOM = 0.08  # of a logarithmic axis, below such a point
+_ROOM = 0.08  # of a logarithmic axis, below one of few points that lies far below the other curves: it has an arrow down
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
 _CEILING, _LINEAR_CEILING = 10.0, 1.2  # times what the others reach: up to there a curve is drawn that diverges
 _ROWS = 150  # fewer are drawn as they are
@@ -49,7 +48,7 @@ def draw_on(
         if line.x is None:
             _draw_level(ax, line, yscale, look)
             continue
-        each = points or len(np.unique(line.x)) <= _SPARSE
+        each = points or len(np.unique(line.x)) <= POINTS
         seen = replace(line, y=np.maximum(line.y, lowest)) if each and lowest else line
         keep = shown(line.x, seen.y, xscale, yscale) | (line.y > highest)
         if line.least is not None:  # a band may go on behind the end of its line
@@ -74,7 +73,7 @@ def draw_on(
 
 def _from_the_left(drawn: Sequence[Line]) -> list[Line]:
     """Lines that begin at x = 0, which a logarithmic axis does not have, begin at its left end: half of the least x of any row."""
-    curves = {id(line) for line in drawn if line.x is not None and len(np.unique(line.x)) > _SPARSE}
+    curves = {id(line) for line in drawn if line.x is not None and len(np.unique(line.x)) > POINTS}
     left = min((float(np.min(x)) for line in drawn if id(line) in curves and (x := line.x[line.x > 0]).size), default=math.inf) / 2
     return [replace(line, x=np.where(line.x == 0, left, line.x)) if id(line) in curves else line for line in drawn]
 
@@ -88,7 +87,7 @@ def up_to(line: Line, highest: float) -> Line:
 
 def _lowest(drawn: Sequence[Line]) -> float:
     """Where curves of few points, such as sending the data, are drawn at least: a tenth of the others' least; 0 without others."""
-    others = [line.y[line.y > 0] for line in drawn if line.x is not None and len(np.unique(line.x)) > _SPARSE]
+    others = [line.y[line.y > 0] for line in drawn if line.x is not None and len(np.unique(line.x)) > POINTS]
     return min((float(y.min()) for y in others if y.size), default=0.0) / 10
 
 

@@ -53,35 +53,48 @@ def test_runs_that_differ_in_their_seed_alone_are_together_and_a_second_one_of_a
 
 
 def test_a_line_of_seeds_is_their_median_and_range_at_equal_x():
-    seeds = [run(seed=i, loss=[1.0, y], wire_bits_up=[0, 10 * (i + 1)]) for i, y in enumerate((0.5, 0.2, 0.4))]
+    seeds = [run(seed=i, loss=[1.0, y, y, y], wire_bits_up=10 * (i + 1) * np.arange(4)) for i, y in enumerate((0.5, 0.25, 0.4))]
     (line,) = made.lines(seeds, "wire_bits_up", "loss", lambda r: "name")
-    assert (line.label, line.x.tolist()) == ("name", [0, 10, 20, 30])
-    np.testing.assert_array_equal(line.y, [1, 1, 0.5, 0.4])
-    assert (line.least.tolist(), line.most.tolist()) == ([1, 0.5, 0.2, 0.2], [1, 1, 1, 0.5])
+    assert (line.label, line.x.tolist()) == ("name", [0, 10, 20, 30, 40, 60, 90])
+    np.testing.assert_allclose(line.y, [1, 0.625, 0.5, 0.4, 0.4, 0.4, nan])
+    np.testing.assert_allclose(line.least, [1, 0.5, 0.25, 0.25, 0.25, 0.25, 0.25])
+    np.testing.assert_allclose(line.most, [1, 0.8, 0.6, 0.5, 0.5, 0.5, 0.5])
     alone, *_ = made.lines(seeds[:1], "wire_bits_up", "loss")
-    assert (alone.x.tolist(), alone.y.tolist(), alone.least, alone.most) == ([0, 10], [1, 0.5], None, None)
-    cut = line.rows(np.array([False, True, False, False]))
-    assert [values.tolist() for values in (cut.x, cut.y, cut.least, cut.most)] == [[10], [1], [0.5], [1]]
+    assert (alone.x.tolist(), alone.y.tolist(), alone.least, alone.most) == ([0, 10, 20, 30], [1, 0.5, 0.5, 0.5], None, None)
+    cut = line.rows(np.arange(7) == 3)
+    assert [values.tolist() for values in (cut.x, cut.y, cut.least, cut.most)] == [[30], [0.4], [0.25], [0.5]]
 
 
-@given(st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=6), min_size=3, max_size=3), st.integers(0, 60))
-def test_a_median_of_seeds_reaches_a_level_where_the_median_of_what_they_took_does(steps, level):
+def test_few_rows_of_seeds_are_points_by_rounds():
+    seeds = [run(seed=i, loss=[1.0, y], wire_bits_up=[0, 10 * (i + 1)]) for i, y in enumerate((0.5, 0.2, 0.4))]
+    (line,) = made.lines(seeds, "wire_bits_up", "loss")
+    assert (line.x.tolist(), line.y.tolist(), line.least.tolist(), line.most.tolist()) == ([0, 20], [1, 0.4], [1, 0.2], [1, 0.5])
+
+
+STEPS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=4, max_size=7)
+
+
+@given(st.lists(STEPS, min_size=3, max_size=3), st.integers(0, 60))
+def test_a_median_of_seeds_comes_to_a_level_where_the_median_of_what_they_took_does(steps, level):
     seeds = [
         run(seed=i, loss=100 - np.cumsum([0, *(down for _, down in each)]), wire_bits_up=np.cumsum([0, *(bits for bits, _ in each)]))
         for i, each in enumerate(steps)
     ]  # fmt: skip
     (line,) = made.lines(seeds, "wire_bits_up", "loss")
-    took = sorted(Target("loss", 100 - level, False).took(each, "wire_bits_up") for each in seeds)
+    took = sorted((Target("loss", 100 - level, False).took(each, "wire_bits_up"), i) for i, each in enumerate(seeds))
     reached = np.flatnonzero(line.y <= 100 - level)
-    assert (line.x[reached[0]] if reached.size else inf) == took[1]
-    assert line.x[np.flatnonzero(line.least <= 100 - level)][0] == took[0] if took[0] < inf else np.all(line.least > 100 - level)
+    assert bool(reached.size) == (took[1][0] < inf)
+    if reached.size:
+        assert line.x[reached[0]] <= took[1][0]
+        before = [seeds[i].column("wire_bits_up") for _, i in took[1:]]
+        assert line.x[reached[0]] > min(own[own < x][-1] if (own < x).any() else -1 for own, (x, _) in zip(before, took[1:], strict=True) if x < inf)
 
 
 def test_a_line_of_seeds_ends_where_its_median_does_and_its_band_goes_on():
-    seeds = [run(seed=i, loss=[3.0, 1.0, 0.5][:rows], wire_bits_up=[0, 10, 20][:rows]) for i, rows in enumerate((2, 2, 3))]
+    seeds = [run(seed=i, loss=[4, 3.5, 3.0, 1.0, 0.5][:rows], wire_bits_up=[0, 5, 8, 10, 20][:rows]) for i, rows in enumerate((4, 4, 5))]
     (line,) = made.lines(seeds, "wire_bits_up", "loss")
-    np.testing.assert_array_equal(line.y, [3, 1, nan])
-    assert (line.x.tolist(), line.least.tolist(), line.most.tolist()) == ([0, 10, 20], [3, 1, 0.5], [3, 1, 1])
+    np.testing.assert_array_equal(line.y, [4, 3.5, 3, 1, nan])
+    assert (line.x.tolist(), line.least.tolist(), line.most.tolist()) == ([0, 5, 8, 10, 20], [4, 3.5, 3, 1, 0.5], [4, 3.5, 3, 1, 1])
 
 
 def test_where_x_does_not_grow_a_line_of_seeds_goes_by_rounds():
@@ -92,10 +105,18 @@ def test_where_x_does_not_grow_a_line_of_seeds_goes_by_rounds():
 
 def test_a_seed_that_has_ended_stays_where_it_ended_and_another_one_ends_the_line():
     long, short = run(rounds=[0, 2, 4, 6], loss=[1, 2, 3, 4]), run(seed=1, rounds=[0, 2, 3], loss=[5, 6, 7])
-    x, rows, _ = made.rows_of_seeds([long, short], "round")
-    assert (x.tolist(), [at.tolist() for at in rows]) == ([0, 2, 3, 4, 6], [[0, 1, 1, 2, 3], [0, 1, 2, 2, 2]])
+    (line,) = made.lines([long, short], "round", "loss")
+    assert (line.x.tolist(), line.least.tolist(), line.most.tolist()) == ([0, 2, 3, 4, 6], [1, 2, 2.5, 3, 4], [5, 6, 7, 7, 7])
     stopped = run(seed=1, rounds=[0, 2, 3], status="stopped", loss=[5, 6, 7])
-    assert made.rows_of_seeds([long, stopped], "round")[0].tolist() == [0, 2, 3]
+    assert made.lines([long, stopped], "round", "loss")[0].x.tolist() == [0, 2, 3]
+
+
+def test_where_y_falls_a_seed_lies_on_a_straight_line_of_a_logarithmic_axis():
+    gaps = [[1.0, 0.1, 0.01, 0.0], [1.0, 0.5, 0.2, 0.1], [1.0, 0.5, 0.2, inf]]
+    seeds = [run(seed=i, loss=gap, suboptimality=gap, wire_bits_up=[0, 2 + i, 4 + i, 6 + i]) for i, gap in enumerate(gaps)]
+    (line,) = made.lines(seeds, "wire_bits_up", "suboptimality")
+    at = line.x.tolist().index
+    np.testing.assert_allclose([line.least[at(3)], line.least[at(5)], line.least[at(6)]], [10**-1.5, 0.01, 0])
 
 
 def test_a_stopped_seed_is_left_out_where_others_have_ended():

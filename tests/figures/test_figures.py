@@ -253,7 +253,7 @@ def test_a_column_as_x_draws_curves_where_the_job_s_figure_is_of_a_target(done, 
     assert "suboptimality f(x) − f*" in names("--x", "round", "--y", "suboptimality")
     assert "loss f(x)" in names("--x", "wire_bits_up"), "the target's column"
     (tmp_path / "job.toml").write_text(written.replace('y = "wire_bits_up"\n', ""))
-    assert "uplink bits, on the wire to f(x) ≤ 0.68 [bit]" in names(), "what it took, where the job has no y"
+    assert "uplink bits, on the wire, over all workers to f(x) ≤ 0.68 [bit]" in names(), "what it took, where the job has no y"
     (tmp_path / "job.toml").write_text(written.replace('y = "wire_bits_up"', 'by = "round"'))
     assert "round to f(x) ≤ 0.68" in names()
 
