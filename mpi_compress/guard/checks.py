@@ -159,8 +159,7 @@ def everything(s: Subject) -> list[Finding]:
             continue
         by = check.__name__.replace("_", " ")
         for each in (replace(each, by=by) for each in tried(by, partial(check, s.part, *given))):
-            before = found.get(each.what, each)
+            before = found.setdefault(each.what, each)
             if before.holds and (not each.holds or each.ratio >= before.ratio):
                 found[each.what] = each
-            found.setdefault(each.what, each)
     return sorted(found.values(), key=lambda each: each.holds or each.what != "memory")

@@ -170,12 +170,11 @@ def stated(c: Compressor, v: Vector, found: Any, name: str) -> Findings:
 def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: str) -> Finding:
     """What is stated against what was found, and its standard error; its ratio is without what chance may have made."""
     chance = _CHANCE * error + 1e-9 * said
-    if tight := holds and error <= _TIGHT * said and abs(seen - said) <= chance:
-        ratio = 1.0
-    else:
-        ratio = said / max(seen + chance, 1e-300) if what == "δ" else (seen - chance) / max(said, 1e-300)
-    found = ("at worst " if holds else "") + f"{seen:.6g}" + (f" ± {error:.1g}" if error > 1e-9 * said else "")
-    return Finding(what, bool(holds), f"{said:.6g} is stated {by.format(found)}" + (": tight" if tight else ""), ratio=ratio)
+    tight = bool(holds and error <= _TIGHT * said and abs(seen - said) <= chance)
+    ratio = said / max(seen + chance, 1e-300) if what == "δ" else (seen - chance) / max(said, 1e-300)
+    found = "at worst " * bool(holds) + f"{seen:.6g}" + f" ± {error:.1g}" * bool(error > 1e-9 * said)
+    text = f"{said:.6g} is stated {by.format(found)}" + ": tight" * tight
+    return Finding(what, bool(holds), text, ratio=1.0 if tight else ratio)
 
 
 def states_something(c: Compressor, dim: int) -> bool:
