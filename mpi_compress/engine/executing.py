@@ -27,6 +27,7 @@ from mpi_compress.engine.meter import attributes as of_theorem
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.warm_up import first_states, loop_of, warm_up
+from mpi_compress.guard import hidden_state
 from mpi_compress.job.tables import Ending, Tables
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
@@ -38,7 +39,7 @@ from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten
-from mpi_compress.results.reader import ANY_SEED, read
+from mpi_compress.results.reader import ANY_SEED, KEPT, read
 from mpi_compress.results.reader import attributes as attributes_of_file
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.writer import LostRows, Mark, Recorder, Row
@@ -68,6 +69,7 @@ class Execution:
         kept_by_kind = not any(map(p.spec.owns, (p.spec.algorithm, p.spec.up.compressor, p.spec.down.compressor)))
         expected = Expected(kept_by_kind, p.problem.dim, type(p.algorithm))
         self.saved = Checkpoint(checkpoint_of(file), p.run_id, _schema_of(p), expected)
+        self.held = hidden_state.contents(p.spec.own)  # before the run
         self.recorder: Recorder | None = None  # at rank 0
         self.raised_by_caller: BaseException | None = None  # what `on_row` raised
 
@@ -212,6 +214,8 @@ class Execution:
             recorder.abandon("stopped", f"stopped by {keeper.reason}")
             return
         measured = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.stopwatch.taken())}
+        if kept := hidden_state.kept_in_short(self.held):
+            measured[KEPT] = kept
         keeper.note_end()
         recorder.finish(verdict.name.lower(), keeper.observer.reason, x, {**attributes, **measured})
 

@@ -41,11 +41,21 @@ def memory(_: object, held: Contents) -> Findings:
 
 def kept(held: Contents) -> Iterator[str]:
     """For each part that does not hold what it held before where it does not, and what would do."""
+    for part, where in _kept_by(held):
+        yield f"{where}. {_REMEDY}{place_of_class(type(part))}"
+
+
+def kept_in_short(held: Contents) -> str:
+    """Where parts do not hold what they held before; or ""."""
+    return "; ".join(where for _, where in _kept_by(held))
+
+
+def _kept_by(held: Contents) -> Iterator[tuple[Any, str]]:
     for part, before in held:
         changed = (place for place, content in _content(part).items() if before.get(place) != content)
         if place := next(changed, ""):
             name, why = getattr(part, "name", type(part).__name__), "from call to call, which makes results depend on the layout"
-            yield f"{name} keeps something in {place} {why}. {_REMEDY}{place_of_class(type(part))}"
+            yield part, f"{name} keeps something in {place} {why}"
 
 
 _REMEDY = (

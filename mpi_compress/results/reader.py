@@ -32,6 +32,7 @@ _TRIES = 5
 LABEL = "label"  # the attribute of a file that holds the label of its run
 ANY_SEED = "any_seed"  # of a result whose run drew no random number: the id that it has in common with other seeds
 COPY_OF = "copy_of"  # of a copy: the id of the run that was executed with another seed
+KEPT = "kept"  # the attribute of a result in which parts of one's own kept something from call to call, and where
 _NEEDED = (LABEL, "status")
 _OTHERS = {".toml": "a job; `plan` and `table` take it", ".ckpt": "a checkpoint, from which `run` goes on"}
 TABLES = ("trace", "workers", "timing", "theory")

@@ -7,7 +7,7 @@ import numpy as np
 
 from mpi_compress.core import tables
 from mpi_compress.core.expressions import seconds
-from mpi_compress.results.reader import Run
+from mpi_compress.results.reader import KEPT, Run
 from mpi_compress.results.targets import Target
 
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
@@ -34,6 +34,11 @@ def rise(runs: Sequence[Run]) -> str:
     ends = [run.trace["loss"][[0, -1]] for run in runs if run.rows and run.status == "complete"]
     above = [(first, last) for first, last in ends if last > first + _RISE * abs(first)]
     return "loss rose from {:.4g} to {:.4g}".format(*np.median(above, axis=0)) if above else ""
+
+
+def kept(runs: Sequence[Run]) -> str:
+    """Where parts of one's own kept something in any of these runs, so that its numbers may depend on the layout; or ""."""
+    return next((str(run.attrs[KEPT]) for run in runs if KEPT in run.attrs), "")
 
 
 def partition_of(run: Run) -> str:

@@ -585,6 +585,10 @@ def test_a_run_says_in_one_line_what_a_part_keeps_outside_of_its_state(source, p
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "keeps something" in line)
     assert re.search(naming(says), line)
     assert "memory comes from start(dim)" in line
+    (result,) = tmp_path.rglob("*.h5")
+    for words in (["show", result], ["table", result], ["table", result, "--to", "loss=0.69"]):
+        assert main([*map(str, words)]) == 0
+        assert any(re.search(naming(says), line) for line in capsys.readouterr().out.splitlines()), words
 
 
 def test_a_run_says_nothing_of_a_part_that_keeps_nothing(tmp_path, capsys):
