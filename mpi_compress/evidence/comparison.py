@@ -1,6 +1,7 @@
 """A table of what each method needed to reach a target, over its seeds."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.summary import kept, rise
 from mpi_compress.results.targets import RAISED, Target
-from mpi_compress.results.tuning import caveat, lost_by_seeds
+from mpi_compress.results.tuning import caveat, lost_by_seeds, put_by
 from mpi_compress.results.units import counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
@@ -159,6 +160,7 @@ class Comparison:
             *said_of([f"tuned value {note}" if (note := caveat(run.tuned or {})) else "" for run in firsts], labels).values(),
             *said_of([lost_by_seeds(run.tuned or {}) for run in firsts], labels).values(),
             *said_of(map(self._tuned_for, firsts), labels).values(),
+            *_steps(firsts, labels),
         ]
 
     def _tuned_for(self, run: Run) -> str:
@@ -185,6 +187,23 @@ class Comparison:
             about = [line_of(runs[0], with_place=False).removeprefix("data: "), model_of(runs[0])]
             rows.append([label, f"{len(runs)}", *chain(*(cell.numbers for cell in cells)), *about])
         return ["method", "seeds", *heads, "data", "cost model"], rows
+
+
+def _steps(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """A line of where the methods have their steps from, if that differs and labels do not say it."""
+    each: dict[str, list[str]] = {}
+    for run, label in zip(runs, labels, strict=True):
+        if (source := _source_of_step(run)) and not re.search(r"\bstep = ", label):
+            each.setdefault(source, []).append(label)
+    return [f"steps: {'; '.join(f'{source}: ' + ', '.join(those) for source, those in each.items())}"] if len(each) > 1 else []
+
+
+def _source_of_step(run: Run) -> str:
+    """Whether a run's step is tuned, given, or the default of its method; "" for a method without one."""
+    if "algorithm.step" in put_by(run.tuned or {"value": {}}):
+        return "tuned"
+    given = settings_of(run.written).get("algorithm.step")
+    return f"{given}, given" if given is not None else "by default" if "step" in run.evaluated else ""
 
 
 def on_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 from helpers.losses import written
 from helpers.running import run_of
 
+import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import _settings as shown_settings
@@ -217,3 +218,24 @@ def test_several_numbers_of_workers_stand_in_groups(tmp_path):
     runs = [run_of(tmp_path, {"name": "gd", "step": step}, rounds=20, count=n) for n in (4, 2) for step in ("0.1/L", "1/L")]
     found = compare(runs, [Target.of("loss", float(runs[0].trace["loss"][10]))])
     assert [method.runs[0].attrs["n_workers"] for method in found.methods] == [2, 2, 4, 4]
+
+
+def test_a_note_says_where_steps_come_from_that_are_not_alike(tmp_path):
+    """Neither a method without a step, nor one whose label says it, is named; methods with one source have no note."""
+    tune = {"parameter": "algorithm.step", "values": ["0.5/L", "1/L"], "to": {"loss": 0.6}}
+    sparse = {"compressor": {"name": "top-k", "k": 3}}
+    job = {
+        "data": {"generator": "gspar", "samples": 40, "dim": 12}, "objective": {"mu": "1e-1 L"}, "workers": {"count": 2}, "stop": {"rounds": 30},
+        "run": [
+            {"label": "EF21", "algorithm": {"name": "ef21", "step": "2 theory"}, "up": sparse}, {"label": "EF", "algorithm": {"name": "ef"}, "up": sparse},
+            {"label": "GD", "algorithm": {"name": "gd"}, "tune": tune}, {"label": "CAT", "algorithm": {"name": "cat"}},
+            {"label": "data", "algorithm": {"name": "ship-data"}}, {"label": "GD, step = 1/L", "algorithm": {"name": "gd", "step": "1/L"}},
+        ],
+    }  # fmt: skip
+    runs = mc.run(job, out=tmp_path, quiet=True)
+    (note,) = (note for note in compare(runs, [Target.of("loss", 0.6)]).notes if note.startswith("steps: "))
+    assert sorted(note.removeprefix("steps: ").split("; ")) in (
+        ["2 theory, given: EF21", f"by default: {both}", "tuned: GD"] for both in ("CAT, EF", "EF, CAT")
+    )
+    alike = [run for run in runs if run.label in ("EF", "CAT", "data")]
+    assert not [note for note in compare(alike, [Target.of("loss", 0.6)]).notes if note.startswith("steps: ")]
