@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mpi_compress.cli.results_of import found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError, writing
-from mpi_compress.core.tables import WRITERS, latex, shown
+from mpi_compress.core.tables import WRITERS, comma_separated, latex, markdown, shown
 from mpi_compress.core.terminal import say
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.crossings import statements
@@ -37,12 +37,14 @@ def act(options: Namespace) -> int:
 
 
 def _write(table: comparison.Comparison, file: Path) -> None:
+    texts = len(table.heads()) - len(table.targets)
     if file.suffix == ".tex":
         heads = table.heads(lambda target: target.in_signs)
-        text = latex(heads, table.cells, table.caption, table.notes, len(heads) - len(table.targets), file.stem)
+        text = latex(heads, table.cells, table.caption, table.notes, texts, file.stem)
+    elif file.suffix == ".md":
+        text = markdown(table.heads(), table.cells, table.caption, texts) + "".join(f"\n{note}\n" for note in table.notes)
     else:
-        text = WRITERS[file.suffix](*(table.numbers if file.suffix == ".csv" else (table.heads(), table.cells)), table.caption)
-        text += "".join(f"\n{note}\n" for note in table.notes if file.suffix == ".md")
+        text = comma_separated(*table.numbers)
     with writing(file):
         file.write_text(text, encoding="utf-8")
     say(str(file))

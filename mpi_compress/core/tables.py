@@ -119,9 +119,10 @@ def _in_one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
-    """A table of Markdown under its caption."""
-    lines = [" | ".join(map(in_markdown, row)) for row in (heads, [Markup("---")] * len(heads), *rows)]
+def markdown(heads: Sequence[str], rows: Rows, caption: str = "", texts: int | None = None) -> str:
+    """A table of Markdown under its caption. The columns after the first `texts` stand to the right; None: none does."""
+    rules = [Markup("---" if texts is None or i < texts else "---:") for i in range(len(heads))]
+    lines = [" | ".join(map(in_markdown, row)) for row in (heads, rules, *rows)]
     return (f"{in_markdown(caption)}\n\n" if caption else "") + "".join(f"| {line} |\n" for line in lines)
 
 

@@ -119,6 +119,7 @@ def test_tables_in_three_formats(runs, tmp_path):
     assert markdown(table.heads(), table.cells, table.caption).splitlines()[2:6] == [
         "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 (1 of 2 seeds) | 0 bit |", "| fast | 1.5 kbit (1 … 2) |",
     ]  # fmt: skip
+    assert markdown(table.heads(), table.cells, texts=1).splitlines()[1] == "| --- | ---: |"
     lines = latex(table.heads(), table.cells, table.caption).splitlines()
     assert lines[1:3] == [r"\begin{table}", rf"\caption{{U{table.caption[1:]}}}"]
     assert lines.pop(3).startswith(r"\footnotesize")
