@@ -176,7 +176,7 @@ class Execution:
         self.saved = replace(self.saved, header=header)
         if header is None:
             remove_checkpoint(checkpoint)
-        elif not self.request.quiet:
+        elif not self.request.quiet and (not self.request.shared or self.request.details):
             where = f", the last one of {rows}" if self.saved.shorter else ""
             print_line(f"{label}: goes on from round {header.k:,}{where}")
 

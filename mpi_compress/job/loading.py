@@ -67,7 +67,8 @@ class Job:
         labels = [r.label for r in self.runs]
         for pattern in each_of(label):
             if not any(is_chosen(known, pattern) for known in labels):
-                raise NoSuchLabel(f"--only: {nearest(pattern, labels, 'run')}")
+                several = f"; '{pattern}*' takes all that begin so" if any(known.startswith(pattern) for known in labels) else ""
+                raise NoSuchLabel(f"--only: {nearest(pattern, labels, 'run', quoted=True)}{several}")
         if index is not None and not 0 <= index < len(labels):
             raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(labels) - 1}")
         return replace(self, runs=[r for i, r in enumerate(self.runs) if is_chosen(r.label, label) and index in (None, i)])

@@ -318,3 +318,16 @@ def test_a_byte_order_mark_before_a_job_and_the_files_that_it_names_is_dropped(t
         assert main(["report", "job.toml", "-o", "r.html"]) == 0
     assert ids[0] == ids[1]
     assert "is no TOML" not in capsys.readouterr().err
+
+
+def test_a_label_that_is_the_beginning_of_others_is_refused_with_the_pattern_that_takes_them():
+    tables = {
+        "data": {"generator": "gspar", "samples": 20, "dim": 4}, "algorithm": {"name": "gd"}, "stop": {"rounds": 2},
+        "run": [{"label": "CAT, to = 1"}, {"label": "CAT, to = 2"}],
+    }  # fmt: skip
+    job = parse_job(tables, "t", Path(), {})
+    with pytest.raises(UserError, match=r"^--only: no run called 'CAT'.* there are: 'CAT, to = 1', 'CAT, to = 2'; 'CAT\*' takes all that begin so$"):
+        job.only("CAT")
+    with pytest.raises(UserError) as caught:
+        job.only("DOG")
+    assert "begin so" not in str(caught.value)
