@@ -222,16 +222,13 @@ def _differing(values: Tables, run: Tables) -> Tables:
     return {key: v for key, v in values.items() if own[key] != v or isinstance(own[key], bool) != isinstance(v, bool)}
 
 
-def _papers_data(tables: Tables, paper: str, claims: Sequence[Claim], own: str | None) -> str | None:
-    """The set of a job's paper: that of its table [full], if it names one, else its own, of which claims are the paper's, else "";
-    None if there is no paper."""
+def _papers_data(tables: Tables, paper: str, claims: Sequence[Claim], own: str) -> str:
+    """The set of a job's paper: that of its table [full], if it names one, else its own, of which claims are the paper's; or ""."""
     full = dict(dotted.leaves(tables["full"])) if isinstance(tables.get("full"), Mapping) else {}
     if named := {key: full[f"data.{key}"] for key in OF_DATA if f"data.{key}" in full}:
         return title_of(named)
-    if not paper or paper.startswith("none"):
-        return None
     is_own = not claims or any(claim.basis == "paper" for claim in claims)
-    return own if is_own and not paper.startswith("after") else ""
+    return own if paper and not paper.startswith(("none", "after")) and is_own else ""
 
 
 def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:

@@ -69,7 +69,7 @@ class RunSpec:
     overridden: Tables = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
     rounds_of_job: float = float("inf")  # of [stop] without what was set from outside
     asked: frozenset[str] = frozenset()  # words of the job's figures and claims, columns among them
-    papers_data: str | None = ""  # the set of the job's paper, if it has one: that of [full], or its own; "": claims are of others
+    papers_data: str = ""  # the set of the job's paper: that of its table [full], or its own; "": its claims are of others, or ours
 
     def __repr__(self) -> str:
         return f"RunSpec({self.label!r}, {self.algorithm.name}, {self.up.compressor.name}, seed {self.seed})"
@@ -148,12 +148,12 @@ class RunSpec:
 
     @property
     def data_kind(self) -> str:
-        return "" if self.papers_data is None else "the paper's data" if self.papers_data == self.data.title else "other data"
+        return "the paper's data" if self.papers_data == self.data.title else "other data"
 
     @property
     def data_shown(self) -> str:
         """The data's name, and in whose place they are."""
-        return self.data.title + (f" in place of {self.papers_data}" if self.papers_data not in (None, "", self.data.title) else "")
+        return self.data.title + (f" in place of {self.papers_data}" if self.papers_data not in ("", self.data.title) else "")
 
     @property
     def rising(self) -> list[str]:

@@ -213,7 +213,7 @@ def test_show_of_two_names_the_first_round_and_column_where_they_part(done, tmp_
     job, results = done
     (file,) = results.glob("small/top-3-*.h5")
     assert main(["show", str(file), str(file)]) == 0
-    assert capsys.readouterr().out == "data: gspar, 120 × 40\nequal, bit for bit: 13 records\n"
+    assert capsys.readouterr().out == "data: gspar, other data, 120 × 40\nequal, bit for bit: 13 records\n"
     assert main(["run", str(job), "--out", str(tmp_path), "--only", "top-3", "--set", "up.codec.float=32", "--quiet"]) == 0
     (other,) = tmp_path.glob("small/top-3-*.h5")
     assert main(["show", str(file), str(other)]) == 0

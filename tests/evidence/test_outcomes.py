@@ -26,7 +26,7 @@ def claim(basis):
 
 
 @pytest.mark.parametrize(("data", "tables", "kind"), [
-    ([GENERATED], {"paper": "A"}, THEIRS), ([FILE], {}, ""), ([FILE], {"paper": "none: ours"}, ""), ([FILE], {"paper": "after A"}, OURS),
+    ([GENERATED], {"paper": "A"}, THEIRS), ([FILE], {}, OURS), ([FILE], {"paper": "none: ours"}, OURS),
     ([FILE], {"paper": "A", "full": RCV1}, OURS), ([FILE], {"paper": "A", "full": {"stop.rounds": 9}}, THEIRS),
     ([FILE, FILE], {"paper": "A", "full": {"data": {"path": "b/a.svm"}}}, THEIRS),
     ([FILE, GENERATED], {"paper": "A", "full": {"data": {"path": "a.svm"}}}, OURS),
