@@ -30,7 +30,8 @@ def act(options: Namespace) -> int:
         return 0
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = comparison.compare(runs, targets, options.by)
-    say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes, *statements(runs, targets[0]))
+    say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes)
+    say(*(line for target in targets for line in statements(runs, target)))
     if options.table:
         _write(table, options.table)
     return 0

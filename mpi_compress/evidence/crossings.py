@@ -49,7 +49,9 @@ def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
         if len(needs) < 2 or not reached:
             continue
         best = reached[0]
-        yield f"on links of {group[0].attrs['links']}, by the model: {best.label} is fastest to {target}, in {best.seconds:.4g} s"
+        computing = ", computing by [time] included" * ("compute" in group[0].written.get("time", {}))
+        on = f"on links of {group[0].attrs['links']}{computing}, by the model"
+        yield f"{on}: {best.label} is fastest to {target}, in {best.seconds:.4g} s"
         are_alike = {"up", "down"}.isdisjoint(group[0].written.get("cost", ()))  # else one bandwidth says nothing of both
         steady = [need for need in reached if are_alike and not need.follows_link]
         for need in needs[1:]:

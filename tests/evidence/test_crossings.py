@@ -59,6 +59,15 @@ def test_table_and_show_say_which_is_fastest_and_below_which_bandwidth_another_o
     assert "its messages follow the link" in said
     assert main(["table", str(files["1 kbit/s"][0]), "--to", "loss=0.5", "--out", str(tmp_path)]) == 0
     assert f"it wins above {where / 1e3:.4g} kbit/s, against top-10" in capsys.readouterr().out
+    assert main(["table", str(files["1 kbit/s"][0]), "--to", "loss=0.6", "--to", "loss=0.5", "--out", str(tmp_path)]) == 0
+    both = capsys.readouterr().out
+    assert [both.count(f"fastest to loss ≤ {level}") for level in (0.6, 0.5)] == [1, 1]
+    assert "computing" not in both
+    job = tmp_path / "computing.toml"
+    job.write_text(JOB.replace("RATE", "1 kbit/s") + '[time]\ncompute = { law = "equal", unit = "10 ms" }\n')
+    mc.run(mc.load_job(job), out=tmp_path)
+    assert main(["table", str(job), "--to", "loss=0.5", "--out", str(tmp_path)]) == 0
+    assert "on links of 1 kbit/s and 5 ms, computing by [time] included, by the model: " in capsys.readouterr().out
     assert main(["show", *files["100 Mbit/s"][1]]) == 0
     assert "fastest to loss ≤ 0.4" in capsys.readouterr().out
     assert main(["show", files["100 Mbit/s"][1][0]]) == 0
