@@ -167,15 +167,21 @@ def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None)
     """`trials_of`, with the first so many of the seeds."""
     tune = tune_of(spec)
     seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds[:most]]
-    found, run, target = list[RunSpec](), spec.label.replace(f", by = {tune.by}", ""), tune.target(spec.rising)
+    found, target = list[RunSpec](), tune.target(spec.rising)
     for setting in tune.settings:
-        label = f"{run}, {tune.text(value)}"
+        label = label_of(spec, value)
         if setting:  # runs of a grid that differ in what is set here share their trials
             label = f"{spec.algorithm.name}, {tune.text(value)}, on {', '.join(map(plain, setting.values()))}"
         stop = dict(spec.written["stop"]) | {key[5:]: each for key, each in setting.items() if key.startswith("stop.")}
         shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, target)}
         found += [spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune") for seed in seeds]
     return [replace(trial, asked=frozenset([target.column])) for trial in found]
+
+
+def label_of(spec: RunSpec, value: Any) -> str:
+    """The label of the trials of a value on the run's own problem."""
+    tune = tune_of(spec)
+    return f"{spec.label.replace(f', by = {tune.by}', '')}, {tune.text(value)}"
 
 
 def folder_of_trials(name: str, runs: Sequence[RunSpec]) -> str:

@@ -15,7 +15,7 @@ from mpi_compress.core.progress import time_text
 from mpi_compress.evidence.outcomes import loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.trials import folder_of_trials, trials
+from mpi_compress.job.trials import folder_of_trials, label_of, stages_of, trials, trials_of, tune_of
 from mpi_compress.preparing.memory import bytes_of, gib, most
 from mpi_compress.preparing.shapes import shape_of, size_of
 from mpi_compress.problem.datasets.said import line, line_of
@@ -88,16 +88,40 @@ def suggestion(job: Job, out: Path, always: bool) -> str:
     limits = f"--time {ceil(1.5 * max(asked.values()) / 60) + 5} --sbatch=--mem={ceil(pack * most(here.values()) / 2**30)}G"
     tried = f"{len(asked)} of the {count} runs to do were" if count > 1 else "the run to do was"
     takes = f"all {count}, one after another, take" if count > 1 else "it takes"
-    trials = ", without the trials of [tune]" * any(spec.tune is not None for spec in job.runs)
+    tuned = [spec for label, spec in here.items() if spec.tune and spec.stop.rounds and took[label] > 0]
+    before = fsum(spec.stop.rounds * took[spec.label] * _trials_left(spec, job, out) for spec in tuned if spec.stop.rounds)
+    trials = f", after about {time_text(before)} of trials of [tune]" if before else ""
     would = f"`submit {how} {limits}` would do, and {takes} about {time_text(whole)}{trials}"
     return f"{tried} tried before; by what that took, {would}"
 
 
+def _trials_left(spec: RunSpec, job: Job, out: Path) -> float:
+    """The length of the trials that a run's [tune] still takes, in runs, without those of the best value's neighbours. A longer
+    trial goes on from the shorter one."""
+    tune, folder = tune_of(spec), folder_of_trials(job.name, job.runs)
+    left, before = 0.0, 0.0
+    for stage in stages_of(len(tune.grid)):
+        each = [trials_of(spec, value, stage.share) for value in tune.grid]
+        done = sum(result_file(folder, trial.label, trial.run_id, out).exists() for those in each for trial in those)
+        left += max(0, stage.values * len(each[0]) - done) * (stage.share - before)
+        before = stage.share
+    return left
+
+
+def _files_of_trials(spec: RunSpec, job: Job, out: Path) -> list[Path]:
+    """The results of trials of a run that are there, on its own problem."""
+    tune, folder = tune_of(spec), folder_of_trials(job.name, job.runs)
+    places = [result_file(folder, label_of(spec, value), "?" * 12, out) for value in tune.grid]
+    return [file for place in places for file in place.parent.glob(place.name)]
+
+
 def _last_trial(spec: RunSpec, job: Job, out: Path) -> Run | None:
-    """The last result of one process with a run's label, on its data: of the same set or file, N, d, and, if known, nonzeros."""
+    """The last result of one process with a run's label, or of a trial of it, on its data: of the same set or file, N, d, and, if
+    known, nonzeros."""
     place = result_file(job.name, spec.label, "?" * 12, out)
+    files = [*place.parent.glob(place.name)] or (_files_of_trials(spec, job, out) if spec.tune else [])
     said = line(spec.written["data"], spec.data_kind, "", size := size_of(spec) or (0, 0, 0, 0))
-    for file in sorted(place.parent.glob(place.name), key=lambda file: -file.stat().st_mtime):
+    for file in sorted(files, key=lambda file: -file.stat().st_mtime):
         with suppress(UserError):
             run = read(file)
             same = line_of(run, with_place=False) == said and size[3] in (0, run.attrs.get("nonzeros"))

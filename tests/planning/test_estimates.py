@@ -6,7 +6,7 @@ import re
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.planning.estimates import estimates, text
+from mpi_compress.planning.estimates import _trials_left, estimates, suggestion, text
 
 JOB = """
 data = { generator = "gspar", samples = 64, dim = 32 }
@@ -67,3 +67,22 @@ def test_disk_is_for_the_parsed_data_once_and_for_each_row_of_each_result(tmp_pa
 def _with(file, old, new):
     file.write_text(file.read_text().replace(old, new))
     return file
+
+
+def test_the_trials_of_a_tuned_run_are_estimated_before_and_after_they_ran(tmp_path):
+    """Five values over two seeds: 5 trials of half the run's length, then 3 that go on to all of it, each with both seeds."""
+    file = tmp_path / "tuned.toml"
+    tune = 'tune = { parameter = "algorithm.step", values = "2^-3..2^1 theory", to = { grad_norm = 1e-9 }, seeds = [0, 1] }\n'
+    file.write_text(JOB.partition("[full]")[0] + tune + '[[run]]\nlabel = "one"\n')
+    mc.run(mc.load_job(file), out=tmp_path, quiet=True)
+    longer = mc.load_job(file, {"stop.rounds": 1_000_000})
+    (spec,) = longer.runs
+    said = suggestion(longer, tmp_path, True)
+    assert re.search(r"it takes about .*, after about .* of trials of \[tune\]$", said), said
+    assert _trials_left(spec, longer, tmp_path) == 2 * (5 * 0.5 + 3 * 0.5)
+    same = mc.load_job(file)
+    assert _trials_left(same.runs[0], same, tmp_path) == 0
+    for result in tmp_path.joinpath("tuned").glob("*.h5"):
+        result.unlink()
+    assert "of trials" not in suggestion(same, tmp_path, True)
+    assert "it takes about" in suggestion(same, tmp_path, True), "by the rounds of its trials"
