@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
     from mpi_compress.results.reader import Run
 
+_LONG, _WAITING = 5.0, 0.8  # seconds of a run, and the share of them in its exchange, from which on waiting is told
+
 
 def act(options: Namespace) -> int:
     if options.verify is not None:
@@ -44,6 +46,8 @@ def act(options: Namespace) -> int:
             runs = run_as(job, request)
     if ranks.is_root and not options.quiet:
         _print_endings(runs)
+        for line in _waited(runs) if ranks.size == len(ranks.ranks_here) and not ranks.crowded else ():
+            print_line(line)
         if not request.lines:
             print_line(f"results: {' '.join(dict.fromkeys(f'{run.file.parent}/' for run in runs))}")
         _print_next(job, runs, options)
@@ -72,6 +76,18 @@ def _print_endings(runs: "list[Run]") -> None:
         print_line(line)
     for label in dict.fromkeys(run.label for run in runs if _saw_no_overhead(run)):
         print_line(f"{label}: T = 1 in every round, since no [cost] is given: by bits alone the shortest message is the best one")
+
+
+def _waited(runs: "list[Run]") -> list[str]:
+    """Lines of which runs on several ranks went by in waiting, and what may help."""
+    from mpi_compress.evidence.comparison import said_of
+
+    said, may_help = [], "if there are fewer cores than it seems, as in containers, MPI_COMPRESS_CROWDED=1 may help"
+    for run in runs:
+        seconds, waiting = (float(run.timing[name][-1]) if run.rows else 0.0 for name in ("seconds", "exchange"))
+        mostly = run.attrs["n_ranks"] > 1 and seconds > _LONG and waiting > _WAITING * seconds
+        said.append(f"ranks waited for each other for more than {_WAITING:.0%} of the time; {may_help}" if mostly else "")
+    return [*said_of(said, [run.label for run in runs]).values()]
 
 
 def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:

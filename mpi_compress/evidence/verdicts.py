@@ -68,7 +68,8 @@ class Verdict:
         if self.claim.reference and not meets(holds, self.off):
             return "not judged", f"its reference is off by {self.off:.3g}"
         if self.has_few_seeds:
-            return "undecided", f"its runs draw random numbers, and {len(self.values)} of {SEEDS} seeds are there"
+            few = f"its runs draw random numbers, and {len(self.values)} of {SEEDS} seeds are there"
+            return "undecided", f"{few}; [grid] seed = {[*range(SEEDS)]} would do"
         if self._is_open and not cut:
             return "undecided", f"trials are too far apart: {'; '.join(self.notes['steps'])}"
         if self.interval is not None and divides(holds, *self.interval):

@@ -1,5 +1,6 @@
 """The command line, as it is typed."""
 
+import dataclasses
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ import mpi_compress as mc
 from mpi_compress.cli.arguments import COMMANDS, GROUPS
 from mpi_compress.cli.list import meanings
 from mpi_compress.cli.main import main
+from mpi_compress.cli.run import _waited
 from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import import_plugin
@@ -640,3 +642,15 @@ def test_show_of_two_folders_pairs_runs_by_label_and_says_which_differ_and_where
     assert sum(f"is in {once} only" in line for line in said) == 1
     assert [line.partition(": ")[2].partition(":")[0] for line in said if "they part in record 1 (round 1)" in line] == ["SGD, seed 0", "SGD, seed 1"]
     assert command("show", once, next((once / "job").glob("SGD-*"))).returncode == 2
+
+
+def test_run_says_what_may_help_where_ranks_mostly_waited(tmp_path):
+    (run,) = mc.run({"data": {"generator": "gspar", "samples": 20, "dim": 4}, "algorithm": {"name": "gd"}, "stop": {"rounds": 2}}, out=tmp_path)
+
+    def told(ranks, seconds, exchange):
+        timing = {"seconds": np.array([0.0, seconds]), "exchange": np.array([0.0, exchange])}
+        return "; ".join(_waited([dataclasses.replace(run, attrs={**run.attrs, "n_ranks": ranks}, timing=timing)]))
+
+    assert "MPI_COMPRESS_CROWDED=1 may help" in told(4, 10.0, 9.0)
+    assert run.label in told(4, 10.0, 9.0)
+    assert told(1, 10.0, 9.0) == told(4, 10.0, 7.0) == told(4, 4.0, 3.9) == ""

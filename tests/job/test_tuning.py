@@ -116,6 +116,7 @@ def test_the_value_that_comes_nearest_wins_where_none_reaches_the_target(tmp_pat
     assert tuned.tuned["took"] == [None] * len(played[::2])
     (verdict,) = check(job, [tuned, beside])
     assert verdict.outcome == "undecided"  # two seeds decide nothing
+    assert verdict.reason.endswith("1 of 5 seeds are there; [grid] seed = [0, 1, 2, 3, 4] would do")
     assert meets(verdict.claim.holds, verdict.median)
     assert "to squared_grad_norm ≤ 1e-30: 1/128 theory: not reached" in "\n".join(summary(tuned))
 
