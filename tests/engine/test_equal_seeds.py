@@ -109,7 +109,8 @@ def test_a_tuned_job_of_five_seeds_takes_a_fifth_of_its_rounds(tmp_path):
     tables |= {"title": "one", "tune": {**tune, "seeds": [4]}, "grid": {"seed": [4]}}
     for alone, run in zip(mc.run(tables, out=tmp_path / "one"), runs[4::5], strict=True):
         assert_equal(alone.file, run.file)
-        assert {**alone.tuned, "seeds": SEEDS["seed"]} == run.tuned
+        paid = [5 * each for each in alone.tuned["paid"]]
+        assert {**alone.tuned, "seeds": SEEDS["seed"], "paid": paid} == run.tuned
 
 
 def test_tasks_of_their_own_copy_what_is_finished_and_what_a_kill_left_is_replaced(tmp_path, capsys):
