@@ -30,6 +30,7 @@ from mpi_compress.engine.executing import Execution
 from mpi_compress.engine.metrics import try_metrics
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.tuning import tune
+from mpi_compress.exchange.host import keep_freed_memory
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.guard import hidden_state
 from mpi_compress.job.loading import Job, load_job
@@ -98,6 +99,7 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
 def run_as(job: Job, request: Request) -> Runs:
     """Run a job as a command or a call asks for it: the results at rank 0."""
     ranks = request.ranks
+    keep_freed_memory()
     request.stopwatch.end("start")
     files = ranks.on_root(partial(_files_of, job, request))
     done = ranks.on_root(partial(earlier_runs.done, job.runs, files, request))

@@ -22,6 +22,7 @@ from mpi_compress.messages.link import Bytes
 _SHARE, _SHORTEST_NAP, _LONGEST_NAP = 0.05, 2e-5, 2e-3  # a nap is this share of the time waited, within these seconds
 _DEATH_OF_PARENT = 1  # Linux: the signal that a process gets then
 _TIMER_SLACK = 29  # Linux: how much longer than asked for the system may sleep, 50 µs unless a thread says otherwise
+_OF_MALLOC = {-1: 2**31 - 1, -3: 2**25}  # glibc: M_TRIM_THRESHOLD, and M_MMAP_THRESHOLD, which is 32 MiB at most
 _OF_MPICH = 1_060_000  # bytes a rank: MPICH 5 takes 4096 and 1,057,344 a rank
 _LARGE = 2**14  # bytes; smaller arrays come from memory that the process has
 
@@ -69,6 +70,14 @@ def wake_on_time() -> None:
     """Let naps of this thread be as short as they are asked for, where the system can."""
     with suppress(OSError, AttributeError):
         CDLL(None).prctl(_TIMER_SLACK, 1000, 0, 0, 0)  # ns
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let glibc keep up to 2 GB of freed memory for the next arrays: the system gives new memory page by page, slowly."""
+    with suppress(OSError, AttributeError):  # another C library
+        for parameter, value in _OF_MALLOC.items():
+            CDLL(None).mallopt(parameter, value)
 
 
 def end_with_the_launcher() -> None:

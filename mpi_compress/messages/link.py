@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -71,6 +71,7 @@ Message = Batch
 
 _parameters = cache(parameters)
 _ROOM: Bytes = np.zeros(ROOM, dtype=np.uint8)
+_new = partial(np.empty, dtype=np.uint8)
 
 
 def silent(m: int) -> Batch:
@@ -96,8 +97,8 @@ def attempt(send: Callable[..., Batch], *arguments: Any) -> Batch:
         return replace(SILENT, refused={0: error})
 
 
-def together(batches: Sequence[Batch]) -> Batch:
-    """The messages of some batches as one, in their order."""
+def together(batches: Sequence[Batch], room: Callable[[int], Bytes] = _new) -> Batch:
+    """The messages of some batches as one, in their order; `room` gives an array of so many bytes for them."""
     if not batches:
         return silent(0)
     if len(batches) == 1:
@@ -109,7 +110,8 @@ def together(batches: Sequence[Batch]) -> Batch:
         size, first = size + b.size, first + len(b)
     contents = [_rows_of(b) for b in batches if b.size]
     content = concatenated(contents) if contents and all(c is not None for c in contents) else None  # type: ignore[arg-type]
-    return Batch(np.concatenate([*(b.raw for b in batches), _ROOM]), np.concatenate(ends), content, refused)
+    data = np.concatenate([*(b.raw for b in batches), _ROOM], out=room(size + ROOM))
+    return Batch(data, np.concatenate(ends), content, refused)
 
 
 def _rows_of(batch: Batch) -> Compressed | None:
