@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -71,7 +71,6 @@ Message = Batch
 
 _parameters = cache(parameters)
 _ROOM: Bytes = np.zeros(ROOM, dtype=np.uint8)
-_new = partial(np.empty, dtype=np.uint8)
 
 
 def silent(m: int) -> Batch:
@@ -95,6 +94,10 @@ def attempt(send: Callable[..., Batch], *arguments: Any) -> Batch:
         return send(*arguments)
     except OverflowError as error:
         return replace(SILENT, refused={0: error})
+
+
+def _new(size: int) -> Bytes:
+    return np.empty(size, dtype=np.uint8)
 
 
 def together(batches: Sequence[Batch], room: Callable[[int], Bytes] = _new) -> Batch:
