@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
     from mpi_compress.results.reader import Run
 
-_LONG, _WAITING = 5.0, 0.8  # seconds of a run, and the share of them in its exchange, from which on waiting is told
+_LONG, _WAITING = 5.0, 0.8  # seconds of a run, and the share of them in its exchange, from which on a line says that ranks wait
 
 
 def act(options: Namespace) -> int:

@@ -58,7 +58,7 @@ def _has(runs: Sequence[Run], column: str) -> bool:
 
 def _label(column: str, runs: Sequence[Run]) -> str:
     unit = unit_of(column, runs)
-    return f"{column_of(column).label} [{unit}]" if unit else column_of(column).label
+    return f"{column_of(column).whole_label} [{unit}]" if unit else column_of(column).whole_label
 
 
 def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:
