@@ -1,8 +1,7 @@
 """The workers that one process hosts, and how they run a round."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from mpi_compress.algorithms.vocabulary import (
     together,
 )
 from mpi_compress.core.arrays import in_turn
-from mpi_compress.exchange.host import Buffers
 
 _CACHED = 2**20  # bytes of vectors that are worked on together: longer ones would leave the cache between two passes
 
@@ -37,7 +35,6 @@ class HostedWorkers:
     streams: Streams  # of their random draws
     states: list[Any]  # of their compressors
     second: float = 0.0  # of the model's clock as the round begins
-    buffers: Buffers = field(default_factory=partial(Buffers, 2))  # of this round's messages, and of those of the one before
 
     def round(self, k: int) -> Rounds:
         """Round k as they see it."""
@@ -50,7 +47,7 @@ class HostedWorkers:
 
     def joined(self, sent: Mapping[int, Batch], rows: NDArray[np.int64]) -> Batch:
         """The messages of all rows; these were sent by some of them, and the others are silent."""
-        return spread(together([sent[start] for start in sorted(sent)], self.buffers.take), rows, len(self.fs))
+        return spread(together([sent[start] for start in sorted(sent)]), rows, len(self.fs))
 
     def sent(self, node: Any, k: int, rows: NDArray[np.int64]) -> dict[int, Batch]:
         """The messages of round k of these rows, by the first row of each part of them that works together."""

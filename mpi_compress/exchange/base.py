@@ -8,15 +8,16 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import NotAsAnnounced
 from mpi_compress.messages.fields import ROOM
-from mpi_compress.messages.link import Batch, Bytes, silent
+from mpi_compress.messages.link import Batch, Bytes, new_room, silent
 
 _REFUSED = 2**32 - 1  # the length that stands for a refused message
 _NOTHING: Bytes = np.empty(0, np.uint8)
 
 
-def framed(batch: Batch) -> tuple[Bytes, Bytes]:
-    """The length of each message in 4 bytes, of a refused one `_REFUSED`; and the messages, without the refused ones."""
-    lengths, data = batch.lengths.astype("<u4"), batch.raw
+def framed(batch: Batch, room: Callable[[int], Bytes] = new_room) -> tuple[Bytes, Bytes]:
+    """The length of each message in 4 bytes, of a refused one `_REFUSED`; and the messages, without the refused ones. `room` gives
+    an array of so many bytes for long ones."""
+    lengths, data = batch.lengths.astype("<u4"), batch.in_one(room)[: batch.size]
     if batch.refused:
         refused = np.isin(np.arange(len(batch)), [*batch.refused])
         data, lengths = data[~np.repeat(refused, lengths)], np.where(refused, np.uint32(_REFUSED), lengths)

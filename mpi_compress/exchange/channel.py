@@ -126,7 +126,7 @@ class Messages(Channel):
 
     def begin_to_send(self, batch: Batch, to: Iterable[int], tag: int) -> list[MPI.Request]:
         """Send the same messages to some ranks; the requests to wait for."""
-        lengths, data = framed(batch)
+        lengths, data = framed(batch, self.buffers.take)
         parts = [np.concatenate([lengths, data])] if data.size <= _SHORT else [lengths, data]
         return [self.comm.Isend(part, rank, tag) for rank in to for part in parts]
 

@@ -159,7 +159,7 @@ class AllGather(_OverMPI):
         self._rank = comm.rank
 
     def gather(self, ups: Batch) -> Batch:
-        mine = np.concatenate(framed(ups))
+        mine = np.concatenate(framed(ups, self._data.buffers.take))
         sizes = np.empty(self.n_ranks, dtype=np.int64)
         self._data.wait(self._data.comm.Iallgather(np.array([mine.size], dtype=np.int64), sizes))
         starts = np.concatenate([[0], np.cumsum(sizes)])

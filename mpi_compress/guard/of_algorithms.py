@@ -146,4 +146,4 @@ def _all_sent(batches: Sequence[Batch]) -> Batch:
     sent = together(batches)
     for error in filter(None, sent.refused.values()):
         raise error
-    return Batch(sent.data, sent.ends)
+    return Batch(sent.in_one(), sent.ends)

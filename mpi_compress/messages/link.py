@@ -17,10 +17,17 @@ from mpi_compress.kernels.vectors import lengths_of
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.fields import ROOM, Field, Reader, joined, last, numbers
-from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, Vector, WithScalar, concatenated, no_coordinates
+from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Each, Sparse, Vector, WithScalar, concatenated, no_coordinates
 from mpi_compress.messages.kinds.base import C
 
 LENGTH_BYTES = 4  # the length that precedes each message
+_LONG = 2**20  # bytes; batches of longer ones are not joined before they must be
+_ROOM: Bytes = np.zeros(ROOM, dtype=np.uint8)
+
+
+def new_room(size: int) -> Bytes:
+    """Memory for so many bytes."""
+    return np.empty(size, dtype=np.uint8)
 
 
 @dataclass(eq=False)
@@ -28,11 +35,12 @@ class Batch:
     """The bytes that master and workers exchange: the messages of m senders. No bytes at all say nothing: `SILENT`. `content` keeps
     what was decoded: a sender that needs what its receiver will see, and a receiver in the same process, decode once."""
 
-    data: Bytes  # one after another, and `fields.ROOM` bytes more
+    data: Bytes  # one after another, and `fields.ROOM` bytes more; `in_one` where there are `pieces`
     ends: Places  # (m,) where each ends
     content: Compressed | None = field(default=None, repr=False)  # rows, of those that are not silent; of one message the vector
     refused: Mapping[int, OverflowError | None] = field(default_factory=dict, repr=False)  # not encoded; why, at the sender
     one: bool = False  # True: the message of one vector
+    pieces: Sequence["Batch"] = field(default=(), repr=False)  # long messages, which stay where they are until all go on
 
     @cached_property
     def lengths(self) -> Places:
@@ -51,26 +59,32 @@ class Batch:
     @property
     def raw(self) -> Bytes:
         """The messages alone."""
-        return self.data[: self.size]
+        return self.in_one()[: self.size]
 
     @cached_property
     def size(self) -> int:
         """The bytes of all."""
         return last(self.ends)
 
+    def in_one(self, room: Callable[[int], Bytes] = new_room) -> Bytes:
+        """The messages one after another, and `ROOM` bytes more; `room` gives an array of so many bytes for those in pieces."""
+        if self.pieces:
+            self.data = np.concatenate([*(b.raw for b in self.pieces), _ROOM], out=room(self.size + ROOM))
+            self.pieces = ()
+        return self.data
+
     def part(self, start: int, stop: int) -> "Batch":
         """The messages of the senders start … stop − 1."""
         first = int(self.ends[start - 1]) if start else 0
         refused = {i - start: error for i, error in self.refused.items() if start <= i < stop}
         ends = self.ends[start:stop] - first
-        return Batch(self.data[first : first + last(ends) + ROOM], ends, refused=refused)
+        return Batch(self.in_one()[first : first + last(ends) + ROOM], ends, refused=refused)
 
 
 Message = Batch
 """A message is a batch of one."""
 
 _parameters = cache(parameters)
-_ROOM: Bytes = np.zeros(ROOM, dtype=np.uint8)
 
 
 def silent(m: int) -> Batch:
@@ -96,12 +110,8 @@ def attempt(send: Callable[..., Batch], *arguments: Any) -> Batch:
         return replace(SILENT, refused={0: error})
 
 
-def _new(size: int) -> Bytes:
-    return np.empty(size, dtype=np.uint8)
-
-
-def together(batches: Sequence[Batch], room: Callable[[int], Bytes] = _new) -> Batch:
-    """The messages of some batches as one, in their order; `room` gives an array of so many bytes for them."""
+def together(batches: Sequence[Batch]) -> Batch:
+    """The messages of some batches as one, in their order."""
     if not batches:
         return silent(0)
     if len(batches) == 1:
@@ -111,14 +121,23 @@ def together(batches: Sequence[Batch], room: Callable[[int], Bytes] = _new) -> B
         ends.append(b.ends + size)
         refused |= {first + i: error for i, error in b.refused.items()}
         size, first = size + b.size, first + len(b)
-    contents = [_rows_of(b) for b in batches if b.size]
-    content = concatenated(contents) if contents and all(c is not None for c in contents) else None  # type: ignore[arg-type]
-    data = np.concatenate([*(b.raw for b in batches), _ROOM], out=room(size + ROOM))
-    return Batch(data, np.concatenate(ends), content, refused)
+    made = Batch(_ROOM, np.concatenate(ends), refused=refused, pieces=batches)
+    if size < _LONG * len(batches):
+        made.in_one()
+        contents = [_rows_of(b) for b in batches if b.size]
+        made.content = concatenated(contents) if contents and all(c is not None for c in contents) else None  # type: ignore[arg-type]
+    return made
 
 
 def _rows_of(batch: Batch) -> Compressed | None:
     return None if batch.content is None else batch.content.as_rows()
+
+
+def _side_by_side(contents: Sequence[Compressed]) -> Compressed:
+    """The rows of all, which stay where they are if they are whole vectors."""
+    if all(type(c) is Dense for c in contents):
+        return Each([c[i] for c in contents for i in range(len(c))])
+    return concatenated(contents)
 
 
 def spread(said: Batch, rows: Places, m: int) -> Batch:
@@ -230,12 +249,14 @@ class Link:
     def unpack(self, batch: Batch) -> Compressed:
         """What the receiver sees: a vector of one message, else rows, of those that are not silent; CorruptMessage: bytes that the
         codec cannot have written."""
+        if batch.pieces:
+            batch.content = _side_by_side([self.unpack(piece).as_rows() for piece in batch.pieces if piece.size])
         if batch.content is None:
             lengths = batch.lengths
             some = lengths > 0
             if not some.any():
                 return self.silence if batch.one else _no_rows(self.dim)
-            r = Reader(batch.data, (batch.ends - lengths)[some], self.codec.float_format, batch.ends[some])
+            r = Reader(batch.in_one(), (batch.ends - lengths)[some], self.codec.float_format, batch.ends[some])
             content = self.read(r)
             if (left := r.ends - r.at).any():
                 size = lengths[some][left != 0][0]

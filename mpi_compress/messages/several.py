@@ -23,7 +23,7 @@ class SeveralLink(Link):
         """One message of a message of each link, in their order, of each sender."""
         contents = [link.unpack(part) for link, part in zip(self.parts, parts, strict=True)]
         refused = {i: error for part in parts for i, error in part.refused.items()}
-        data, ends = joined(*[(part.data, part.ends) for part in parts])
+        data, ends = joined(*[(part.in_one(), part.ends) for part in parts])
         return Batch(data, ends, self.together(contents), refused, parts[0].one)
 
     def together(self, contents: Sequence[Compressed]) -> Any:

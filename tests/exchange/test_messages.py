@@ -24,7 +24,8 @@ from dataclasses import replace
 from mpi_compress.messages.link import SILENT, batch_of, silent, together
 
 comm = MPI.COMM_WORLD
-lengths = [0, 1, None, 100, 16384, 16385, 16385, 16385, 20000, 16385, 5, 300_000, 300_000, None, 300_000, 300_000, 70_000, 0]
+lengths = [0, 1, None, 100, 16384, 16385, 16385, 16385, 20000, 16385, 5, 300_000, 300_000, None, 300_000, 2_000_000, 70_000, 0]
+lengths += [1, 2_000_000, *lengths[::-1], 2_000_000, 1, 0]  # those of 1 MiB and more stay where they are until they must go on
 refused = replace(SILENT, refused={0: None})
 made = lambda k, i, length: refused if length is None else batch_of(np.full(length, 50 * i + k, np.uint8))
 of_one = lambda m: None if m.refused else (m.size, *([] if m.size == 0 else [m.raw.min(), m.raw.max()]))

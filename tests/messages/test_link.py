@@ -1,6 +1,6 @@
 """Links; and layer-wise or entire model: what a compressor sends by the blocks of a model, against what it sends of the whole vector."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,13 +10,13 @@ from helpers.running import run_of
 import mpi_compress as mc
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import CorruptMessage, UserError
-from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.core.streams import Role, Round, Rounds, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.at_random import Stochastic
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
-from mpi_compress.messages.link import Link, ScalarLink, batch_of
+from mpi_compress.messages.link import Link, ScalarLink, arrived, batch_of, silent, spread, together
 from mpi_compress.messages.several import PairLink
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
@@ -48,6 +48,22 @@ def test_parameters_of_a_round_are_set_for_that_round_and_cost_no_bits():
     assert same(bound.unpack(batch_of(bound.pack(v, ROUND).raw)), lattice(v, 0.1, 20.0))
     assert link.compressor == Nearest()
     assert sent.compressor == Nearest(sigma=0.1)
+
+
+@pytest.mark.parametrize(("name", "how"), [("identity", {}), ("qsgd", {"levels": 1000, "bucket": 16})])
+def test_long_messages_stay_where_they_are_and_decode_to_what_they_do_in_one_array(name, how):
+    link, V = Link(compressors[name](**how), codecs["auto"](), 2**20), np.random.default_rng(4).normal(size=(3, 2**20))
+    t = Rounds(0, Streams(0), Role.WORKER, np.arange(3))
+    sent = [link.pack(V[i : i + 1], t[i : i + 1]) for i in range(3)]
+    ups = spread(together([sent[0], silent(1), together(sent[1:])]), np.array([1, 2, 3, 4]), 5)
+    assert ups.pieces
+    there = arrived(link, ups)
+    assert there.who.tolist() == [1, 3, 4]
+    assert ups.raw.tobytes() == b"".join(each.raw.tobytes() for each in sent)
+    assert not ups.pieces
+    here = arrived(link, replace(ups, content=None))
+    assert np.array_equal(there.content.dense(), here.content.dense())
+    assert all(same(a, b) for a, b in zip(there, here, strict=True))
 
 
 def test_a_parameter_of_a_round_that_the_compressor_lacks_is_refused_by_its_name():
