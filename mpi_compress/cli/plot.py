@@ -29,14 +29,17 @@ def act(options: Namespace) -> int:
     if options.profile:
         return _profile(options)
     targets = [*map(typed, options.to or ())]
-    if options.by or (targets and not options.x) or len(targets) > 1:
-        raise UserError("one --to goes with --x KEY, several, and --by, with --profile; `table --to` compares methods at targets")
+    paid = options.by or ()
+    if (targets and not options.x) or not len(paid) <= len(targets) <= 1:
+        would_do = "one --to goes with --x KEY, and with it one --by; several of them with --profile"
+        raise UserError(f"{would_do}; `table --to` compares methods at targets")
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
     changed: dict[str, Any] = axes_of(options)
     changed |= {key: given for key in ("bounds", "xlim", "ylim") if (given := getattr(options, key)) is not None}
     if targets:
-        figure, changed = replace(figure, panel=[]), {"y": "wire_bits_up", "at": dict(targets)} | changed
+        y = paid[0] if paid else figure.y if figure.at else figure.by
+        figure, changed = replace(figure, panel=[]), {"y": y, "at": dict(targets)} | changed
     elif options.x and grows(options.x):  # curves, not what the job's target took
         changed = {"at": None} | ({"y": next(iter(figure.at)), "xscale": None} if figure.at else {}) | changed
     figure, target = figure.changed(**changed), options.figure or target.with_suffix(style.suffix)

@@ -227,6 +227,28 @@ def test_a_swept_key_is_x_and_y_what_it_took_to_a_target(done, tmp_path, capsys)
     refused([*asked, "--x", "data.c2", "--to", "loss=0.6"], capsys, "one --to goes with --x KEY")
 
 
+def test_what_a_target_took_is_what_the_job_says_or_the_command(done, tmp_path, capsys):
+    file, *_ = done
+    asked = ["plot", str(tmp_path / "job.toml"), "--out", str(file.parent), "-o", str(tmp_path / "a.svg"), "--x", "data.c2"]
+
+    def names(figure, *options):
+        (tmp_path / "job.toml").write_text(f"{JOB.split('[figure]')[0]}[figure]\n{figure}\n")
+        assert main([*asked, "--to", "loss=0.68", *options]) == 0
+        root = ElementTree.parse(tmp_path / "a.svg").getroot()
+        return " ".join(" ".join(each.strip() for each in root.itertext() if each.strip()).split())
+
+    bits = "uplink bits, on the wire, over all workers to f(x) ≤ 0.68 [bit]"
+    assert "round to f(x) ≤ 0.68" in names('by = "round"')
+    assert "round to f(x) ≤ 0.68" in names('y = "round"\nat = { loss = 0.6 }'), "y of a figure of what it took"
+    assert bits in names('y = "suboptimality"'), "y of a figure of curves is nothing that is paid"
+    assert bits in names('by = "round"', "--by", "wire_bits_up")
+    assert "round to f(x) ≤ 0.68" in names("", "--by", "round")
+    assert bits in names("", "--by", "round", "--y", "wire_bits_up")
+    capsys.readouterr()
+    refused([*asked, "--by", "round"], capsys, "one --to goes with --x KEY")
+    refused([*asked, "--to", "loss=0.68", "--by", "round", "--by", "seconds"], capsys, "one --to goes with --x KEY")
+
+
 def test_a_small_target_has_its_power_of_ten_in_mathematics_which_all_fonts_have(done, tmp_path, capfd):
     small = [dataclasses.replace(r, trace=r.trace | {"suboptimality": 1e-4 * r.trace["suboptimality"]}) for r in done[2]]
     level = 2e-7 + max(r.trace["suboptimality"][-1] for r in small)
