@@ -24,7 +24,7 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.tuning import caveat
 from mpi_compress.results.units import COSTS, model_of
 
-_MODELS = 4  # more cost models have no panels of their own
+_IN_PAIRS = 4  # panels of cost models; more are three in a row
 _NOTES = 4  # more are left out
 _SMALL = 6  # points: the letters of notes
 _BESIDE = 0.55  # inches of a panel's width, for the ticks and the name of its y axis
@@ -67,16 +67,16 @@ def by_cost_model(runs: Sequence[Run], figure: FigureTable) -> FigureTable:
         tables = [new for panel, own, chosen in panels(runs, figure) for new in _split(panel, own, chosen)]
         return replace(figure, panel=tables) if len(tables) > len(figure.panel) else figure
     split = _split(PanelTable(), figure, runs)
-    return replace(figure, panel=split, columns=2) if len(split) > 1 else figure
+    return replace(figure, panel=split, columns=2 if len(split) <= _IN_PAIRS else 3) if len(split) > 1 else figure
 
 
 def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[PanelTable]:
-    """A panel for each cost model of the runs, or the panel itself."""
-    mixed = any(getattr(own, which) in COSTS and getattr(own, f"{which}label") is None for which in ("x", "y"))
+    """A panel for each cost model of the runs, or the panel itself, as where x is what models differ in."""
+    mixed = not own.x.startswith("cost.") and any(getattr(own, which) in COSTS and getattr(own, f"{which}label") is None for which in ("x", "y"))
     labels: dict[str, dict[str, None]] = {}
     for run in runs if mixed else ():
         labels.setdefault(model_of(run), {})[run.label] = None
-    if not 1 < len(labels) <= _MODELS:
+    if len(labels) < 2:
         return [panel]
     return [replace(panel, title=f"{panel.title or ''}\n{model}".strip(), runs=[*names]) for model, names in labels.items()]
 

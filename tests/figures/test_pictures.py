@@ -92,6 +92,17 @@ def test_models_of_cost_have_a_panel_each_unless_the_job_names_the_axis(job):
     assert len(plotting.draw(runs, named).axes) == 1
 
 
+def test_many_models_of_cost_have_a_panel_each_but_where_x_is_what_they_differ_in(tmp_path):
+    (tmp_path / "job.toml").write_text(JOB.replace('label = "two"', 'label = "two"\ngrid = { "cost.c1" = [1, 2, 4, 8, 16] }'))
+    job = load_job(tmp_path / "job.toml")
+    runs = made_up_results(job)
+    titles = [ax.get_title().replace("\n", " ") for ax in plotting.draw(runs, job.titled_figure.changed(x="cost_up")).axes]
+    assert titles == ["payload", *(f"packet, c1 = {c1}, pmax = 128 B" for c1 in (1, 2, 4, 8, 16))]
+    level = float(np.median(runs[0].trace["loss"]))
+    swept = plotting.draw(runs, job.titled_figure.changed(x="cost.c1", y="cost_up", at={"loss": level}))
+    assert len(swept.axes) == 1
+
+
 def test_the_looks_of_forty_methods_differ_and_ten_colours_do():
     looks = [look.of_line for look in style.looks([f"method {i}" for i in range(40)]).values()]
     assert len({(look["color"], str(look["linestyle"])) for look in looks}) == 40
