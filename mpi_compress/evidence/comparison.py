@@ -168,7 +168,7 @@ class Comparison:
         tuned = run.tuned or {}
         if "to" not in tuned or (tuned["by"] == self.by and [tuned["to"]] == [*map(str, self.targets)]):
             return ""
-        return f"tuned for {tuned['by']} to {tuned['to']}"
+        return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}"
 
     @property
     def cells(self) -> list[list[str]]:

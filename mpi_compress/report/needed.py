@@ -46,7 +46,7 @@ def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
     i, by_model = (named or reached)[-1], dict[str, list[ComparedMethod]]()
     for method in found.methods:
         by_model.setdefault(counted_by(found.by, method.runs[0]), []).append(method)
-    least = f"Least {column_of(found.by).label} to {found.targets[i]}"
+    least = f"Least {column_of(found.by).in_sentence} to {found.targets[i]}"
     return " ".join(
         f"{least}{f', by {model}' * (len(by_model) > 1)}{_ranked(methods, i, found.by)}." for model, methods in by_model.items()
     )

@@ -75,6 +75,11 @@ class Column:
         return self.label + ", over all workers" * ("link bits" in self.label and "bits/n" not in self.label)
 
     @property
+    def in_sentence(self) -> str:
+        """Its label amid other words: "uplink bits on the wire"."""
+        return self.label.replace(", ", " ")
+
+    @property
     def counted(self) -> bool:
         """True if it grows, and is known in every round, also where no point is evaluated."""
         return self.grows and (self.since in ("counter", "convention", *OF_CLOCK, "result") or self.name == "seconds")

@@ -1,6 +1,7 @@
 """Tables of what methods needed to reach a target."""
 
 import csv
+import json
 
 import pytest
 from helpers.losses import written
@@ -49,6 +50,18 @@ def test_a_derived_column_is_no_column_of_the_trace(tmp_path):
         run.trace["wire_bits"]
     assert "wire_bits" not in run.trace
     assert run.column("wire_bits").tolist() == [0]
+
+
+def test_what_a_step_was_tuned_for_is_said_in_words(tmp_path):
+    run = written(tmp_path, "a", [1.0, 0.5, 0.4])
+    tuned = {"parameter": "algorithm.step", "value": 1, "by": "wire_bits_up", "to": "loss ≤ 0.45", "tried": [], "settled": True}
+    run.attrs["tuned"] = json.dumps(tuned)
+    table = compare([run], [Target.of("loss", 0.45)], "seconds")
+    assert table.notes == ["tuned for uplink bits on the wire to loss ≤ 0.45: a"]
+    run.attrs["tuned"] = json.dumps({**tuned, "by": "paper_bits"})
+    assert compare([run], [Target.of("loss", 0.45)]).notes == [
+        "tuned for uplink and downlink bits by the papers' formula to loss ≤ 0.45: a"
+    ]
 
 
 def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_down_last(runs):
