@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -70,6 +70,7 @@ class Execution:
         expected = Expected(kept_by_kind, p.problem.dim, type(p.algorithm))
         self.saved = Checkpoint(checkpoint_of(file), p.run_id, _schema_of(p), expected)
         self.held = hidden_state.contents(p.spec.own)  # before the run
+        self.kept: Sequence[tuple[str, str]] = ()  # what parts of one's own keep on any rank, once the run has ended
         self.recorder: Recorder | None = None  # at rank 0
         self.raised_by_caller: BaseException | None = None  # what `on_row` raised
 
@@ -95,6 +96,7 @@ class Execution:
                     verdict, x = loop_of(p.algorithm)(p.algorithm, streams, p.x0, observer, keeper)
                 refuse_changed()
                 has_drawn = keeper.has_drawn()
+                self.kept = self.exchange.allreduce(hidden_state.kept(self.held), lambda each: max(each, key=len))
                 if self.recorder is not None:
                     stopwatch.end("rounds")
                     attributes = {} if has_drawn else self._of_equal_runs(tuned)
@@ -214,8 +216,8 @@ class Execution:
             recorder.abandon("stopped", f"stopped by {keeper.reason}")
             return
         measured = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.stopwatch.taken())}
-        if kept := hidden_state.kept_in_short(self.held):
-            measured[KEPT] = kept
+        if self.kept:
+            measured[KEPT] = "; ".join(where for where, _ in self.kept)
         keeper.note_end()
         recorder.finish(verdict.name.lower(), keeper.observer.reason, x, {**attributes, **measured})
 

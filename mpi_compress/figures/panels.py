@@ -72,7 +72,8 @@ def by_cost_model(runs: Sequence[Run], figure: FigureTable) -> FigureTable:
 
 def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[PanelTable]:
     """A panel for each cost model of the runs, or the panel itself, as where x is what models differ in."""
-    mixed = not own.x.startswith("cost.") and any(getattr(own, which) in COSTS and getattr(own, f"{which}label") is None for which in ("x", "y"))
+    of_costs = any(getattr(own, which) in COSTS and getattr(own, f"{which}label") is None for which in ("x", "y"))
+    mixed = of_costs and not own.x.startswith("cost.")
     labels: dict[str, dict[str, None]] = {}
     for run in runs if mixed else ():
         labels.setdefault(model_of(run), {})[run.label] = None

@@ -35,19 +35,13 @@ def generators() -> tuple[Any, ...]:
 
 def memory(_: object, held: Contents) -> Findings:
     """Whether parts hold what they held before; if not, which one and where it does not."""
-    wrong = next(kept(held), "")
+    wrong = ". ".join(next(iter(kept(held)), ()))
     yield either("memory", not wrong, "nothing is kept from call to call", f"{wrong}; what else is wrong may follow from it")
 
 
-def kept(held: Contents) -> Iterator[str]:
-    """For each part that does not hold what it held before where it does not, and what would do."""
-    for part, where in _kept_by(held):
-        yield f"{where}. {_REMEDY}{place_of_class(type(part))}"
-
-
-def kept_in_short(held: Contents) -> str:
-    """Where parts do not hold what they held before; or ""."""
-    return "; ".join(where for _, where in _kept_by(held))
+def kept(held: Contents) -> list[tuple[str, str]]:
+    """For each part that does not hold what it held before, where it does not, and what would do."""
+    return [(where, f"{_REMEDY}{place_of_class(type(part))}") for part, where in _kept_by(held)]
 
 
 def _kept_by(held: Contents) -> Iterator[tuple[Any, str]]:

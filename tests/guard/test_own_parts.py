@@ -591,6 +591,18 @@ def test_a_run_says_in_one_line_what_a_part_keeps_outside_of_its_state(source, p
         assert any(re.search(naming(says), line) for line in capsys.readouterr().out.splitlines()), words
 
 
+@pytest.mark.parametrize("ranks", [None, 3])
+def test_a_run_says_once_what_its_parts_keep_also_of_workers_on_other_ranks_than_a_dedicated_master(ranks, tmp_path):
+    file = written(tmp_path, MODULE + compressor(f"type(self).calls += 1; {SORTED}", field="calls = 0"))
+    job = file.read_text().replace("count = 4", 'count = 4, master = "dedicated"')
+    file.write_text(f'{job}[[run]]\nlabel = "A"\n[[run]]\nlabel = "B"\nseed = 1\n')
+    for i in range(2):
+        done = command("run", file, "--out", tmp_path, ranks=ranks)
+        (line,) = (line for line in done.stderr.splitlines() if "keeps something" in line)
+        assert "Mine.calls from call to call, which makes results depend on the layout: A; B" in line
+        assert ("memory comes from start(dim)" in line) == (i == 0), "the summary of what is done"
+
+
 def test_a_run_says_nothing_of_a_part_that_keeps_nothing(tmp_path, capsys):
     mc.run(mc.load_job(written(tmp_path, compressor(SORTED, field="shares = [1, 2]"), compressor='"mine"')), out=tmp_path)
     assert "keeps something" not in capsys.readouterr().err
