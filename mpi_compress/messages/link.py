@@ -256,7 +256,7 @@ class Link:
             some = lengths > 0
             if not some.any():
                 return self.silence if batch.one else _no_rows(self.dim)
-            r = Reader(batch.in_one(), (batch.ends - lengths)[some], self.codec.float_format, batch.ends[some])
+            r = Reader(batch.data, (batch.ends - lengths)[some], self.codec.float_format, batch.ends[some])
             content = self.read(r)
             if (left := r.ends - r.at).any():
                 size = lengths[some][left != 0][0]
