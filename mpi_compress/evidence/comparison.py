@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
-from mpi_compress.evidence.endings import ending
+from mpi_compress.evidence.endings import ending, other_points
 from mpi_compress.evidence.lines import Namer, by_seed, changes, equal_seeds, name_of, seeds_text, tuned_column, tuned_text
 from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
@@ -42,6 +42,7 @@ class Cell:
     late: float = 0.0  # the largest share of it that was spent since the row before, where rounds lie between the two
     again: float = 0.0  # the share of later rows that miss the target again
     stays: float = math.inf  # what it took to come to the target and stay there
+    point: str = ""  # that it may be at another stationary point
 
     @property
     def median(self) -> float:
@@ -74,7 +75,7 @@ class Cell:
             missed = f"reached by {len(reached)} of {of} seeds, in {ends}; by the others {missed}"
         stays = "at the end, too" if self.stays == math.inf else f"for good from {amount(self.stays, self.by, self.unit)} on"
         again = f"left again: {self.again:.0%} of the later rows miss it; {stays}" if self.again > _AGAIN else ""
-        return "; ".join(filter(None, (missed, again, later)))
+        return "; ".join(filter(None, (missed, again, later, self.point)))
 
     @property
     def numbers(self) -> list[str]:
@@ -236,8 +237,8 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     if not groups:
         raise UserError("no result has a row yet")
     labels, shared = labels_of(groups)
-    took = [[cell(group, target, by) for target in targets] for group in groups]
-    methods = [ComparedMethod(*method) for method in zip(labels, groups, took, strict=True)]
+    by_target = [_column(groups, target, by) for target in targets]
+    methods = [ComparedMethod(*method) for method in zip(labels, groups, zip(*by_target, strict=True), strict=True)]
     models = [*dict.fromkeys(counted_by(by, group[0]) for group in groups)]
 
     def place(method: ComparedMethod) -> Any:
@@ -288,6 +289,15 @@ def amount(value: float, column: str, unit: str | None = None) -> str:
     if column == "round" or column_of(column).dtype == "int64":
         return f"{value:,.0f}"
     return f"{value:.3g}{f' {unit}' if unit else ''}"
+
+
+def _column(groups: Sequence[Sequence[Run]], target: Target, by: str) -> list[Cell]:
+    """The cells of a target, one for each method; those of a small gradient say where it may be of another stationary point."""
+    cells = [cell(group, target, by) for group in groups]
+    if "grad_norm" not in target.column:
+        return cells
+    reached = [[run for run in group if run.has(target.column) and target.row_of(run) is not None] for group in groups]
+    return [replace(own, point=point) for own, point in zip(cells, other_points(reached), strict=True)]
 
 
 def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.results.columns import column_of
+from mpi_compress.results.columns import LEFT_OUT, column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.targets import Target
 
 _LEVEL = 0.05  # of the logarithm by which a run came nearer at all, and at most 0.05 itself: parts closer than that are level
 _NOISE = 2.5  # standard errors of a median, where a row's is the median step from row to row
+_APART = 0.01  # of the loss, by which stationary points differ
 _HALF_THE_PACE = 1 / 6  # of what lies between the first and the last of the four parts, three parts apart
 
 
@@ -65,3 +66,22 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
         return f"(plateaus at {last}{others})"
     how = " at the end" if nearer is None else ", still rising" if target.rising else ", still falling"
     return f"in {spent} ({last}{how}{others})" if spent else f"({last}{how}{others})"
+
+
+def other_points(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """For each method, given by its seeds, that it ends at a larger loss than others, so that its small gradient may be that of
+    another stationary point; "" for one that does not, and where f* is known or can be computed: there is but one."""
+    ends = [[float(run.column("loss")[-1]) for run in group if run.status == "complete"] for group in groups]
+    attrs = [run.attrs for group in groups for run in group]
+    is_known = any(np.isfinite(a.get("f_star", math.nan)) or a.get("f_star_source") == LEFT_OUT for a in attrs)
+    least = math.inf if is_known else min((min(own) for own in ends if own), default=math.inf)
+    return [
+        f"perhaps at other stationary points: the loss ends at {_range(own)}, the least of all at {least:.3g}"
+        if own and max(own) > least + _APART * abs(least)
+        else ""
+        for own in ends
+    ]
+
+
+def _range(values: Sequence[float]) -> str:
+    return " … ".join(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))

@@ -14,6 +14,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
 from mpi_compress.evidence.answers import NOTES, Answers
+from mpi_compress.evidence.endings import other_points
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
 from mpi_compress.job.claims import bar, divides, meets, value_of
 from mpi_compress.job.loading import Job
@@ -131,7 +132,7 @@ class Verdict:
     def remarks(self) -> list[str]:
         """What the reader of a value has to know: levels never reached, and best runs at the edge of a grid."""
         bounded = self.outcome != "not tested" and self.median in (0.0, math.inf)
-        return [*self.notes["unreached"], *(self.notes["cut"] if bounded else ()), *self.notes["edges"]]
+        return [*self.notes["unreached"], *(self.notes["cut"] if bounded else ()), *self.notes["edges"], *self.notes["points"]]
 
     @property
     def required(self) -> str:
@@ -235,8 +236,12 @@ def _verdict(
         between.append((float(np.min(corners)), float(np.max(corners))))  # NaN if one is no number
         for kind, texts in counts.items():
             texts.update(answers.notes[kind])
-    own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
+    groups = {label: [run for run in by_label[label].values() if run is not None] for label in sorted(used)}
+    own = [run for group in groups.values() for run in group]
     notes = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
+    if "grad_norm" in claim.value:
+        points = zip(groups, other_points([*groups.values()]), strict=True)
+        notes["points"] = [f"'{label}' is {point}" for label, point in points if point]
     untested = _untested(claim, own) or "; ".join(notes["above"])
     if not untested and (notes["unreached"] or notes["cut"]) and np.isnan(values).any():  # of what it compares none gets there
         untested = ": ".join(filter(None, ["no run reaches the target", "; ".join(notes["cut"])]))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 
 import pytest
 from helpers.losses import written
@@ -62,6 +63,23 @@ def test_what_a_step_was_tuned_for_is_said_in_words(tmp_path):
     assert compare([run], [Target.of("loss", 0.45)]).notes == [
         "tuned for uplink and downlink bits by the papers' formula to loss ≤ 0.45: a"
     ]
+
+
+def test_a_small_gradient_at_a_larger_loss_may_be_of_another_stationary_point(tmp_path):
+    def ends_at(label, seeds, gap=False):  # whose gradient falls, to its loss less 0.3
+        made = [written(tmp_path / f"{gap}", label, [1.0, loss], seed, gap=gap) for seed, loss in enumerate(seeds)]
+        for run in made:
+            run.trace["grad_norm"][-1] = 1e-9
+            run.attrs["f_star"] = 0.1 if gap else math.nan
+        return made
+
+    runs = [*ends_at("GD", [0.4, 0.401]), *ends_at("EF21", [0.4, 0.5])]
+    found = compare(runs, [Target.of("squared_grad_norm", 1e-4)])
+    assert [row[1] for row in found.cells] == ["1 kbit", "1 kbit ¹"]
+    assert found.notes == ["¹ perhaps at other stationary points: the loss ends at 0.4 … 0.5, the least of all at 0.4"]
+    assert not compare(runs, [Target.of("loss", 0.6)]).notes, "a loss says itself where it is"
+    known = [*ends_at("GD", [0.4], gap=True), *ends_at("EF21", [0.5], gap=True)]
+    assert not compare(known, [Target.of("squared_grad_norm", 1e-4)]).notes, "f* is known, and there is but one"
 
 
 def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_down_last(runs):

@@ -48,12 +48,20 @@ def job(tmp_path_factory):
     return file
 
 
-def judged(job, value, holds):
+def judged(job, value, holds, **attrs):
     text = f'[[claim]]\nid = "X"\nsays = "it is so"\nvalue = """{value}"""\nholds = "{holds}"\n'
     job.with_name("claimed.toml").write_text(JOB + text)
     claimed = load_job(job.with_name("claimed.toml"))
     done = results_of(load_job(job), job.parent)
+    for run in done:
+        run.attrs.update(attrs)
     return verdicts.check(claimed, done)[0]
+
+
+def test_a_claim_about_gradients_says_which_runs_may_be_at_other_stationary_points(job):
+    value = "grad_norm('top') / grad_norm('GD')"
+    assert not judged(job, value, "> 0").remarks, "f* is known"
+    assert "'top' is perhaps at other stationary points" in judged(job, value, "> 0", f_star=np.nan).remarks[0]
 
 
 def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):
