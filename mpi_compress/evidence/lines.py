@@ -151,9 +151,17 @@ def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
         return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact)
     along, half, ys = at_equal_x(runs, x, values, column_of(y).falls)
     median = np.median(ys, axis=0)
-    moved = int(np.flatnonzero(np.r_[True, median[1:] != median[:-1]])[-1])
+    moved = np.flatnonzero(np.r_[True, median[1:] != median[:-1]])[-1]
+    if sum(_is_there(run) and run.column(x)[-1] <= half for run in runs) > len(runs) / 2:
+        moved = 0
     median[(along > half) & (np.arange(along.size) > moved)] = np.nan  # no plateau, but seeds that have ended
     return Line(name, along, median, np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact)
+
+
+def _is_there(run: Run) -> bool:
+    """True if a run ended before its rounds were over: it came to the level at which its job stops it."""
+    rounds = run.written.get("stop", {}).get("rounds") if "job" in run.attrs else None
+    return run.status == "complete" and rounds is not None and run.column("round")[-1] < rounds
 
 
 def _drawable(run: Run, y: str) -> NDArray[Any]:

@@ -97,6 +97,18 @@ def test_a_line_of_seeds_ends_where_its_median_does_and_its_band_goes_on():
     assert (line.x.tolist(), line.least.tolist(), line.most.tolist()) == ([0, 5, 8, 10, 20], [4, 3.5, 3, 1, 0.5], [4, 3.5, 3, 1, 1])
 
 
+def test_a_line_of_seeds_that_stop_at_a_level_ends_where_the_median_one_does():
+    """The others end a little lower, which moves the median of what is left: that is no plateau of the method."""
+    losses = [8, 4, 2, 0.9], [8, 6, 4, 2, 0.95], [8, 7, 6, 4, 2, 0.8], [8, 7, 6, 5, 4, 2, 0.7], [8, 7, 6, 5, 4, 3, 2, 0.6]
+    by_level, by_rounds = (
+        made.lines([run(seed=i, loss=y, written=f"[stop]\nrounds = {n}", wire_bits_up=np.arange(len(y))) for i, y in enumerate(losses)], "wire_bits_up", "loss")[0]
+        for n in (100, 3)
+    )
+    assert by_level.x[np.isfinite(by_level.y)][-1] == 5
+    assert by_rounds.x[np.isfinite(by_rounds.y)][-1] > 5
+    assert (by_level.x[-1], by_level.least[-1]) == (7, 0.6)
+
+
 def test_where_x_does_not_grow_a_line_of_seeds_goes_by_rounds():
     seeds = [run(seed=i, rounds=[0, 5], loss=[1.0, y], distance=[4.0, 2.0 + i]) for i, y in enumerate((0.5, 0.2, 0.4))]
     (line,) = made.lines(seeds, "distance", "loss")
