@@ -44,8 +44,8 @@ def tune(job: Job, specs: dict[int, RunSpec], request: Request, play: Play) -> W
 def _found_in_words(label: str, count: int, tuned: Mapping[str, Any]) -> str:
     """What a method's trials found, in a line."""
     value = re.sub(r"(?<=\d) theory", " × theory", in_words(tuned["value"]))
-    note = caveat(tuned)
-    return f"{label}: {count_text(count, 'trial')}, best {value}" + f", {note}; {BEYOND}" * bool(note)
+    note, beyond = caveat(tuned), f"; {BEYOND}" * (not tuned["settled"])
+    return f"{label}: {count_text(count, 'trial')}, best {value}" + f", {note}{beyond}" * bool(note)
 
 
 @dataclass(frozen=True)

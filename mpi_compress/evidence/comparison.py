@@ -20,7 +20,7 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.summary import kept, rise
 from mpi_compress.results.targets import RAISED, Target
-from mpi_compress.results.tuning import caveat, lost_by_seeds, put_by
+from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
 from mpi_compress.results.units import counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
@@ -158,7 +158,7 @@ class Comparison:
             *said_of([too_much if share > _LATE else "" for share in late], labels).values(),
             *said_of([rise(method.runs) for method in self.methods], labels).values(),
             *said_of([kept(method.runs) for method in self.methods], labels).values(),
-            *said_of([f"tuned value {note}" if (note := caveat(run.tuned or {})) else "" for run in firsts], labels).values(),
+            *said_of([in_a_sentence(run.tuned or {}) for run in firsts], labels).values(),
             *said_of([lost_by_seeds(run.tuned or {}) for run in firsts], labels).values(),
             *said_of(map(self._tuned_for, firsts), labels).values(),
             *_steps(firsts, labels),

@@ -54,6 +54,7 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     if len(diverged := [run for run in runs if run.status == "diverged"]) == len(runs):
         return f"(diverged in round {diverged[0].trace['round'][-1]})"
     ends = [run.column(target.column)[-1] for run in runs]
+    is_worse = not target.rising and np.median(ends) > np.median([run.column(target.column)[0] for run in runs])
     last = f"{float(np.median(ends)):.3g}"
     if f"{min(ends):.1g}" != f"{max(ends):.1g}":
         last += f", {min(ends):.2g} … {max(ends):.2g}"
@@ -65,6 +66,7 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     if nearer is False:
         return f"(plateaus at {last}{others})"
     how = " at the end" if nearer is None else ", still rising" if target.rising else ", still falling"
+    how = ", above its start" if is_worse else how
     return f"in {spent} ({last}{how}{others})" if spent else f"({last}{how}{others})"
 
 

@@ -1,6 +1,7 @@
 """How the runs of each method ended: a row a method, the medians of several seeds, and in lines below why a run is not complete."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class MethodStatus:
         """The state that all seeds share, or how many have which, and whether the loss rose."""
         counts = Counter(state.shown for state in self.states)
         shared = self.states[0].shown if len(counts) == 1 else ", ".join(f"{n} {shown}" for shown, n in counts.items())
-        return f"{shared}{', loss rose' if self.rise else ''}"
+        return ", ".join(filter(None, [shared, re.sub(r" from \S+ to \S+", "", self.rise)]))
 
     @property
     def look(self) -> str:

@@ -30,10 +30,12 @@ def why_ended(run: Run) -> str:
 
 
 def rise(runs: Sequence[Run]) -> str:
-    """That complete runs end above their start, with the medians of those that do: "loss rose from 0.6931 to 520"; or ""."""
+    """That complete runs end above their start, with the medians of those that do: "loss rose from 0.6931 to 520", "loss rose
+    from 0.6931 to 15.5 in 1 of 5 seeds"; or ""."""
     ends = [run.trace["loss"][[0, -1]] for run in runs if run.rows and run.status == "complete"]
     above = [(first, last) for first, last in ends if last > first + _RISE * abs(first)]
-    return "loss rose from {:.4g} to {:.4g}".format(*np.median(above, axis=0)) if above else ""
+    share = f" in {len(above)} of {len(ends)} seeds" if len(above) < len(ends) else ""
+    return "loss rose from {:.4g} to {:.4g}".format(*np.median(above, axis=0)) + share if above else ""
 
 
 def kept(runs: Sequence[Run]) -> str:

@@ -12,8 +12,17 @@ BEYOND = "a better one may lie beyond"
 
 
 def caveat(tuned: Mapping[str, Any]) -> str:
-    """What speaks against the value that won, by `reader.Run.tuned`: "not settled", or ""."""
-    return "" if tuned.get("settled", True) else "not settled"
+    """What speaks against the value that won, by `reader.Run.tuned`: "not settled", "target missed" by all values, or ""."""
+    if not tuned.get("settled", True):
+        return "not settled"
+    return "" if any(took is not None for took in tuned.get("took", [0])) else "target missed"
+
+
+def in_a_sentence(tuned: Mapping[str, Any]) -> str:
+    """What speaks against the value that won, in more words; or ""."""
+    if (note := caveat(tuned)) == "target missed":
+        return f"no value tried reached {tuned['to']}, so the nearest is taken"
+    return f"tuned value {note}" if note else ""
 
 
 def lost_by_seeds(tuned: Mapping[str, Any]) -> str:

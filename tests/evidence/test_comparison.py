@@ -128,8 +128,8 @@ def test_a_complete_run_that_ends_above_its_start_is_said_so_at_any_target_and_w
     runs = [written(tmp_path, "up", [0.5, loss, loss], seed) for seed, loss in enumerate((300.0, 400.0, 0.4))]
     runs += [written(tmp_path, "level", [1.0, 1.0001]), written(tmp_path, "wild", [1.0, 9.0], 0, "diverged")]
     heads, rows, notes = endings(runs)
-    assert [row[heads.index("status")] for row in rows] == ["complete, loss rose", "complete", "diverged"]
-    assert notes[-1] == (said := "loss rose from 0.5 to 350: up")
+    assert [row[heads.index("status")] for row in rows] == ["complete, loss rose in 2 of 3 seeds", "complete", "diverged"]
+    assert notes[-1] == (said := "loss rose from 0.5 to 350 in 2 of 3 seeds: up")
     assert said in compare(runs, [Target.of("loss", 0.45)]).notes
     assert "  up: complete; loss rose from 0.5 to 300" in summary(runs[0])
 

@@ -62,6 +62,8 @@ def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_div
     assert found.notes == [f"{mark} {why}" for mark, why in zip("¹²³", whys, strict=True)]
     assert compare(runs[:1], [target], "round").whys == ["not reached in 40 rounds (0.129, still falling)"]
     assert compare(runs[:1], [target], "seconds").whys == ["not reached in 80 s (0.129, still falling)"]
+    above = written(tmp_path, "above", [1.0, *(50 * 0.96 ** k[1:])])
+    assert compare([above], [target]).whys == ["not reached in 40 kbit (9.77, above its start)"]
     rising = written(tmp_path, "up", list(1 - 0.95**k))
     assert compare([rising], [Target("loss", 1.0, True)]).whys == ["not reached in 40 kbit (0.871, still rising)"]
 

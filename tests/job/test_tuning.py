@@ -44,7 +44,7 @@ def test_a_trial_says_what_ended_it(tmp_path, capsys):
     assert all(": complete (8 rounds), " in line for line in said)
     assert main(["run", str(tmp_path / "a.toml"), "--out", str(tmp_path), "--fresh"]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if "SGD" in line]
-    assert re.fullmatch(r"SGD: \d+ trials, best \S+ × theory", said[0])
+    assert re.fullmatch(r"SGD: \d+ trials, best \S+ × theory, target missed", said[0])
     assert [line for line in said[1:] if "algorithm.step" in line] == []
 
 
@@ -197,6 +197,16 @@ def test_a_value_that_the_search_does_not_end_at_is_called_not_settled_everywher
     assert "tuned value not settled: SGD" in compare([run], [Target.of("suboptimality", 2e-2)]).notes
     assert check(job, [run])[0].notes["edges"] == ["'SGD' is tuned to 1/67108864 theory, not settled"]
     assert any("(not settled)" in line for line in summary(run))
+
+
+def test_a_value_that_is_only_the_nearest_to_a_target_is_said_to_miss_it(tmp_path, capsys):
+    (tmp_path / "job.toml").write_text(RACE.replace("grid.seed = [0, 1, 2]\n", "").replace("rounds = 64", "rounds = 3"))
+    (run,) = mc.run(tmp_path / "job.toml", out=tmp_path, quiet=False)
+    assert set(run.tuned["took"]) == {None}
+    (said,) = re.findall("best (.*)", capsys.readouterr().err)
+    assert said.endswith(", target missed")
+    assert name_in_paper(run) == "SGD (target missed)"
+    assert "no value tried reached suboptimality ≤ 0.02, so the nearest is taken: SGD" in compare([run], [Target.of("suboptimality", 2e-2)]).notes
 
 
 @pytest.mark.parametrize(("changed", "says"), [
