@@ -48,13 +48,13 @@ def _refusals(spec: RunSpec) -> Iterator[str]:
         if spec.log.count:
             yield f"log.count: {name} shares memory and sends no messages; leave it out"
     rule = spec.time.rule_of(workers.count)
-    if rule and takes_theorem_step(method) and not (method.theorem.of_first and (rule.all_begin_together or _by_birch(spec))):
-        yield f"time.wait = {rule.wait}: no theorem of {name} is about the first to arrive: give algorithm.step a number"
     if (workers.participants or rule) and not method.partial_mean:
         key, given = ("time.wait", rule.wait) if rule else ("workers.participate", workers.participate)
         enough = f"some of them are enough for {_with('partial_mean')}"
         own = '; partial_mean = "over participants" or "over all" says so of one of your own'
         yield f"{key} = {given}: {as_set} needs all workers in every round; {enough}{own}"
+    if rule and takes_theorem_step(method) and not (method.theorem.of_first and (rule.all_begin_together or _by_birch(spec))):
+        yield f"time.wait = {rule.wait}: no theorem of {name} is about the first to arrive: give algorithm.step a number"
     if rule and not rule.all_begin_together:
         yield from _refusals_of(rule, spec, as_set)
 
