@@ -30,7 +30,7 @@ from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_of
 from mpi_compress.preparing.shapes import is_soon_parsed, shape_of
 from mpi_compress.problem.constants import gradient_noise
-from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.store import DataSet, open_data
 from mpi_compress.problem.partitions import refuse_idle_workers
 from mpi_compress.results.reader import LABEL, NUMBERS
 
@@ -78,8 +78,15 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool, soon: bool) 
         if not quiet:
             at_root(ranks, lambda: _say(from_disk(spec, data, *here), str(data.file)))
     if not ranks.is_root:
-        get_ready()  # while rank 0 solves the problem
-    return ranks.on_root(partial(problem_of, spec, data, quiet, soon))
+        get_ready()  # while rank 0 solves the problem, or where it is solved gets ready itself
+    return ranks.on_root(partial(_solved, spec, data, quiet, soon, ranks.size > 1))
+
+
+def _solved(spec: RunSpec, data: DataSet, quiet: bool, soon: bool, gets_ready: bool) -> Problem:
+    problem = problem_of(spec, data, quiet, soon)
+    if gets_ready:
+        get_ready()
+    return problem
 
 
 def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
