@@ -62,6 +62,7 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
+        status = replace(status, reason="") if status.state is State.COMPLETE else status  # `show` has it
         whys.append(f"diverged ({status.reason})" if status.state is State.DIVERGED else "")
         rows.append([str(spec.index), label, run_id, room, str(replace(status, reason="") if whys[-1] else status)])
     said = [*said_of(job.runs), *_costs(job)]

@@ -53,14 +53,15 @@ def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence
 
 def shown(stream: TextIO, heads: Sequence[str], rows: Rows, less_needed: Sequence[str] = (), aligned: str = "l") -> list[str]:
     """The lines of `plain` as they fit into a stream's width, with bold heads where it has colours. If they are too wide, it
-    takes away in turn what all cells of a column begin with; columns with `less_needed` heads, and ranges, as a last line says; and
-    the middle of texts, but never of a number."""
+    takes away in turn what all cells of a column begin with; columns with `less_needed` heads, those without a value first, and
+    ranges, as a last line says; and the middle of texts, but never of a number."""
     columns: list[Sequence[str]] = [*zip(*(map(printable, row) for row in (heads, *rows)), strict=True)]
     letter_of = {cells[0]: letter for cells, letter in zip(columns, aligned.ljust(len(columns), aligned[-1]), strict=False)}
     left_out, letters = [], room(stream)
     if letters is not None and _size(columns) > letters:
         columns = [*map(_without_common, columns)]
-        for head in less_needed:
+        unknown = [cells[0] for cells in columns if set(cells[1:]) == {"–"}]
+        for head in sorted(less_needed, key=lambda head: head not in unknown):
             if _size(columns, _LABEL) > letters or _merges(columns, letters):
                 left_out.append(head)
                 columns = [cells for cells in columns if cells[0] != head]

@@ -107,7 +107,8 @@ def wrapped(text: str, letters: int | None) -> str:
 def say(*lines: str, fits: bool = False) -> None:
     """Print lines to standard output, as wide as its terminal; in a pipe they are whole, but those of help that `fits` $COLUMNS."""
     letters = room(sys.stdout) if fits or is_watched(sys.stdout) else None
-    print(*(wrapped(line, letters) for line in lines), sep="\n")
+    if lines:
+        print(*(wrapped(line, letters) for line in lines), sep="\n")
 
 
 def shortened(text: str, letters: int) -> str:

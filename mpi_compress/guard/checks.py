@@ -149,8 +149,8 @@ asked last looks at what the others have left."""
 
 
 def everything(s: Subject) -> list[Finding]:
-    """What all checks find, their errors too, each property once: what is wrong first found, or else the
-    worst. What is kept where it should not be is said first."""
+    """What all checks find, their errors too, each property once, where it is worst. What is kept where it should not be is said
+    first."""
     found: dict[str, Finding] = {}
     for check in CHECKS:
         (_, kinds), *others, _ = get_annotations(check).items()
@@ -160,6 +160,7 @@ def everything(s: Subject) -> list[Finding]:
         by = check.__name__.replace("_", " ")
         for each in (replace(each, by=by) for each in tried(by, partial(check, s.part, *given))):
             before = found.setdefault(each.what, each)
-            if before.holds and (not each.holds or each.ratio >= before.ratio):
+            worse, still = ((not one.holds, one.ratio) for one in (each, before))
+            if worse > still or (worse == still and each.holds):
                 found[each.what] = each
     return sorted(found.values(), key=lambda each: each.holds or each.what != "memory")

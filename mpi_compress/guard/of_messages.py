@@ -172,7 +172,7 @@ def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: s
     chance = _CHANCE * error + 1e-9 * said
     tight = bool(holds and error <= _TIGHT * said and abs(seen - said) <= chance)
     ratio = said / max(seen + chance, 1e-300) if what == "δ" else (seen - chance) / max(said, 1e-300)
-    found = "at worst " * bool(holds) + f"{seen:.6g}" + f" ± {error:.1g}" * bool(error > 1e-9 * said)
+    found = f"at worst {seen:.6g}" + f" ± {error:.1g}" * bool(error > 1e-9 * said)
     text = f"{said:.6g} is stated {by.format(found)}" + ": tight" * tight
     return Finding(what, bool(holds), text, ratio=1.0 if tight else ratio)
 

@@ -654,3 +654,15 @@ def test_run_says_what_may_help_where_ranks_mostly_waited(tmp_path):
     assert "MPI_COMPRESS_CROWDED=1 may help" in told(4, 10.0, 9.0)
     assert run.label in told(4, 10.0, 9.0)
     assert told(1, 10.0, 9.0) == told(4, 10.0, 7.0) == told(4, 4.0, 3.9) == ""
+
+
+def test_a_plan_says_of_a_run_that_is_done_no_more_than_that(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.toml").write_text(
+        'data = { generator = "gspar", samples = 30, dim = 5 }\nobjective.mu = 0.1\nworkers.count = 2\nalgorithm.name = "ship-data"\nstop.rounds = 10\n'
+    )
+    assert main(["run", "job.toml", "--quiet"]) == 0
+    capsys.readouterr()
+    assert mc.read(next(tmp_path.rglob("*.h5"))).attrs["reason"], "`show` says why it ended"
+    assert main(["plan", "job.toml"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("  done")

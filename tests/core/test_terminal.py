@@ -110,6 +110,8 @@ def test_a_line_in_a_pipe_is_whole_whatever_columns_says_and_help_fits(monkeypat
     for fits, lines in ((False, 1), (True, 3)):
         terminal.say("data: tridiagonal, other data, 1024 × 2048", fits=fits)
         assert len(capsys.readouterr().out.splitlines()) == lines
+    terminal.say()
+    assert capsys.readouterr().out == "", "no line is no empty one"
 
 
 HEADS, ROWS = ["run", "loss", "time", "ended by"], [["alike, the first of all the methods, 10 %", "0.123456", "3 s", "300 rounds"],
@@ -125,6 +127,9 @@ def test_a_table_leaves_out_what_is_less_needed_then_shortens_texts_and_never_a_
         assert lines[1].endswith("0.123456" if columns <= 60 else "300 rounds")
         assert ("time" in lines[0]) == (columns >= 80)
     assert lines[:3] == ["run        loss", "…the…10 %  0.123456", "…GD        0.2"]
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = shown(sys.stdout, [*HEADS, "down"], [[*row, "–"] for row in ROWS], ("time", "down", "ended by"))
+    assert lines[3].startswith("left out for width: down, time"), "what has no value first"
     monkeypatch.setenv("COLUMNS", "36")
     lines = shown(sys.stdout, ["method", "loss ≤ 1", "≤ 0.1"], [["a method of many words", "1.5 kbit (1 … 2)", "not reached ¹"]])
     assert lines == ["method   loss ≤ 1  ≤ 0.1", "a…words  1.5 kbit  not reached ¹", "left out for width: ranges; a wider", "  terminal or `| cat` shows them"]
