@@ -62,9 +62,9 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
-        status = replace(status, reason="") if status.state is State.COMPLETE else status  # `show` has it
         whys.append(f"diverged ({status.reason})" if status.state is State.DIVERGED else "")
-        rows.append([str(spec.index), label, run_id, room, str(replace(status, reason="") if whys[-1] else status)])
+        is_said = whys[-1] or status.state is State.COMPLETE  # below, or by `show`
+        rows.append([str(spec.index), label, run_id, room, str(replace(status, reason="") if is_said else status)])
     said = [*said_of(job.runs), *_costs(job)]
     said += [f"data: {title}: what its labels, its values or L decide is not checked yet" for title in statuses.unchecked]
     notes = comparison.said_of(whys, [spec.label for spec in job.runs])

@@ -4,7 +4,6 @@ import gc
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +45,7 @@ def act(options: Namespace) -> int:
         with compiling.shown(not request.tells):
             runs = run_as(job, request)
     if ranks.is_root and not options.quiet:
-        _print_endings(runs, request.told)
+        _print_endings(runs, tuple(request.kept))
         for line in _waited(runs) if ranks.size == len(ranks.ranks_here) and not ranks.crowded else ():
             print_line(line)
         if not request.lines:
@@ -68,12 +67,12 @@ def _verify(options: Namespace) -> int:
     return 0 if all(each.holds for each in found) else 1
 
 
-def _print_endings(runs: "list[Run]", told: Collection[str]) -> None:
+def _print_endings(runs: "list[Run]", told: tuple[str, ...]) -> None:
     from mpi_compress.core.tables import shown
     from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 
     heads, rows, notes = endings(runs)
-    for line in (*shown(sys.stderr, heads, rows, LESS_NEEDED), *(note for note in notes if note not in told)):
+    for line in (*shown(sys.stderr, heads, rows, LESS_NEEDED), *(note for note in notes if not note.startswith(told))):
         print_line(line)
     for label in dict.fromkeys(run.label for run in runs if _saw_no_overhead(run)):
         print_line(f"{label}: T = 1 in every round, since no [cost] is given: by bits alone the shortest message is the best one")

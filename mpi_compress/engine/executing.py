@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -70,7 +70,6 @@ class Execution:
         expected = Expected(kept_by_kind, p.problem.dim, type(p.algorithm))
         self.saved = Checkpoint(checkpoint_of(file), p.run_id, _schema_of(p), expected)
         self.held = hidden_state.contents(p.spec.own)  # before the run
-        self.kept: Sequence[tuple[str, str]] = ()  # what parts of one's own keep on any rank, once the run has ended
         self.recorder: Recorder | None = None  # at rank 0
         self.raised_by_caller: BaseException | None = None  # what `on_row` raised
 
@@ -96,10 +95,12 @@ class Execution:
                     verdict, x = loop_of(p.algorithm)(p.algorithm, streams, p.x0, observer, keeper)
                 refuse_changed()
                 has_drawn = keeper.has_drawn()
-                self.kept = self.exchange.allreduce(hidden_state.kept(self.held), lambda each: max(each, key=len))
+                kept = self.exchange.allreduce(hidden_state.kept(self.held), lambda each: max(each, key=len))
+                request.kept.update(kept)
                 if self.recorder is not None:
                     stopwatch.end("rounds")
                     attributes = {} if has_drawn else self._of_equal_runs(tuned)
+                    attributes = {**attributes, KEPT: "; ".join(kept)} if kept else attributes
                     self._end(self.recorder, verdict, keeper, x, attributes)
                 if verdict is not Ending.STOPPED:
                     self._keep(verdict, keeper)
@@ -216,8 +217,6 @@ class Execution:
             recorder.abandon("stopped", f"stopped by {keeper.reason}")
             return
         measured = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.stopwatch.taken())}
-        if self.kept:
-            measured[KEPT] = "; ".join(where for where, _ in self.kept)
         keeper.note_end()
         recorder.finish(verdict.name.lower(), keeper.observer.reason, x, {**attributes, **measured})
 

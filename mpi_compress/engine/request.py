@@ -30,7 +30,7 @@ class Request:
     lines: bool = True  # a line for each run that ends; False where a table follows
     details: bool = False  # a line for each trial, too
     trials: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers of trials, over all stages
-    told: list[str] = field(default_factory=list)  # of what runs kept, printed before the summary, which does not repeat it
+    kept: dict[str, str] = field(default_factory=dict)  # what would do, by where parts of one's own kept something in these runs
 
     @property
     def tells(self) -> bool:

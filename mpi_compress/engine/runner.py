@@ -30,7 +30,6 @@ from mpi_compress.engine.executing import Execution
 from mpi_compress.engine.metrics import try_metrics
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.tuning import tune
-from mpi_compress.evidence.comparison import said_of as said_in_lines
 from mpi_compress.exchange.host import keep_freed_memory
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job, load_job
@@ -110,23 +109,18 @@ def run_as(job: Job, request: Request) -> Runs:
     prepared = _prepare_all(job, specs, request)
     request.stopwatch.end("prepare")
     _say_before(done, request)
-    keeping: list[tuple[str, str, str]] = []  # where parts of one's own kept something, what would do, and the run
     rows: dict[Any, dict[int, Rows]] = {}
     results: dict[int, Run] = {}
     for i in _in_order(files, prepared, request):
         file = files[i]
         if i in prepared and not ranks.on_root(partial(_is_copied, specs[i], file, wins.get(i), results, request)):
             turn = turn_text(next(request.trials), None) if request.shared else turn_text(i + 1, len(files))
-            execution = Execution(prepared[i], file, request, rows, turn)
-            file = execution.execute(wins.get(i))
-            keeping += [(*kept, job.runs[i].label) for kept in execution.kept]
+            file = Execution(prepared[i], file, request, rows, turn).execute(wins.get(i))
         if ranks.is_root:
             results[i] = _result(job.runs[i], file, i not in prepared, request)
     if ranks.is_root and not request.shared:
-        remedies = {where: would_do for where, would_do, _ in keeping}
-        for where, line in said_in_lines([where for where, *_ in keeping], [label for *_, label in keeping]).items():
-            request.told.append(line)
-            print_line(f"mpi-compress: {line}. {remedies[where]}")
+        for where, would_do in request.kept.items():
+            print_line(f"mpi-compress: {where}. {would_do}")
     return Runs(results[i] for i in sorted(results))
 
 

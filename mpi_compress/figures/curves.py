@@ -110,7 +110,7 @@ def _point_down(ax: Axes, below: Line, lowest: float, color: str) -> None:
     """An arrow down for each point of a line that stands higher than it lies, and its value."""
     for x, y in zip(below.x, below.y, strict=True):
         ax.annotate("", (x, lowest), (0, -13), textcoords="offset points", arrowprops={"arrowstyle": "<-", "color": color})
-        ax.annotate(f"{y:.1g}", (x, lowest), (5, -7), textcoords="offset points", color=color, size="x-small", va="center")
+        ax.annotate(f"{y:.1g}", (x, lowest), (7, 0), textcoords="offset points", color=color, size="x-small", va="center")
 
 
 def _draw_curve(

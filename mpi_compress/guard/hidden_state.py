@@ -35,21 +35,19 @@ def generators() -> tuple[Any, ...]:
 
 def memory(_: object, held: Contents) -> Findings:
     """Whether parts hold what they held before; if not, which one and where it does not."""
-    wrong = ". ".join(next(iter(kept(held)), ()))
+    wrong = next(map(". ".join, kept(held).items()), "")
     yield either("memory", not wrong, "nothing is kept from call to call", f"{wrong}; what else is wrong may follow from it")
 
 
-def kept(held: Contents) -> list[tuple[str, str]]:
-    """For each part that does not hold what it held before, where it does not, and what would do."""
-    return [(where, f"{_REMEDY}{place_of_class(type(part))}") for part, where in _kept_by(held)]
-
-
-def _kept_by(held: Contents) -> Iterator[tuple[Any, str]]:
+def kept(held: Contents) -> dict[str, str]:
+    """What would do, by where parts do not hold what they held before."""
+    found = {}
     for part, before in held:
         changed = (place for place, content in _content(part).items() if before.get(place) != content)
         if place := next(changed, ""):
             name, why = getattr(part, "name", type(part).__name__), "from call to call, which makes results depend on the layout"
-            yield part, f"{name} keeps something in {place} {why}"
+            found[f"{name} keeps something in {place} {why}"] = f"{_REMEDY}{place_of_class(type(part))}"
+    return found
 
 
 _REMEDY = (
