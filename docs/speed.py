@@ -1,4 +1,4 @@
-"""The section "Speed" of docs/contributing.md: what `python -m benchmarks losses limits script layouts growth` finds on this machine; python docs/speed.py > benchmarks/speed.md
+"""The section "Speed" of docs/contributing.md: what `python -m benchmarks losses limits rows script layouts growth` finds on this machine; python docs/speed.py > benchmarks/speed.md
 
 Start it in the repository's folder, with MPI_COMPRESS_DATA naming the folder of the published sets.
 """
@@ -10,7 +10,7 @@ from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import growth, layouts, limits, losses, script
+from benchmarks import growth, layouts, limits, losses, rows, script
 
 PAGE = """## Speed
 
@@ -45,7 +45,8 @@ SCALE = """
 def main() -> None:
     print(PAGE, flush=True)
     play(losses)
-    for title, module in (("Limits", limits), ("Beside a script", script), ("Ranks and cores", layouts), ("Growth with n and d", growth)):
+    sections = {"Limits": limits, "Messages": rows, "Beside a script": script, "Ranks and cores": layouts, "Growth with n and d": growth}
+    for title, module in sections.items():
         print(f"\n### {title}\n\n{module.__doc__}", flush=True)
         play(module)
     print(SCALE)
