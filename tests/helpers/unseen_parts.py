@@ -418,7 +418,7 @@ class OneLate(OfSome):
 BREAKS = {
     "by-age": (
         "δ",
-        "δ: 0.5 is stated for d = 2; 0.137931 was found with a vector (0.4, 1) (1 where it has just sent and 0.4 elsewhere; "
+        "δ: 0.5 is stated for d = 2; at worst 0.137931 was found with a vector (0.4, 1) (1 where it has just sent and 0.4 elsewhere; "
         "after 5 rounds of (0, …, 0, 1))",
     ),
     "first-random": ("unbiased", "; after 60 rounds of "),
