@@ -1,6 +1,7 @@
 """Methods that a job's line puts together: an estimator, a server and a downlink; beside plain loops, where they coincide, and refusals."""
 
 from copy import deepcopy
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import scipy.linalg
 from helpers import plain_literature as draws
 from helpers import plain_products as plain
+from helpers.grids import every_pair
 from helpers.plain_ef import shards
 from helpers.plays import optimum, play, problem, start
 from helpers.refusals import naming
@@ -76,9 +78,7 @@ def played(p, algorithm, up, server=None, by=None, down=None, rounds=ROUNDS, **m
     return np.array([np.array(dense(bound.iterate(node))) for node in nodes])
 
 
-@pytest.mark.parametrize("downlink", DOWNLINKS)
-@pytest.mark.parametrize("server", SERVERS)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(("estimator", "server", "downlink"), every_pair(product(ESTIMATORS, SERVERS, DOWNLINKS)))
 def test_a_product_is_its_plain_loop(estimator, server, downlink):
     if (server, estimator) == ("l-bfgs", "ef"):
         with pytest.raises(ValueError, match="the direction of ef is no gradient"):
@@ -114,11 +114,14 @@ EXACTLY = {  # estimators whose messages lose nothing here: each is then gradien
 
 @pytest.mark.parametrize("downlink", DOWNLINKS)
 @pytest.mark.parametrize("server", SERVERS)
-def test_without_loss_every_estimator_is_gradient_descent_with_that_server_and_downlink(server, downlink):
+@pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (1, 2, 3))])
+def test_without_loss_every_estimator_is_gradient_descent_with_that_server_and_downlink(server, downlink, turn):
+    """In each turn every estimator goes with every server and with every downlink; in all four turns with every two of these."""
+    first = [*SERVERS].index(server) + [*DOWNLINKS].index(downlink) + turn
     p = problem(samples=24, dim=12, mu=0.1)
     f, (settings, server_of), (by, down, heard) = shards(p), SERVERS[server], DOWNLINKS[downlink]
     wanted = [heard(f, start(p), plain.gd(f, lambda v, i, k: v), server_of, 8, tosses=at) for at in (0, 1)]
-    for name, (given, up) in [each for each in EXACTLY.items() if server != "l-bfgs" or goes_with_l_bfgs(*each)]:
+    for name, (given, up) in [each for each in [*EXACTLY.items()][first % 4 :: 4] if server != "l-bfgs" or goes_with_l_bfgs(*each)]:
         more = {"cost": LINK, "codec": "fixed"} if name == "kimad" else {"x_star": optimum(p)[0]} if name == "ef-gdstar" else {}
         xs = played(p, {"name": name, **given}, up, settings, by, down, rounds=8, **more)
         np.testing.assert_allclose(xs, wanted[name in COINS], rtol=1e-9, atol=1e-11, err_msg=name)

@@ -3,7 +3,7 @@
 import pytest
 from helpers.layouts import assert_equal
 from helpers.own_parts import module_in
-from helpers.running import GSPAR, After, command
+from helpers.running import GSPAR, After, command, here
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Stopped
@@ -157,14 +157,14 @@ def test_plan_table_and_submit_count_one(tmp_path):
         grid.seed = [0, 1, 2, 3, 4]
     """)
     out = ("--out", tmp_path / "out")
-    assert command("run", job, *out, "--index", "2").returncode == 0
-    said = command("plan", job, *out).stdout
+    assert here("run", job, *out, "--index", "2").returncode == 0
+    said = here("plan", job, *out).stdout
     assert said.count("to do, a copy of ") == 4
     assert "1 of 5 runs done, 4 to do; 4 differ in their seed alone, and nothing is drawn: copies" in said
-    submitted = command("submit", job, *out)
+    submitted = here("submit", job, *out)
     assert "nothing to submit: all runs are done" in submitted.stdout
     assert submitted.stderr.count("nothing is drawn, so it is a copy of") == 4
-    assert command("plan", job, *out).stdout.count("done, a copy of ") == 4
-    said = command("table", job, *out, "--to", "loss=0.69").stdout
+    assert here("plan", job, *out).stdout.count("done, a copy of ") == 4
+    said = here("table", job, *out, "--to", "loss=0.69").stdout
     assert "5 seeds, equal: 1 run: seeds" in said
     assert "median" not in said

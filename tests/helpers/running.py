@@ -1,14 +1,17 @@
 """How tests run jobs: by the command, on ranks, and by Python calls that are stopped in between."""
 
+import io
 import os
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import mpi_compress as mc
+from mpi_compress.cli.main import main
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.job.loading import parse_job
 
@@ -53,6 +56,17 @@ def command(
     launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
     line = [str(a) for a in (*launcher, BIN / "mpi-compress", *arguments)]
     return subprocess.run(line, capture_output=True, text=True, timeout=timeout, env={**os.environ, **variables})
+
+
+def here(*arguments: str | Path) -> subprocess.CompletedProcess:
+    """Call `mpi-compress` in this process, which saves the start of another."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = main([str(a) for a in arguments])
+        except SystemExit as end:  # of a wrong option
+            status = int(end.code or 0)
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 
 def below_data(text: str) -> list[str]:

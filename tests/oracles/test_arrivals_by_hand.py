@@ -8,6 +8,7 @@ from math import cos, exp, log1p, pi, sqrt
 
 import numpy as np
 import pytest
+from helpers.grids import every_pair
 from helpers.plain_literature import drawn, stream
 from helpers.running import run_of
 
@@ -105,10 +106,7 @@ def queue(plain, law, rounds, m, up, down, linked):
     return found
 
 
-@pytest.mark.parametrize("linked", [False, True], ids=["no links", "links"])
-@pytest.mark.parametrize("m", [5, 3, 1])
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("name", "law", "m", "linked"), every_pair(itertools.product(METHODS, LAWS, [5, 3, 1], [False, True])))
 def test_arrivals_and_iterates_are_those_of_a_queue(name, law, m, linked, tmp_path):
     (algorithm, up), rounds = METHODS[name], 25
     tables = {"time": {"compute": LAWS[law], "wait": "all" if m == N else m}, **({"cost": COST} if linked else {})}

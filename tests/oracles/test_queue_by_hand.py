@@ -8,6 +8,7 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
+from helpers.grids import every_pair
 from helpers.plain_ef import top
 from helpers.plain_literature import batches, drawn
 from helpers.running import run_of
@@ -151,7 +152,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("method", "rule", "law", "linked"), CASES)
+@pytest.mark.parametrize(("method", "rule", "law", "linked"), every_pair(CASES))
 def test_arrivals_and_iterates_are_those_of_a_queue(method, rule, law, linked, tmp_path):
     (keys, means), (algorithm, up, down), acts = RULES[rule], METHODS[method], 40
     tables = {"time": {"compute": LAWS[law], **keys}, "down": down, **({"cost": COST} if linked else {})}
