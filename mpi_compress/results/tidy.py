@@ -112,18 +112,18 @@ def _job_of(file: Path) -> str:
 
 def difference(one: Run, other: Run) -> Iterator[str]:
     """Lines that say where two results first differ, compared bit for bit; /timing is left out."""
-    parted, alone = list[tuple[int, str]](), False
+    parted, alone = list[tuple[int, str]](), dict[Path, list[str]]()
     for table in ("trace", "workers", "theory"):  # /timing is measured, and never compared
         a, b = getattr(one, table), getattr(other, table)
         for column in sorted(set(a) | set(b)):
             if column not in a or column not in b:
-                yield f"/{table}/{column} is in {(one if column in a else other).file} only"
-                alone = True
+                alone.setdefault((one if column in a else other).file, []).append(f"/{table}/{column}")
                 continue
             n = min(len(a[column]), len(b[column]))
             row = next((i for i in range(n) if a[column][i].tobytes() != b[column][i].tobytes()), None)
             if row is not None:
                 parted.append((row, f"/{table}/{column}: {a[column][row]} against {b[column][row]}"))
+    yield from (f"only in {file}: {', '.join(columns)}" for file, columns in alone.items())
     if parted:
         first = min(row for row, _ in parted)
         yield f"they part in record {first} (round {one.trace['round'][first]}):"

@@ -254,11 +254,13 @@ def test_a_result_that_a_program_wrote_to_is_checked_by_its_datasets(small_job, 
 
 
 def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
-    runs = results_with(tmp_path, ["a", "b"], own=lambda i, k: 1.0)
+    runs = results_with(tmp_path, ["a", "b"], own=lambda i, k: 1.0, mine=lambda i, k: k)
     with h5py.File(runs[1].file, "r+") as h5:
-        del h5["trace/own"]
+        del h5["trace/own"], h5["trace/mine"]
         del h5.attrs["checksums"]
     said = list(difference(*(mc.read(r.file) for r in runs)))
+    assert said[0] == f"only in {runs[0].file}: /trace/mine, /trace/own", "a line for each file"
+    assert len(said) == 2
     assert said[-1].endswith(": 10 records of the columns that both have")
 
 
