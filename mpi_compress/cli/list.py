@@ -155,6 +155,7 @@ def _described(key: str, part: Any) -> Iterator[str]:
         return
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
+    first += f" Charges {'bytes sent' if part.on_wire else 'formula bits'}." if hasattr(part, "on_wire") else ""
     whose = f" (from {found})" if (found := package_of(part.__module__)) else ""
     yield f"  {key:20s} {first}" + (f" [{paper}]" if paper and paper not in first else "") + whose
     if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:

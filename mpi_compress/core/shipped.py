@@ -36,6 +36,11 @@ def named(name: str) -> str:
     return name
 
 
+def is_shipped(file: Path) -> bool:
+    """True of a job file of the package, and of the folder of one."""
+    return file.resolve().is_relative_to(shipped(JOBS).resolve())
+
+
 def unshipped(file: str) -> str:
     """The name of a job file of the package, which `named` finds; of another one its path."""
     path, folder = Path(file), shipped(JOBS)

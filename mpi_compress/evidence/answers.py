@@ -19,7 +19,7 @@ NOTES = (
     "above",  # levels that lie above the start of a run, so that there is nothing to count
     "steps",  # runs whose tuned number lies between two trials
     "edges",  # runs that were best of a grid, or have the value that was best in [tune], at its edge or not settled
-    "points",  # runs that may be at other stationary points
+    "others",  # runs that may be at other stationary points, and which bits costs are of
 )
 
 

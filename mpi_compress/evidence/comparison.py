@@ -21,7 +21,7 @@ from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.summary import kept, rise
 from mpi_compress.results.targets import RAISED, Target
 from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
-from mpi_compress.results.units import counted_by, model_of, unit_of
+from mpi_compress.results.units import charged, counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
 _LATE = 0.1  # of what was spent
@@ -111,8 +111,9 @@ class Comparison:
     @property
     def caption(self) -> str:
         """What the numbers are."""
-        over = seeds_text([run for method in self.methods for run in method.runs])
-        return f"{column_of(self.by).whole_label}{f'; median (range) {over}' if over else ''}"
+        runs = [run for method in self.methods for run in method.runs]
+        over = f"; median (range) {over}" if (over := seeds_text(runs)) else ""
+        return f"{column_of(self.by).whole_label}{charged(self.by, runs)}{over}"
 
     def heads(self, written: Callable[[Target], str] = str) -> list[str]:
         """The heads, in which several levels of one column name it once."""

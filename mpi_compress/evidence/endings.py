@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,19 +72,15 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
 
 
 def other_points(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """For each method, given by its seeds, that it ends at a larger loss than others, so that its small gradient may be that of
-    another stationary point; "" for one that does not, and where f* is known or can be computed: there is but one."""
-    ends = [[float(run.column("loss")[-1]) for run in group if run.status == "complete"] for group in groups]
-    attrs = [run.attrs for group in groups for run in group]
-    is_known = any(np.isfinite(a.get("f_star", math.nan)) or a.get("f_star_source") == LEFT_OUT for a in attrs)
-    least = math.inf if is_known else min((min(own) for own in ends if own), default=math.inf)
-    return [
-        f"perhaps at other stationary points: the loss ends at {_range(own)}, the least of all at {least:.3g}"
-        if own and max(own) > least + _APART * abs(least)
-        else ""
-        for own in ends
-    ]
+    """For each method, given by its seeds, that some end at a larger loss than others, so that a small gradient may be that of
+    another stationary point; "" where none does, and where f* is known, or can be computed: then there is but one."""
+    ends = [[float(run.column("loss")[-1]) for run in group if _has_points(run)] for group in groups]
+    least = min(chain(*ends), default=0.0)
+    text = f"perhaps at other stationary points: the loss ends at up to {{:.3g}}, the least at {least:.3g}"
+    return [text.format(max(own)) if max(own, default=least) > least + _APART * abs(least) else "" for own in ends]
 
 
-def _range(values: Sequence[float]) -> str:
-    return " … ".join(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))
+def _has_points(run: Run) -> bool:
+    """True if a run ended at a point of a problem that may have several stationary ones."""
+    of_optimum = run.attrs.get("f_star", math.nan), run.attrs.get("f_star_source")
+    return run.status == "complete" and math.isnan(of_optimum[0]) and of_optimum[1] != LEFT_OUT

@@ -14,6 +14,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
 from mpi_compress.evidence.answers import NOTES, Answers
+from mpi_compress.evidence.comparison import said_of
 from mpi_compress.evidence.endings import other_points
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
 from mpi_compress.job.claims import bar, divides, meets, value_of
@@ -25,6 +26,7 @@ from mpi_compress.problem.datasets.said import elsewhere
 from mpi_compress.problem.losses import Loss
 from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.targets import goal
+from mpi_compress.results.units import COSTS, charged
 
 CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median
 SEEDS = 5  # at least, where anything is random
@@ -132,7 +134,7 @@ class Verdict:
     def remarks(self) -> list[str]:
         """What the reader of a value has to know: levels never reached, and best runs at the edge of a grid."""
         bounded = self.outcome != "not tested" and self.median in (0.0, math.inf)
-        return [*self.notes["unreached"], *(self.notes["cut"] if bounded else ()), *self.notes["edges"], *self.notes["points"]]
+        return [*self.notes["unreached"], *(self.notes["cut"] if bounded else ()), *self.notes["edges"], *self.notes["others"]]
 
     @property
     def required(self) -> str:
@@ -239,9 +241,9 @@ def _verdict(
     groups = {label: [run for run in by_label[label].values() if run is not None] for label in sorted(used)}
     own = [run for group in groups.values() for run in group]
     notes = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
+    notes["others"] = [f"{column} is{bits}" for column in COSTS if column in claim.value and (bits := charged(column, own))]
     if "grad_norm" in claim.value:
-        points = zip(groups, other_points([*groups.values()]), strict=True)
-        notes["points"] = [f"'{label}' is {point}" for label, point in points if point]
+        notes["others"] += said_of(other_points([*groups.values()]), [*groups]).values()
     untested = _untested(claim, own) or "; ".join(notes["above"])
     if not untested and (notes["unreached"] or notes["cut"]) and np.isnan(values).any():  # of what it compares none gets there
         untested = ": ".join(filter(None, ["no run reaches the target", "; ".join(notes["cut"])]))

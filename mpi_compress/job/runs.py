@@ -14,6 +14,7 @@ from mpi_compress.algorithms import Method
 from mpi_compress.algorithms.steps import named_by
 from mpi_compress.core.errors import UserError, checked_at, placed
 from mpi_compress.core.registry import checked, is_ours, record, with_inner
+from mpi_compress.core.shipped import is_shipped
 from mpi_compress.core.sources import source_of
 from mpi_compress.job.dotted import value_at, with_values
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
@@ -148,7 +149,10 @@ class RunSpec:
 
     @property
     def data_kind(self) -> str:
-        return "the paper's data" if self.papers_data == self.data.title else "other data"
+        """Whether the data are the paper's; of a job that is not the package's, as it says itself."""
+        if self.papers_data != self.data.title:
+            return "other data"
+        return "the paper's data" + ", as the job says" * (not is_shipped(self.folder))
 
     @property
     def data_shown(self) -> str:

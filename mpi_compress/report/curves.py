@@ -17,7 +17,7 @@ from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import grows
-from mpi_compress.results.units import counted_by, unit_of
+from mpi_compress.results.units import charged, counted_by, unit_of
 
 _XS = ("wire_bits_up", "wire_bits", "round", "cost_up", "paper_bits_up", "model_seconds", "seconds")
 _PARTS = 48  # of a run; each keeps two rows
@@ -58,7 +58,7 @@ def _has(runs: Sequence[Run], column: str) -> bool:
 
 def _label(column: str, runs: Sequence[Run]) -> str:
     unit = unit_of(column, runs)
-    return f"{column_of(column).whole_label} [{unit}]" if unit else column_of(column).whole_label
+    return column_of(column).whole_label + charged(column, runs) + f" [{unit}]" * bool(unit)
 
 
 def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.targets import Target, grows, rises
-from mpi_compress.results.units import counted_by
+from mpi_compress.results.units import charged, counted_by
 
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", "test_accuracy", "hit_rate")
 
@@ -46,7 +46,8 @@ def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
     i, by_model = (named or reached)[-1], dict[str, list[ComparedMethod]]()
     for method in found.methods:
         by_model.setdefault(counted_by(found.by, method.runs[0]), []).append(method)
-    least = f"Least {column_of(found.by).in_sentence} to {found.targets[i]}"
+    runs = [method.runs[0] for method in found.methods]
+    least = f"Least {column_of(found.by).in_sentence}{charged(found.by, runs)} to {found.targets[i]}"
     return " ".join(
         f"{least}{f', by {model}' * (len(by_model) > 1)}{_ranked(methods, i, found.by)}." for model, methods in by_model.items()
     )

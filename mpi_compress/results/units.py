@@ -26,6 +26,13 @@ def unit_of(column: str, runs: Sequence[Run]) -> str:
     return units.pop() if len(units) == 1 else ""
 
 
+def charged(column: str, runs: Sequence[Run]) -> str:
+    """Which bits a column of costs charges for, after its label: " of formula bits" or " of bytes sent", or both; "" for another."""
+    models = {str(_table(run, way)["model"]) for run in runs for way in ("up", "down") if column in COSTS}
+    kinds = sorted({" of bytes sent" if costs[name].on_wire else " of formula bits" for name in models if name in costs})
+    return " and".join(kinds[::-1])
+
+
 def model_of(run: Run) -> str:
     """A run's cost model as its job writes it, such as "packet, c1 = 128 B, pmax = 128 B"; "payload" where it does not. Where up
     and down differ, both, such as "affine, c0 = 1 kB up, payload down"."""

@@ -76,7 +76,7 @@ def test_a_small_gradient_at_a_larger_loss_may_be_of_another_stationary_point(tm
     runs = [*ends_at("GD", [0.4, 0.401]), *ends_at("EF21", [0.4, 0.5])]
     found = compare(runs, [Target.of("squared_grad_norm", 1e-4)])
     assert [row[1] for row in found.cells] == ["1 kbit", "1 kbit ¹"]
-    assert found.notes == ["¹ perhaps at other stationary points: the loss ends at 0.4 … 0.5, the least of all at 0.4"]
+    assert found.notes == ["¹ perhaps at other stationary points: the loss ends at up to 0.5, the least at 0.4"]
     assert not compare(runs, [Target.of("loss", 0.6)]).notes, "a loss says itself where it is"
     known = [*ends_at("GD", [0.4], gap=True), *ends_at("EF21", [0.5], gap=True)]
     assert not compare(known, [Target.of("squared_grad_norm", 1e-4)]).notes, "f* is known, and there is but one"
@@ -195,7 +195,7 @@ def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):
     files = [str(run.file) for run in runs]
     assert main(["table", *files, "--to", "loss=0.4", "--by", "cost_up", "-o", str(tmp_path / "deep" / "t.md")]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith(f"{column_of('cost_up').label}; ")
+    assert out[0].startswith(f"{column_of('cost_up').label} of formula bits; ")
     assert out[2].split() == ["fast", "4.5", "bit", "(3", "…", "6)"]
     assert (tmp_path / "deep" / "t.md").read_text().count("\n| ") == 6
     assert "\n\n¹ not reached in 9 bit (0.7 at the end)\n" in (tmp_path / "deep" / "t.md").read_text()
@@ -241,6 +241,10 @@ def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing
         "costs by payload: gd", "costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B: sgd",
         "2 seeds, equal: 1 run: gd",
     ]
+    wire = run_of(tmp_path, {"name": "gd"}, rounds=4, data=data, cost={"model": "wire"})
+    captions = [compare(each, [Target.of("loss", 0.1)], "cost_up").caption for each in (gd[:1] + sgd[:1], [wire], [gd[0], wire])]
+    charges = ["formula bits", "bytes sent", "formula bits and of bytes sent"]
+    assert captions == [f"communication cost up of {bits}" for bits in charges]
     assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes[2:] == [of_data]
     assert main(["table", *(str(run.file) for run in gd), "--to", "loss=0.5", "-o", str(tmp_path / "t.md")]) == 0
     assert f"\n\n{of_data}\n" in (tmp_path / "t.md").read_text()

@@ -10,7 +10,7 @@ from mpi_compress.job.loading import parse_job
 from mpi_compress.job.tables import Claim
 
 GENERATED, FILE = {"generator": "gspar"}, {"path": "a.svm"}
-OURS, THEIRS = "other data", "the paper's data"
+OURS, THEIRS = "other data", "the paper's data, as the job says"
 RCV1 = {"data": {"name": "rcv1"}}
 
 

@@ -61,7 +61,13 @@ def judged(job, value, holds, **attrs):
 def test_a_claim_about_gradients_says_which_runs_may_be_at_other_stationary_points(job):
     value = "grad_norm('top') / grad_norm('GD')"
     assert not judged(job, value, "> 0").remarks, "f* is known"
-    assert "'top' is perhaps at other stationary points" in judged(job, value, "> 0", f_star=np.nan).remarks[0]
+    (said,) = judged(job, value, "> 0", f_star=np.nan).remarks
+    assert re.fullmatch(r"perhaps at other stationary points: the loss ends at up to \S+, the least at \S+: top", said)
+
+
+def test_a_claim_about_costs_says_which_bits_they_are_of(job):
+    assert judged(job, "cost_up('top') / cost_up('GD')", "> 0").remarks == ["cost_up is of formula bits"]
+    assert not judged(job, "wire_bits_up('top') / wire_bits_up('GD')", "> 0").remarks
 
 
 def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):

@@ -10,10 +10,12 @@ from helpers.refusals import refused
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.shipped import shipped_jobs
 from mpi_compress.evidence import verdicts
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.problem.datasets.known import KNOWN
 from mpi_compress.problem.datasets.table import find_set
+from mpi_compress.report.render import page
 
 TEXT = b"".join(b"%d 1:0.5 %d:%d # 9:9\n" % (1 - 2 * (i % 2), 2 + i, 1 + i) for i in range(20)).rstrip(b"\n")
 DIFFERS = "20 × 5000, differs from the published 6000 × 5000"
@@ -73,7 +75,7 @@ def test_other_data_than_the_paper_s_are_said_and_so_is_what_was_looked_for(fold
         find_set("gisette", "data.name")
     made = 'data = { generator = "gspar", samples = 20, dim = 4 }'
     full = 'full.data = { name = "gisette" }\n'
-    for paper, told in ((full, "other data"), ('paper = "A"\n' + full, "other data"), ('paper = "A"\n', "the paper's data")):
+    for paper, told in ((full, "other data"), ('paper = "A"\n' + full, "other data"), ('paper = "A"\n', "the paper's data, as the job says")):
         (tmp_path / "job.toml").write_text(paper + JOB.replace('data.name = "gisette"', made))
         for command in ("plan", "run", "check", "run"):
             assert main([command, "job.toml", "--fresh"] if command == "run" else [command, "job.toml"]) == 0
@@ -88,6 +90,15 @@ def test_other_data_than_the_paper_s_are_said_and_so_is_what_was_looked_for(fold
     assert capfd.readouterr().out.startswith("data: gisette, not here, looked for gisette and gisette_scale\n")
     changed = mc.load_job("job.toml", {"data": {"generator": "least-squares"}}).runs[0]
     assert (changed.data_kind, changed.data_shown) == ("other data", "least-squares in place of gisette")
+
+
+def test_a_copy_of_a_job_of_the_package_says_itself_that_its_data_are_the_paper_s(tmp_path):
+    shipped = shipped_jobs()["literature/ef21-mushrooms"]
+    assert {run.data_kind for run in mc.load_job(shipped).runs} == {"the paper's data"}
+    (tmp_path / "copy.toml").write_text(shipped.read_text())
+    copied = mc.load_job(tmp_path / "copy.toml")
+    assert {run.data_kind for run in copied.runs} == {"the paper's data, as the job says"}
+    assert "the paper&#39;s data, as the job says</span> mushrooms" in page([Outcome(tmp_path / "copy.toml", "copy", "", copied)])
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".xz", lzma.compress)])
