@@ -27,8 +27,9 @@ def unit_of(column: str, runs: Sequence[Run]) -> str:
 
 
 def charged(column: str, runs: Sequence[Run]) -> str:
-    """Which bits a column of costs charges for, after its label: " of formula bits" or " of bytes sent", or both; "" for another."""
-    models = {str(_table(run, way)["model"]) for run in runs for way in ("up", "down") if column in COSTS}
+    """What follows the label of a column of costs, " of formula bits" or " of bytes sent", or both; "" for another column."""
+    way = "down" if column == "cost_down" else "up"
+    models = {str(_table(run, way)["model"]) for run in runs if column in COSTS}
     kinds = sorted({" of bytes sent" if costs[name].on_wire else " of formula bits" for name in models if name in costs})
     return " and".join(kinds[::-1])
 
