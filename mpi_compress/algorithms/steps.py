@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
@@ -254,5 +254,5 @@ def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, st
         key = next(ready, next(iter(formulas)))
         known = {**{name: value for name, value in values.items() if not isinstance(value, Changing)}, **numbers}
         name = part.name if key in own else ""
-        values[key] = if_known(partial(evaluated, key, *formulas.pop(key), known, theorems, name), UNKNOWN)
+        values[key] = if_known(evaluated, key, *formulas.pop(key), known, theorems, name)
     return values

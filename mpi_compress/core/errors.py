@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _LISTED = 20  # names, in a line
 
@@ -61,10 +62,10 @@ def likely_name(given: str, known: Iterable[str], alike: float = 0.5) -> str:
     return names[close[0]] if close else ""
 
 
-def checked_at(where: str, build: Callable[[], T]) -> T:
-    """The result of `build`; UserError with the place in the job if it refuses a value."""
+def checked_at(where: str, build: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """What `build` makes of the arguments; UserError with the place in the job if it refuses a value."""
     try:
-        return build()
+        return build(*arguments, **named)
     except UserError:
         raise
     except ValueError as error:

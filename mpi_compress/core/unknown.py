@@ -1,9 +1,10 @@
 """A number that is not known yet, such as L or d before the data are read: what asks for its value ends with `NotYetKnown`."""
 
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class NotYetKnown(Exception):
@@ -28,9 +29,9 @@ class _Unknown:
 UNKNOWN: Final[Any] = _Unknown()
 
 
-def if_known(ask: Callable[[], T], otherwise: T) -> T:
-    """What `ask` returns, or `otherwise` where that depends on a number that is not known yet."""
+def if_known(ask: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """What `ask` returns of the arguments, or UNKNOWN where that depends on a number that is not known yet."""
     try:
-        return ask()
+        return ask(*arguments, **named)
     except NotYetKnown:
-        return otherwise
+        return UNKNOWN

@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from inspect import get_annotations
 from itertools import product
 from pathlib import Path
@@ -76,7 +75,7 @@ def after_rounds(c: Compressor, links: Sequence[Link]) -> Findings:
     c, dims = links[0].compressor, dict.fromkeys([*_DIMS, *(min(link.dim, _LARGE) for link in links)])
     at = [link for dim in dims if has_state(c) and (link := link_at(c, dim)) and states_something(c, dim)]
     for link, name in product(at, _sequences(0, *np.zeros((3, 1)))):
-        found = [*tried(f"rounds of {name}", partial(_after, link, name))]
+        found = [*tried(f"rounds of {name}", _after, link, name)]
         yield from found
         if not all(each.holds for each in found):
             return
@@ -158,7 +157,7 @@ def everything(s: Subject) -> list[Finding]:
         if not isinstance(s.part, kinds) or None in given:
             continue
         by = check.__name__.replace("_", " ")
-        for each in (replace(each, by=by) for each in tried(by, partial(check, s.part, *given))):
+        for each in (replace(each, by=by) for each in tried(by, check, s.part, *given)):
             before = found.setdefault(each.what, each)
             worse, still = ((not one.holds, one.ratio) for one in (each, before))
             if worse > still or (worse == still and each.holds):

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ParamSpec
 
 import numpy as np
 
 from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import UserError
 
+P = ParamSpec("P")
 SEED = 20261124  # of everything that checks draw
 
 
@@ -47,10 +49,10 @@ class NeedsAJob(UserError):
         super().__init__(f"{text}; --job JOB checks it as a job has it")
 
 
-def tried(what: str, check: Callable[[], Findings]) -> Findings:
-    """What a check finds; an error in it is a finding, too."""
+def tried(what: str, check: Callable[P, Findings], *arguments: P.args, **named: P.kwargs) -> Findings:
+    """What a check finds of the arguments; an error in it is a finding, too."""
     try:
-        yield from check()
+        yield from check(*arguments, **named)
     except NeedsAJob:
         raise
     except Exception as error:

@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ Problem = tuple[Method, Shards, Vector]  # a method that is bound to its setting
 def rounds(_: Algorithm | Server | Downlink, problems: Sequence[Problem]) -> Findings:
     """A method in rounds, its workers together, against its workers by themselves."""
     for problem in problems:
-        yield from tried(f"n = {problem[0].setting.n}", partial(_of_rounds, problem))
+        yield from tried(f"n = {problem[0].setting.n}", _of_rounds, problem)
 
 
 def two_rounds(_: Method, play: Callable[[], None]) -> Findings:

@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -138,7 +138,7 @@ def theorems(_: Compressor, links: Sequence[Link]) -> Findings:
     """A compressor's δ, ω and variance by sampling, with a new state each time."""
     for link in links:
         for name, v in (vectors(link.dim) | of_two_levels(link.dim)).items():
-            yield from tried(f"a vector {name}", partial(_theorems, link.compressor, v, name))
+            yield from tried(f"a vector {name}", _theorems, link.compressor, v, name)
 
 
 def _theorems(c: Compressor, v: Vector, name: str) -> Findings:
@@ -215,7 +215,7 @@ def not_finite(_: Compressor, links: Sequence[Link]) -> Findings:
 def codec(_: Compressor, links: Sequence[Link]) -> Findings:
     """Whether a compressor's messages are decoded to what was encoded, by the codec that it counts."""
     for link in links:
-        yield from tried(f"codec, d = {link.dim}", partial(_through, link.codec, link.compressor, link.dim))
+        yield from tried(f"codec, d = {link.dim}", _through, link.codec, link.compressor, link.dim)
 
 
 def _through(by: Codec, c: Compressor, dim: int, cut: bool = False) -> Findings:
@@ -261,7 +261,7 @@ def messages(codec: Codec, dim: int) -> Findings:
         if codec.writes(links[0].compressor.makes):
             kinds.add(cls.makes)
             for link in filter(None, [*largest, *links]):
-                yield from tried(f"messages of {name}, d = {link.dim}", partial(_through, codec, link.compressor, link.dim, True))
+                yield from tried(f"messages of {name}, d = {link.dim}", _through, codec, link.compressor, link.dim, cut=True)
     if not kinds:
         yield Finding("kinds", False, "no compressor that is known here makes what it writes")
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from mpi_compress.core.errors import UserError, checked_at, nearest
@@ -29,9 +28,9 @@ def claims_of(tables: Sequence[Tables], labels: Sequence[str]) -> list[Claim]:
     places = [(table, f"claim {i}") for i, table in enumerate(tables, 1)]
     claims = [checked(Claim, point, place) for table, place in places for point in _points(table, place)]
     for claim in claims:
-        checked_at(f"claim {claim.id}", partial(meets, claim.holds, 0.0))
+        checked_at(f"claim {claim.id}", meets, claim.holds, 0.0)
         for formula in filter(None, (claim.value, claim.reference)):
-            checked_at(f"claim {claim.id}", partial(value_of, replace(claim, value=formula), labels, lambda question: math.nan))
+            checked_at(f"claim {claim.id}", value_of, replace(claim, value=formula), labels, lambda question: math.nan)
     return claims
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from mpi_compress.algorithms import Algorithm, Estimator, Method, algorithms
@@ -24,7 +23,7 @@ def method_of(table: Tables, down: Tables) -> Method:
             raise UserError(f"down.by: {algorithm.name} is no method of three parts, whose downlink a job may choose: leave by out")
         return algorithm
     if by is not None:
-        algorithm = checked_at("down", partial(heard_by, algorithm, by))
+        algorithm = checked_at("down", heard_by, algorithm, by)
     is_given = "step" in table or (by is None and "server" not in table and _states_step(type(algorithm)))
     if (others := other_parts(algorithm)) and not is_given:
         name, method = known_as(algorithm), f"{algorithm.name} with {others}"

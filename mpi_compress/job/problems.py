@@ -52,12 +52,12 @@ def metrics_of(log: LogTable) -> list[Metric]:
     """The metrics of [log], of which no two have one column."""
     found = [metrics.build(spec, "log.metrics") for spec in log.metrics]
     for i, metric in enumerate(found):
-        refuse_column(metric.column, [m.column for m in found[:i]], "log.metrics")
+        refuse_column(metric.column, [m.column for m in found[:i]])
     return found
 
 
 def partition_of(workers: WorkersTable) -> Partition:
     """The partition, its parameters checked for so many workers."""
     part = partitions.build(workers.partition, "workers.partition")
-    checked_at("workers.partition", lambda: sizes_of(part, workers.count))
+    checked_at("workers.partition", sizes_of, part, workers.count)
     return part

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -305,7 +304,7 @@ def _cost_of(cost: dict[str, Any], folder: Path, where: str) -> CostModel:
 def _time(table: dict[str, Any], workers: WorkersTable, cost: CostModel, folder: Path) -> TimeTable:
     """[time]; UserError where it waits for what cannot be."""
     time = checked(TimeTable, table, "time")
-    rule = checked_at("time", partial(time.rule_of, workers.count))
+    rule = checked_at("time", time.rule_of, workers.count)
     if rule:
         if time.compute is None and cost.clock is None:
             raise UserError("time.wait: without compute, and a [cost] of links, all workers arrive at once")

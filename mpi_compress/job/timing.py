@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -57,7 +56,7 @@ class TimeTable:
         """How long n workers compute; UserError if that is said wrongly."""
         if self.compute is None:
             return None
-        law = checked_at("time.compute", partial(self._law, n))
+        law = checked_at("time.compute", self._law, n)
         per = self.per or ("nonzero" if self.file.endswith(".toml") else "gradient")
         return Computing(law, per)
 

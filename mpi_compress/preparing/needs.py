@@ -125,7 +125,7 @@ def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) 
         for formula in formulas_in(getattr(algorithm, key)):
             refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, theorems_of(algorithm)))
     try:
-        method = checked_at("algorithm", partial(algorithm.bind, setting))
+        method = checked_at("algorithm", algorithm.bind, setting)
     except NotMet as error:
         raise NotMet(f"algorithm: {error}") from None
     if "lyapunov" in spec.asked and spec.log.theory and (why := unproved(method)):
@@ -180,7 +180,7 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     algorithm = spec.algorithm
     up, down = (_link(spec, way, problem) for way in ("up", "down"))
     for model in (spec.cost, spec.cost.of_down):
-        checked_at("cost", partial(check_cost, model))
+        checked_at("cost", check_cost, model)
     regularizer, penalty = algorithm.regularizer or spec.objective.regularizer, problem.penalty
     if penalty is not None and regularizer == "worker" and penalty.smooth:
         penalty = None  # in the f_i
@@ -206,13 +206,13 @@ def _link(spec: RunSpec, way: str, problem: Problem) -> Link:
     """The link of a direction, "up" or "down"."""
     table: LinkTable = getattr(spec, way)
     dim, sizes, where = problem.dim, [*map(math.prod, problem.loss.blocks.values())], f"{way}.compressor"
-    compressor = checked_at(where, partial(table.compressor.in_run, dim, sizes=sizes))
+    compressor = checked_at(where, table.compressor.in_run, dim, sizes=sizes)
     if isinstance(compressor, AmongWorkers):
-        compressor = checked_at(where, partial(compressor.among, spec.workers.count))
+        compressor = checked_at(where, compressor.among, spec.workers.count)
     sets = spec.algorithm.sets_compressor and (way == "up" or way in spec.algorithm.links)
     follows = way == "up" and compressor.follows == "step" and hasattr(spec.algorithm, "in_round")  # error feedback sets it
     if not (table.budget or sets or follows):
         with suppress(NotYetKnown):
-            checked_at(where, partial(compressor.check, dim))
+            checked_at(where, compressor.check, dim)
     link = Link(compressor, table.codec, dim)
-    return checked_at(f"{way}.budget", partial(tuned, link, spec.cost)) if table.budget else link
+    return checked_at(f"{way}.budget", tuned, link, spec.cost) if table.budget else link

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +201,7 @@ def foreseen(spec: RunSpec, samples: int, dim: int) -> Problem:
 def within(spec: RunSpec, data: DataSet) -> MeanLoss:
     """The loss or model for these data; UserError if they do not go together, or what a model needs is not installed."""
     outline = Outline(data.n_samples, data.dim, data.classes, data.sizes)
-    bound = checked_at(f"objective.{spec.loss.what}", lambda: spec.loss.within(outline))
+    bound = checked_at(f"objective.{spec.loss.what}", spec.loss.within, outline)
     _ = bound.provenance
     return bound
 
@@ -277,10 +276,10 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
 
 def _regularizers(spec: RunSpec, sizes: dict[str, float], loss: MeanLoss) -> tuple[float, Penalty | None]:
     """µ, that of an l2 penalty included, and any other penalty."""
-    mu, penalty = if_known(partial(_mu, spec, sizes), UNKNOWN), if_known(partial(_penalty, spec, sizes, loss), UNKNOWN)
+    mu, penalty = if_known(_mu, spec, sizes), if_known(_penalty, spec, sizes, loss)
     if penalty is None or penalty is UNKNOWN or penalty.mu is None:
         return mu, penalty
-    return if_known(lambda: mu + penalty.mu, UNKNOWN), None
+    return if_known(sum, (mu, penalty.mu)), None
 
 
 def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:
@@ -289,7 +288,7 @@ def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:
     key, factor = ("mu", 1.0) if objective.lambda2 is None else ("lambda2", 2.0)
     formula = getattr(objective, key)
     refuse_smoothness(formula, sizes["L"], spec, f"objective.{key}")
-    value = checked_at(f"objective.{key}", lambda: evaluate(formula or 0.0, sizes))
+    value = checked_at(f"objective.{key}", evaluate, formula or 0.0, sizes)
     if not 0 <= value < math.inf:
         raise UserError(f"objective.{key}: {value:g} is {'negative' if value < 0 else 'no finite number'}; it must be 0 or more")
     return factor * value

@@ -96,7 +96,7 @@ def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
         return spec
     n = spec.workers.count
     noise = gradient_noise(problem.objectives(n), n, spec.algorithm.batch, x0)
-    own = checked_at("up.compressor", lambda: compressor.in_run(problem.dim, noise=noise))
+    own = checked_at("up.compressor", compressor.in_run, problem.dim, noise=noise)
     return replace(spec, up=replace(spec.up, compressor=own))
 
 

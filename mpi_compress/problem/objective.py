@@ -281,11 +281,11 @@ def _refuse_other_lengths(dim: int, *vectors: AnyVector) -> None:
 
 def _checked(x: Any, shape: tuple[int, ...]) -> Vector:
     """The points that a user's method asks at, as kernels take them; UserError for others."""
-    return checked_at("gradient", lambda: arrays.floats(x, shape, "coordinates of x"))
+    return checked_at("gradient", arrays.floats, x, shape, "coordinates of x")
 
 
 def _minibatch(rows: Any, n: int) -> RowIndices:
     """The rows, of n, that a user's method asks for, likewise."""
     if not np.size(rows):
         raise ZeroDivisionError("gradient: the mean over no rows")
-    return checked_at("gradient", lambda: arrays.whole(rows, (np.size(rows),), "rows", 0, n - 1)).astype(np.uint64)
+    return checked_at("gradient", arrays.whole, rows, (np.size(rows),), "rows", 0, n - 1).astype(np.uint64)

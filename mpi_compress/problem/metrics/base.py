@@ -101,7 +101,7 @@ class Metric(Part, ABC):
         if not np.isfinite(x).all():
             return float("nan")
         where = f"log.metrics: '{self.name}'"
-        value = checked_at(where, lambda: self.value(x.copy(), problem))
+        value = checked_at(where, self.value, x.copy(), problem)
         try:
             return arrays.number(value, "")
         except ValueError:
