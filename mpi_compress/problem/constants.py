@@ -57,7 +57,7 @@ def stated(data: DataSet, loss: Any, n: int, each: bool, row: bool) -> Smoothnes
     return Smoothness(
         scale * gram_eigenvalues(data)[0],
         [scale * n * eigenvalue for eigenvalue in gram_eigenvalues(data, n)] if each else None,
-        max(loss.curvature * (_squares(s).max().item() * weight * len(s)) for s in data.shards(range(n), n)) if row else None,
+        max(loss.curvature * (s.squares().max().item() * weight * len(s)) for s in data.shards(range(n), n)) if row else None,
     )
 
 
@@ -76,17 +76,10 @@ def _of_model(data: DataSet, model: Any, n: int, each: bool, row: bool) -> Smoot
         parts = [weight * len(rows) * model.smoothness(rows, largest) for rows, largest in of_all]
         found = replace(found, each=parts, variation=model.variation(shards))
     if row:
-        squares = ((rows, j, square) for rows in data.shards(range(n), n) for j, square in enumerate(_squares(rows).tolist()))
+        squares = ((rows, j, square) for rows in data.shards(range(n), n) for j, square in enumerate(rows.squares().tolist()))
         largest = max(weight * len(rows) * model.smoothness(rows.cut(j, j + 1), square) for rows, j, square in squares)
         found = replace(found, row=largest)
     return found
-
-
-def _squares(rows: Rows) -> Vector:
-    """‖a_j‖² (N,)."""
-    squares = np.empty(len(rows))
-    kernels.squared_norms(rows.matrix, squares)
-    return squares
 
 
 def estimated(data: DataSet, loss: MeanLoss, n: int, each: bool) -> Smoothness:

@@ -48,6 +48,12 @@ class Rows:
         kernels.margins(self.matrix, x, out)
         return out
 
+    def squares(self) -> Vector:
+        """‖a_j‖² (N,) of every sample."""
+        out = np.empty(len(self))
+        kernels.squared_norms(self.matrix, out)
+        return out
+
     def cut(self, start: int, stop: int) -> "Rows":
         """Rows start … stop − 1, in the same memory."""
         matrix: tuple[NDArray, ...] = (self.matrix[0][start:stop],)

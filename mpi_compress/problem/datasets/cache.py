@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
@@ -115,4 +116,4 @@ def digest(file: Path) -> str:
 
 def safe(name: str) -> str:
     """A name as it may stand in a file name of any system."""
-    return "".join(c if (c.isalnum() and c.isascii()) or c in "._-" else "-" for c in name)
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name)

@@ -159,7 +159,7 @@ def _split_by(spool: Spool, recipe: Recipe, labels: Vector, dim: int) -> Vector:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _scaled(rows: ParsedRows, recipe: Recipe, column_norms: Any) -> NDArray[Any]:
+def _scaled(rows: ParsedRows, recipe: Recipe, column_norms: Any) -> NDArray:
     """The values of rows, with rows or columns divided by their Euclidean norms; zeros stay zero."""
     values = rows.values.copy()
     if recipe.normalize == "rows":
@@ -205,7 +205,7 @@ def _laid_out(file: Path, arrays: Mapping[str, Any]) -> dict[str, Place]:
     return places
 
 
-def mapped(file: Path, place: Place, own: bool = False) -> NDArray[Any]:
+def mapped(file: Path, place: Place, own: bool = False) -> NDArray:
     """An array in the file's own memory pages, which are given back with it; MemoryError if there is no room for them.
     `own`: what is written to it stays in this process, and it may be larger than the memory, since unwritten pages are dropped."""
     offset, shape, dtype = place

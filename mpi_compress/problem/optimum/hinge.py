@@ -52,9 +52,7 @@ def _bracket(f: Objective, alpha: Vector, other: Vector | None = None) -> _Brack
 def _coordinate_ascent(f: Objective, alpha: Vector, best: _Bracket, tell: Tell) -> _Bracket:
     """Passes in random order, until the gap is small or the passes are used up."""
     matrix, labels = f.rows.matrix, f.rows.labels
-    squares = np.empty(len(f.rows))
-    kernels.squared_norms(matrix, squares)
-    rng = np.random.default_rng(0)
+    rng, squares = np.random.default_rng(0), f.rows.squares()
     x = _combined(f, alpha) / f.mu
     for k in range(1, _PASSES + 1):
         order = rng.permutation(len(f.rows)).astype(np.uint64)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
@@ -16,7 +15,7 @@ from mpi_compress.problem.datasets.libsvm import UNREADABLE, open_text
 
 Blocks = Iterator[tuple[int, Any, Vector]]  # numbers of blocks, samples (a CSR matrix or an array), labels
 HELD_OUT = "held-out"  # the name, in `test`, of the rows that a format leaves out of the training set
-_ROWS = 4096  # of a block of images
+_ROWS = 4096  # of a block
 
 
 @dataclass(frozen=True)
@@ -58,10 +57,10 @@ class Format(Part, ABC):
 formats: Registry[Any] = Registry("format", Format)
 
 
-def blocks_of_images(pixels: NDArray[np.uint8], labels: NDArray[Any]) -> Blocks:
-    """Blocks of images (N, pixels) as numbers from 0 to 1, with their labels (N,)."""
-    for number, start in enumerate(range(0, len(pixels), _ROWS)):
-        yield number, pixels[start : start + _ROWS] / 255.0, labels[start : start + _ROWS].astype(float)
+def blocks_of(samples: NDArray, labels: NDArray, unit: float = 1.0) -> Blocks:
+    """Blocks of samples (N, d), in a unit, with their labels (N,)."""
+    for number, start in enumerate(range(0, len(samples), _ROWS)):
+        yield number, samples[start : start + _ROWS] / unit, labels[start : start + _ROWS].astype(float)
 
 
 def content(path: Path) -> bytes:

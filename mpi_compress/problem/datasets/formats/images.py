@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mpi_compress.problem.datasets.formats.base import Format, NDArray, Reading, UserError, blocks_of_images, content, formats
+from mpi_compress.messages.kinds import Bytes
+from mpi_compress.problem.datasets.formats.base import Format, Reading, UserError, blocks_of, content, formats
 
 _RECORD = 1 + 3 * 32 * 32  # bytes of an image of CIFAR-10 and its label
 
@@ -28,7 +29,7 @@ class Idx(Format):
         pixels, (_, height, width) = images.reshape(len(images), -1), images.shape
         if dim is not None and pixels.shape[1] > dim:
             raise UserError(f"{path}: images have {pixels.shape[1]} pixels, more than d = {dim}")
-        return Reading(blocks_of_images(pixels, labels), {"height": height, "width": width, "channels": 1}, pixels.shape[1])
+        return Reading(blocks_of(pixels, labels, 255.0), {"height": height, "width": width, "channels": 1}, pixels.shape[1])
 
 
 def labels_of(path: Path) -> Path:
@@ -39,7 +40,7 @@ def labels_of(path: Path) -> Path:
     return labels
 
 
-def _array(path: Path, axes: int) -> NDArray[np.uint8]:
+def _array(path: Path, axes: int) -> Bytes:
     """The array of bytes in an IDX file: two zeros, the type 8, the number of axes, their lengths, the bytes."""
     data = content(path)
     if data[:4] != bytes([0, 0, 8, axes]) or len(data) < 4 + 4 * axes:
@@ -69,10 +70,10 @@ class Cifar10(Format):
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
         records = np.concatenate([_records(file) for file in self.files(path)])
         colours = records[:, 1:].reshape(-1, 3, 32 * 32).transpose(0, 2, 1).reshape(len(records), -1)
-        return Reading(blocks_of_images(colours, records[:, 0]), {"height": 32, "width": 32, "channels": 3}, colours.shape[1])
+        return Reading(blocks_of(colours, records[:, 0], 255.0), {"height": 32, "width": 32, "channels": 3}, colours.shape[1])
 
 
-def _records(path: Path) -> NDArray[np.uint8]:
+def _records(path: Path) -> Bytes:
     data = content(path)
     if not data or len(data) % _RECORD:
         raise UserError(f"{path}: has {len(data)} bytes, no whole number of records of {_RECORD}: is cut short, or no CIFAR-10")

@@ -6,7 +6,7 @@ import numpy as np
 import scipy  # which loads sparse where it is first used
 
 from mpi_compress.core.fields import AtLeastOne, within
-from mpi_compress.problem.datasets.formats.base import Blocks, Format, NDArray, Reading, UserError, content, formats
+from mpi_compress.problem.datasets.formats.base import Blocks, Format, NDArray, Reading, UserError, Vector, content, formats
 
 _COLUMNS = ("userId", "movieId", "rating", "timestamp")
 _POSITIVES = 50_000  # of a block
@@ -92,13 +92,13 @@ def _ratings(path: Path) -> _Ratings:
     return _Ratings(users, items, last, n_users, n_items)
 
 
-def _numbered(ids: NDArray[np.float64]) -> tuple[int, Numbers]:
+def _numbered(ids: Vector) -> tuple[int, Numbers]:
     """How many ids there are, and their numbers in increasing order."""
     known, numbers = np.unique(ids, return_inverse=True)
     return known.size, numbers.astype(np.int64)
 
 
-def _table(path: Path) -> NDArray[np.float64]:
+def _table(path: Path) -> Vector:
     """The four columns (N, 4); UserError where they are no numbers."""
     text = content(path)
     head, _, rest = text.partition(b"\n")

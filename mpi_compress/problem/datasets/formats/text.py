@@ -9,10 +9,9 @@ import numpy as np
 
 from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.formats.base import Blocks, Format, NDArray, Reading, UserError, content, formats
+from mpi_compress.problem.datasets.formats.base import Format, Reading, UserError, blocks_of, content, formats
 
 _WORD = re.compile(r"<unk>|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
-_ROWS = 4096  # of a block
 
 
 @formats.register("libsvm")
@@ -63,7 +62,8 @@ class Text(Format):
             raise UserError(f"{path}: has {len(words)} words, and a sample takes {self.window + 1}; a smaller window would do")
         ids = np.array([numbers.get(word, 0) for word in words], dtype=float)
         sizes = {"vocabulary": len(numbers) + 1, "window": self.window}
-        return Reading(_rows(ids, self.window), sizes, self.window + 1)
+        rows = np.lib.stride_tricks.sliding_window_view(ids, self.window + 1)[:: self.window]
+        return Reading(blocks_of(rows, rows[:, -1]), sizes, self.window + 1)
 
 
 def _words(path: Path) -> list[str]:
@@ -73,10 +73,3 @@ def _words(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise UserError(f"{path}:{line}: byte {error.start + 1} of the file is no UTF-8 text") from None
-
-
-def _rows(ids: NDArray[np.float64], window: int) -> Blocks:
-    rows = np.lib.stride_tricks.sliding_window_view(ids, window + 1)[::window]
-    for number, start in enumerate(range(0, len(rows), _ROWS)):
-        block = rows[start : start + _ROWS]
-        yield number, block, block[:, -1]
