@@ -202,6 +202,6 @@ def _change(file: Path, changed: Mapping[str, str]) -> None:
         if stored is None:
             return
         kept = {name: value for name, value in stored["attributes"].items() if name not in changed}
-        stored["attributes"] = kept | checksums.of_attributes({name: value for name, value in changed.items() if value})
+        stored["attributes"] = kept | checksums.of_each({name: value for name, value in changed.items() if value})
         h5.attrs[checksums.ATTRIBUTE] = json.dumps(stored)
     seals.seal(file)

@@ -34,5 +34,5 @@ def try_metrics(p: Prepared) -> None:
     anything runs."""
     with placed(p.spec.where):
         for metric in p.spec.metrics:
-            refuse_column(metric.column, p.algorithm.log.columns, "log.metrics")
+            refuse_column(metric.column, p.algorithm.log.columns)
             metric.number(p.x0, view_of(p))

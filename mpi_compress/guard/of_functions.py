@@ -30,15 +30,6 @@ def _margins(loss: Loss) -> tuple[Vector, Vector]:
     return rng.standard_normal(m.size) if loss.real_labels else rng.choice([-1.0, 1.0], m.size), m
 
 
-def _quotients(f: Callable[[Vector], Vector], at: Vector) -> tuple[Vector, Vector]:
-    """The lower and the upper of the difference quotients to the left and to the right, with what rounding does to them."""
-    h = 1e-6 * (1 + np.abs(at))
-    here = f(at)
-    left, right = (here - f(at - h)) / h, (f(at + h) - here) / h
-    slack = 1e-4 * (1 + np.maximum(np.abs(left), np.abs(right)))
-    return np.minimum(left, right) - slack, np.maximum(left, right) + slack
-
-
 def slope(loss: Loss) -> Findings:
     """A loss's slopes against difference quotients of its values."""
     f, (y, m) = loss.value_and_slope, _margins(loss)
@@ -54,7 +45,10 @@ def second_derivative(loss: Loss) -> Findings:
 
 def _between(what: str, f: Callable[[Vector], Vector], given: Vector, y: Vector, m: Vector, of: str, slack: float = 0.0) -> Finding:
     """Whether what is given lies between the difference quotients of f to the left and to the right of each margin."""
-    low, high = _quotients(f, m)
+    h, here = 1e-6 * (1 + np.abs(m)), f(m)
+    quotients = np.sort([(here - f(m - h)) / h, (f(m + h) - here) / h], axis=0)
+    rounding = 1e-4 * (1 + np.abs(quotients).max(axis=0))
+    low, high = quotients[0] - rounding, quotients[1] + rounding
     wrong = (given < low - slack) | (given > high + slack)
     i = int(np.argmax(wrong))
     found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {given[i]:.6g}; its {of} rise by {(low[i] + high[i]) / 2:.6g}"

@@ -36,17 +36,12 @@ def rows_in(checksums: str) -> dict[str, int]:
     return {name: int(text.split(" ")[1].partition("x")[0] or 1) for name, text in datasets.items()}
 
 
-def of_array(array: NDArray[Any]) -> str:
-    """The checksum of a dataset."""
-    return _text(array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array).data))
+def of_each(held: Mapping[str, Any]) -> dict[str, str]:
+    """The checksum of each dataset, or attribute."""
+    return {name: _of(value) for name, value in held.items()}
 
 
-def of_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:
-    """The checksum of each attribute."""
-    return {name: _of_attribute(value) for name, value in attributes.items()}
-
-
-def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray[Any]], checksums: str) -> str:
+def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray], checksums: str) -> str:
     """What of a result is not as it was written, "" if all of it is.
 
     Args:
@@ -57,12 +52,11 @@ def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray[Any]], 
         ValueError, LookupError, TypeError, AttributeError: the text is damaged.
     """
     stored = json.loads(checksums)
-    kinds = (("datasets", "dataset /", datasets, of_array), ("attributes", "attribute ", attributes, _of_attribute))
-    for kind, what, held, checksum in kinds:
+    for kind, what, held in (("datasets", "dataset /", datasets), ("attributes", "attribute ", attributes)):
         for name, expected in stored[kind].items():
             if name not in held:
                 return f"its {what}{name} is missing"
-            if checksum(held[name]) != expected:
+            if _of(held[name]) != expected:
                 return f"its {what}{name} is not as it was written"
     return ""
 
@@ -72,8 +66,8 @@ def _text(dtype: np.dtype[Any], shape: tuple[int, ...], crc: int) -> str:
     return f"{dtype.str} {'x'.join(map(str, shape))} {crc:08x}"
 
 
-def _of_attribute(value: Any) -> str:
+def _of(value: Any) -> str:
     if isinstance(value, str):
         return _text(np.dtype("U"), (len(value),), zlib.crc32(value.encode("utf-8", "surrogateescape")))
     array = np.asarray(value)
-    return _text(array.dtype, array.shape, zlib.crc32(array.tobytes()))
+    return _text(array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array).data))

@@ -171,12 +171,12 @@ def known(name: str) -> bool:
     return name in _BY_NAME
 
 
-def refuse_column(name: str, others: Collection[str], where: str) -> None:
-    """UserError, with its place, if a further column of the trace cannot have this name; `others` are further columns too."""
+def refuse_column(name: str, others: Collection[str]) -> None:
+    """UserError if a further column of the trace cannot have this name; `others` are further columns too."""
     if not isinstance(name, str) or not name.isidentifier():
-        raise UserError(f"{where}: {name!r} is no name of a column, such as 'accuracy': letters, digits and _")
+        raise UserError(f"log.metrics: {name!r} is no name of a column, such as 'accuracy': letters, digits and _")
     if known(name) or name in _OF_TABLES or name in others:
-        raise UserError(f"{where}: '{name}' is the name of another column; give it another")
+        raise UserError(f"log.metrics: '{name}' is the name of another column; give it another")
 
 
 def column_of(name: str) -> Column:

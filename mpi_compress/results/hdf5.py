@@ -11,7 +11,7 @@ class Refused(Exception):
     """A dataset is larger than the file can hold, or lies elsewhere."""
 
 
-def arrays(group: Any, most: int) -> dict[str, NDArray[Any]]:
+def arrays(group: Any, most: int) -> dict[str, NDArray]:
     """The arrays of a group's datasets by their names; none of None. Refused: a dataset is larger than `most`, the bytes that the
     file can hold, or the group or a dataset leads to another file."""
     return {name: array(group, name, most) for name in group or ()}
@@ -29,7 +29,7 @@ def within(group: Any, path: str) -> Any:
     return group
 
 
-def array(group: Any, name: str, most: int) -> NDArray[Any]:
+def array(group: Any, name: str, most: int) -> NDArray:
     """The array of one of a group's datasets, as in `arrays`."""
     dataset = within(group, name)
     if dataset.is_virtual or dataset.external:

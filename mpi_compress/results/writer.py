@@ -89,8 +89,7 @@ class Recorder:
             else:
                 self._begin(self.part)
             self._reserve(sum(values.nbytes + 8 * CHUNK for values in arrays.values()))
-            for name, values in arrays.items():
-                self._keep(name, values)
+            self._keep(arrays)
             self._say({"format": FORMAT, "status": "running", **attributes})
             self._h5.flush()
         except (OSError, LostRows) as error:
@@ -140,7 +139,7 @@ class Recorder:
         self.flush()
         try:
             self._reserve(x.nbytes)
-            self._keep("final/x", x)
+            self._keep({"final/x": x})
             self._say({**attributes, "status": status, "reason": reason})
             if self._slot:
                 self._say({})
@@ -199,14 +198,15 @@ class Recorder:
         self._reserve(0)
         self._h5 = h5py.File(file, "w", locking=False, rdcc_nbytes=32 * CHUNK)  # else 1 MiB of each column stays in memory
 
-    def _keep(self, name: str, values: NDArray) -> None:
-        self._h5.create_dataset(name, data=values)
-        self._arrays[name] = checksums.of_array(values)
+    def _keep(self, arrays: Arrays) -> None:
+        for name, values in arrays.items():
+            self._h5.create_dataset(name, data=values)
+        self._arrays |= checksums.of_each(arrays)
 
     def _say(self, attributes: Mapping[str, Any]) -> None:
         """Write attributes, and the checksums of all that is there by now."""
         self._h5.attrs.update(attributes)
-        self._attributes.update(checksums.of_attributes(attributes))
+        self._attributes.update(checksums.of_each(attributes))
         text = checksums.of_file(self._columns, self._sums, self._arrays, self._attributes)
         self._slot = 1 - self._slot
         self._h5.attrs.modify(checksums.SLOTS[self._slot], text)  # in its place, so that the file does not grow
