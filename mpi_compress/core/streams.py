@@ -17,6 +17,11 @@ from mpi_compress.core.arrays import in_turn
 from mpi_compress.kernels import philox
 
 
+def keyed(key: int) -> Generator:
+    """The random numbers that all who have a key draw."""
+    return Generator(Philox(key=int(key)))
+
+
 class Role(IntEnum):
     """Who draws, and for what."""
 

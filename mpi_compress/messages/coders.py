@@ -15,12 +15,12 @@ from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.explained import explained
 from mpi_compress.messages.from_tables import parts_of
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.kinds import Bytes, Vector
 from mpi_compress.messages.link import Link, Message, batch_of
 
 F = TypeVar("F", np.float32, np.float64)
-Floats = NDArray[np.float32] | NDArray[np.float64]
-Data = bytes | bytearray | memoryview | NDArray[np.uint8]
+Floats = NDArray[np.float32] | Vector
+Data = bytes | bytearray | memoryview | Bytes
 Draws = int | np.random.Generator | None
 _MOST = 2**32 - 1  # coordinates: indices are of 32 bits
 _WHOLE = (int, np.integer)
@@ -55,10 +55,10 @@ class Coder:
         return self._packed(v, rng, k, state)[1].raw.tobytes()
 
     @overload
-    def decode(self, data: Data, size: int) -> NDArray[np.float64]: ...
+    def decode(self, data: Data, size: int) -> Vector: ...
     @overload
     def decode(self, data: Data, size: int, dtype: type[F]) -> NDArray[F]: ...
-    def decode(self, data: Data, size: int, dtype: Any = np.float64) -> NDArray[Any]:
+    def decode(self, data: Data, size: int, dtype: Any = np.float64) -> NDArray:
         """The array (size,) that `encode` wrote, as an array of this dtype, float64 or float32.
 
         A value that float32 cannot hold becomes infinite, if float32 is asked for.
@@ -77,7 +77,7 @@ class Coder:
             CorruptMessage: as `decode`; out is as it was.
         """
         link = self._link(_size(out.size))
-        message = checked_at("decode", lambda: batch_of(data))
+        message = checked_at("decode", batch_of, data)
         if not message.size:
             raise CorruptMessage("there are no bytes")
         content = link.unpack(message)
@@ -114,7 +114,7 @@ class Coder:
     def _link(self, dim: int) -> Link:
         """The link for vectors (dim,)."""
         if (link := self._links.get(dim)) is None:
-            checked_at(self.compressor.name, lambda: self.compressor.check(dim))
+            checked_at(self.compressor.name, self.compressor.check, dim)
             link = Link(self.compressor, self.codec, dim)
             self._links.clear()
             self._links[dim] = link

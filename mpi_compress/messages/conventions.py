@@ -10,11 +10,10 @@ from math import log2
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.sums import added
-from mpi_compress.messages.kinds import Accompanied, Blocks, Chained, Dense, Each, Hybrid, SignSparse, Sparse
+from mpi_compress.messages.kinds import Accompanied, Blocks, Chained, Dense, Each, Hybrid, SignSparse, Sparse, Vector
 from mpi_compress.messages.link import Batch, Link
 
 
@@ -82,7 +81,7 @@ def conventions_of(names: Sequence[str]) -> dict[str, Convention]:
     return found
 
 
-def bits_by(conventions: Mapping[str, Convention], link: Link, arrived: Batch) -> NDArray[np.float64]:
+def bits_by(conventions: Mapping[str, Convention], link: Link, arrived: Batch) -> Vector:
     """(1 + conventions, n): 1 where a message is a whole vector; then its bits by each convention. Silence has zeros."""
     content, found = link.unpack(arrived), np.zeros((1 + len(conventions), len(arrived)))
     rules: list[Any] = [lambda link, c: isinstance(c, Dense) * 1.0, *(each.bits for each in conventions.values())]
@@ -93,7 +92,7 @@ def bits_by(conventions: Mapping[str, Convention], link: Link, arrived: Batch) -
 
 
 def add_by_conventions(
-    totals: dict[str, float], conventions: Mapping[str, Convention], counted: NDArray[np.float64], starts_whole: bool
+    totals: dict[str, float], conventions: Mapping[str, Convention], counted: Vector, starts_whole: bool
 ) -> None:
     """Add a round's messages up to the totals, by column.
 

@@ -73,7 +73,7 @@ class Reader:
             raise CorruptMessage(f"the first of {self.left(i)} bytes names no {what}")
         return found
 
-    def wholes(self, dtype: str, what: str, of: Flags | None = None) -> NDArray[Any]:
+    def wholes(self, dtype: str, what: str, of: Flags | None = None) -> NDArray:
         """A whole number of some NumPy type of each row, or of those rows alone; others have 0."""
         nbytes, has = int(dtype[-1]), np.ones(self.at.size, dtype=np.bool_) if of is None else of
         starts = self.skip(8 * nbytes * has, what)
@@ -106,16 +106,16 @@ class Reader:
             raise CorruptMessage(f"an array of signs needs {(_count(ends, i) + 7) // 8} bytes; there are {self.left(i)}")
         return negative
 
-    def _array(self, ends: Any, most: int, dtype: Any) -> tuple[NDArray[Any], Numbers]:
+    def _array(self, ends: Any, most: int, dtype: Any) -> tuple[NDArray, Numbers]:
         """An array (T,) for what ends there, or for so many of each row, and these ends. A byte holds `most` at most; the array is
         empty if there are too few bytes."""
         ends = self._ends(ends)
         total = last(ends)
         return np.empty(total if total <= most * self.data.size else 0, dtype=dtype), ends
 
-    def integers(self, count: int, most: Any) -> NDArray[Any]:
+    def integers(self, count: int, most: Any) -> NDArray:
         """Integers (m, count) up to `most` in size that `integers` wrote; int32, or int64 where `most` is more."""
-        found: NDArray[Any] = np.zeros((self.at.size, count), dtype=np.int32 if np.max(most, initial=0) < 2**31 else np.int64)
+        found: NDArray = np.zeros((self.at.size, count), dtype=np.int32 if np.max(most, initial=0) < 2**31 else np.int64)
         row = adaptive.take_integers(self.data, self.at, self.ends, _each(most), found)
         self.refuse(row, f"an array of {count} integers")
         return found
@@ -270,17 +270,17 @@ def signed_fields(integers: NDArray[np.signedinteger], width: Any) -> Field:
     return out, ends
 
 
-def one_byte(numbers: NDArray[Any]) -> Field:
+def one_byte(numbers: NDArray) -> Field:
     """Numbers (m,) below 256."""
     return wholes(numbers, "<u1")
 
 
-def wholes(numbers: NDArray[Any], dtype: str) -> Field:
+def wholes(numbers: NDArray, dtype: str) -> Field:
     """Whole numbers (m,) of some NumPy type."""
     return np.ascontiguousarray(numbers, dtype).view(np.uint8), equal_ends(len(numbers), int(dtype[-1]))
 
 
-def integers(numbers: NDArray[Any]) -> Field:
+def integers(numbers: NDArray) -> Field:
     """A byte for the bit length n of a row's largest magnitude, then its integers by the range coder, (m, d) in all, unless all are
     0. The n − 31 lowest bits, where n is more, are sent as they are."""
     return adaptive.put_integers(numbers)

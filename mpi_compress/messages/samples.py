@@ -12,7 +12,7 @@ from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import mixing
 from mpi_compress.kernels import range_coder as coder
 from mpi_compress.messages import fields as written
-from mpi_compress.messages.fields import Field, Reader, in_turn
+from mpi_compress.messages.fields import Field, Numbers, Reader, in_turn
 from mpi_compress.messages.kinds import Bytes, Compressed, Each, Indices, Vector
 from mpi_compress.messages.link import Link
 
@@ -31,7 +31,7 @@ class Samples(Compressed):
 
     floats = ("values", "labels")
     dim: int
-    lengths: NDArray[np.int64]  # (N,) nonzeros of each sample
+    lengths: Numbers  # (N,) nonzeros of each sample
     indices: Indices  # (nonzeros,) increasing in each sample
     values: Vector  # (nonzeros,)
     labels: Vector  # (N,)
@@ -128,7 +128,7 @@ class _Coder:
         state = coder.BEGUN if self.writes else coder.begun(data, 0)
         self.stream = np.zeros(room, np.uint16) if self.writes else data, np.array(state, np.uint64)
 
-    def integers(self, numbers: NDArray[Any], bits: int, columns: Any = None) -> NDArray[np.uint64]:
+    def integers(self, numbers: NDArray, bits: int, columns: Any = None) -> NDArray[np.uint64]:
         numbers, columns = numbers.astype(np.uint64), np.zeros(numbers.size, np.int64) if columns is None else columns
         self._code(mixing.code_numbers, numbers, columns, bits)
         return numbers
@@ -139,7 +139,7 @@ class _Coder:
         held[used] = 1
         return np.flatnonzero(self.integers(held, 1))
 
-    def places(self, labels: Vector, across: int, lengths: NDArray[np.int64], columns: NDArray[np.int64]) -> Any:
+    def places(self, labels: Vector, across: int, lengths: Numbers, columns: Numbers) -> Any:
         """The lengths of rows, and the places of entries among the columns that have one."""
         N, bits = labels.size, across.bit_length()
         if N * across > _SPARSE * bits * self.nonzeros:

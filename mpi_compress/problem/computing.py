@@ -7,8 +7,8 @@ from math import cos, exp, log1p, pi, sqrt
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mpi_compress.core.arrays import Places
 from mpi_compress.core.expressions import seconds
 from mpi_compress.core.fields import Checked, refuse_out_of_range, within
 from mpi_compress.core.streams import Rounds
@@ -108,7 +108,7 @@ class Computing:
     law: Law | MeasuredTimes
     per: Per = "gradient"
 
-    def units(self, fs: Shards, samples: NDArray[np.int64]) -> Vector:
+    def units(self, fs: Shards, samples: Places) -> Vector:
         """What is timed (m,) in a task in which each of fs computes so many samples (m,). A sample has the mean number of nonzeros
         of its worker's rows."""
         if self.per == "gradient":

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne, Positive, within
-from mpi_compress.core.streams import Rounds
+from mpi_compress.core.streams import Rounds, keyed
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.powers import round_to_powers
 from mpi_compress.kernels.probabilities import sizes_of
@@ -121,11 +121,11 @@ class Dithering(Sized):
             scales = np.where(sizes.peak < inf, scaled_norms(V, sizes, self.p) / s / sizes.scale, sizes.peak)
             while (low := (scales < inf) & (scales * s < sizes.peak)).any():  # no level above s
                 scales[low] = np.nextafter(scales[low], inf)
-        out: NDArray[Any] = np.empty(V.shape, dtype=np.int8 if s < 128 else np.int32)
+        out: NDArray = np.empty(V.shape, dtype=np.int8 if s < 128 else np.int32)
         self.round(V, scales[:, None], t, out)
         return Dithered(out, scales, s)
 
-    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray[Any]) -> None:
+    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray) -> None:
         """out_ij (m, d): the level of v_ij, a multiple of its row's scale of `scales` (m, 1); 1 where that is not finite."""
         quantize.round_at_random(V, scales, V.shape[1], self._levels, out, t)
 
@@ -160,8 +160,8 @@ class CorrelatedDithering(Dithering, SharedOut):
     n: AtLeastOne | None = None  # the number of workers; left out: as the run has them
     paper = "Suresh, Sun, Ro, Yu (2022); with MARINA: Panferov et al. (2025)"
 
-    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray[Any]) -> None:
-        n, common = self.workers(t), np.random.Generator(np.random.Philox(key=t.common_seed))
+    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray) -> None:
+        n, common = self.workers(t), keyed(t.common_seed)
         m, d = V.shape
         places = common.permutation(n)[t.who]  # of two workers: any two, all equally likely
         places = (places[:, None] + common.integers(n, size=d)) % n
@@ -182,7 +182,7 @@ class Uniform(Dithering):
     p: float = field(default=inf, init=False)
     paper = "LAQ (Sun, Chen, Giannakis, Yang 2019)"
 
-    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray[Any]) -> None:
+    def round(self, V: Vector, scales: Vector, t: Rounds, out: NDArray) -> None:
         out[:] = np.clip(np.rint(quotients(V, scales)), -self._levels, self._levels)
 
     def omega(self, dim: int) -> float | None:

@@ -12,7 +12,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import Bytes, Flags, Indices, Places, Vector, in_turn
@@ -229,14 +228,14 @@ class Each(Compressed):
         return self.parts[0].dim
 
     @property
-    def elements(self) -> NDArray[np.int64]:
+    def elements(self) -> Places:
         return np.array([c.elements for c in self.parts])
 
     def add_to(self, out: Vector, scale: float = 1.0, to: Places | None = None) -> None:
         for c, i in zip(self.parts, in_turn(self.rows) if to is None else to, strict=True):
             c.add_to(out[i], scale)
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> NDArray[np.float64]:
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> Vector:
         return np.array([c.paper_bits(fpp, indices_counted) for c in self.parts], dtype=np.float64)
 
     def is_finite(self) -> Flags:

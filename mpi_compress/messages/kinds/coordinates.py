@@ -8,9 +8,9 @@ from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
+from mpi_compress.core.streams import keyed
 from mpi_compress.core.sums import added
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
@@ -196,7 +196,7 @@ class Drawn(SharedSeed):
     ends: Places | None = None
 
     def drawn(self) -> Indices:
-        return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=int(self.seed))))
+        return uniform_indices(self.dim, self.kappa, keyed(self.seed))
 
     @classmethod
     def read(cls, r: Reader, dim: int, known: SideInfo) -> "Drawn":
@@ -215,7 +215,7 @@ def uniform_indices(dim: int, kappa: float, rng: np.random.Generator) -> Indices
     return at[: np.searchsorted(at, dim)].astype(np.uint32)
 
 
-def _gaps(dim: int, kappa: float, many: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _gaps(dim: int, kappa: float, many: int, rng: np.random.Generator) -> Places:
     """`many` geometric numbers. Those above dim, which may not fit 64 bits, are set to dim + 1 so that their sums fit."""
     with np.errstate(over="ignore", invalid="ignore"):
         drawn = rng.geometric(kappa, many)
@@ -260,7 +260,7 @@ class Permuted(OneOfParts):
     ends: Places | None = None
 
     def drawn(self) -> Indices:
-        return permuted_indices(self.dim, int(self.seed), self.part, self.parts)
+        return permuted_indices(self.dim, self.seed, self.part, self.parts)
 
 
 def permuted_indices(dim: int, seed: int, part: int, parts: int) -> Indices:
@@ -272,9 +272,9 @@ def permuted_indices(dim: int, seed: int, part: int, parts: int) -> Indices:
 
 
 @lru_cache(maxsize=4)
-def _permutations(dim: int, seed: int, parts: int) -> tuple[Indices, NDArray[np.int64]]:
+def _permutations(dim: int, seed: int, parts: int) -> tuple[Indices, Places]:
     """A permutation of the coordinates, and one of the blocks: n workers draw the same, so it is drawn once."""
-    rng = np.random.Generator(np.random.Philox(key=seed))
+    rng = keyed(seed)
     return rng.permutation(dim).astype(np.uint32), rng.permutation(parts)
 
 
@@ -292,11 +292,11 @@ class Cyclic(OneOfParts):
     ends: Places | None = None
 
     def drawn(self) -> Indices:
-        return cyclic_indices(self.dim, int(self.seed), self.part, self.parts, self.copies)
+        return cyclic_indices(self.dim, self.seed, self.part, self.parts, self.copies)
 
 
 def cyclic_indices(dim: int, seed: int, part: int, parts: int, copies: int) -> Indices:
     """The increasing coordinates j of a worker: of places 0 … parts − 1, assigned to workers by the seed, coordinate j is at
     copies·j, copies·j + 1, … of them, `copies` in all, counted round and round."""
-    place = int(np.random.Generator(np.random.Philox(key=seed)).permutation(parts)[part])
+    place = int(keyed(seed).permutation(parts)[part])
     return np.flatnonzero((place - copies * np.arange(dim)) % parts < copies).astype(np.uint32)

@@ -27,7 +27,7 @@ class Whole(Stacked):
     numbers: ClassVar[str]
 
     @property
-    def held(self) -> NDArray[Any]:
+    def held(self) -> NDArray:
         """The numbers (d,), of rows (m, d)."""
         return getattr(self, self.numbers)
 
@@ -113,12 +113,12 @@ class Grid(Whole):
         return r.floats(buckets).reshape(-1, buckets)
 
     @classmethod
-    def read_head(cls, r: Reader, dim: int, known: SideInfo) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
+    def read_head(cls, r: Reader, dim: int, known: SideInfo) -> tuple[Any, Callable[[NDArray], Self]]:
         """The largest magnitude of a number, one for all rows or (m,), and what makes the rows of the numbers (m, d)."""
         most, steps = known.get("most", cls.largest), cls.read_steps(r, dim, known)
         bucket = {cls.bucket_name: dim} if cls.bucket_name else {}
 
-        def made(integers: NDArray[Any]) -> Any:
+        def made(integers: NDArray) -> Any:
             numbers = integers.astype(np.int8 if most < 128 else np.int32, copy=False)
             return cls(**{cls.numbers: numbers, cls.floats[0]: steps if bucket else steps[:, 0], **bucket, **known})
 
@@ -144,7 +144,7 @@ class Grid(Whole):
         steps: Any = arrays.floats(given, shape, name) if self.bucket_name else arrays.number(given, name)
         return replaced(self, **{self.numbers: numbers, name: steps})
 
-    def _checked_numbers(self, dim: int, most: int) -> NDArray[Any]:
+    def _checked_numbers(self, dim: int, most: int) -> NDArray:
         numbers = arrays.whole(getattr(self, self.numbers), (dim,), self.numbers, -most, most)
         return numbers.astype(np.int8 if most < 128 or numbers.dtype == np.int8 else np.int32, copy=False)
 
@@ -212,7 +212,7 @@ class BlockSigns(Grid):
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> Any:
         return self.all_elements + fpp * self.scales.shape[-1]
 
-    def _checked_numbers(self, dim: int, most: int) -> NDArray[Any]:
+    def _checked_numbers(self, dim: int, most: int) -> NDArray:
         return arrays.flags(self.negative, (dim,), "negative")
 
     def write(self, form: FloatFormat) -> list[Field]:
@@ -231,7 +231,7 @@ class Lattice(Whole):
     with NaN or infinity has a radius that is not finite, and all its coordinates are decoded as NaN."""
 
     numbers, floats, shared = "integers", ("radius", "sigma"), ("sigma", "radius_sent", "stochastic")
-    integers: NDArray[np.int64]  # (d,)
+    integers: Places  # (d,)
     sigma: float  # σ; known to both ends
     radius: Any  # M
     radius_sent: bool = False  # False: both ends know it

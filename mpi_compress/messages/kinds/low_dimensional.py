@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import Places
+from mpi_compress.core.streams import keyed
 from mpi_compress.kernels.triangles import add_pairs, square, triangle
 from mpi_compress.kernels.vectors import levels_add
 from mpi_compress.messages import fields as written
@@ -29,7 +30,7 @@ class Eigenpairs(Stacked):
     floats, layouts = ("values", "vectors"), ("eigenpairs",)
     dim: int
     values: Vector  # (R,) λ_r
-    vectors: NDArray[np.float64]  # (R, s) u_r
+    vectors: Vector  # (R, s) u_r
 
     @property
     def rows(self) -> int | None:
@@ -80,7 +81,7 @@ class LinearMap(FromSeed):
     seed: Any  # all workers of a round have the same
 
     @property
-    def held(self) -> NDArray[np.float64]:
+    def held(self) -> Vector:
         """The numbers, of rows with an axis more."""
         return getattr(self, self.floats[0])
 
@@ -131,11 +132,11 @@ class Sketch(LinearMap):
 
     floats, axes = ("table",), ("rows", "columns")
     dim: int
-    table: NDArray[np.float64]  # (r, b)
+    table: Vector  # (r, b)
     seed: Any
 
     def estimates(self) -> Iterator[Vector]:
-        drawn = hashes(self.dim, int(self.seed), *self.table.shape)
+        drawn = hashes(self.dim, self.seed, *self.table.shape)
         return (sign * row[bucket] for row, (bucket, sign) in zip(self.table, drawn, strict=True))
 
 
@@ -145,22 +146,22 @@ class Projections(LinearMap):
 
     floats, axes = ("values",), ("m",)
     dim: int
-    values: NDArray[np.float64]  # (m,) p_j = ⟨v, ξ_j⟩
+    values: Vector  # (m,) p_j = ⟨v, ξ_j⟩
     seed: Any
 
     def estimates(self) -> Iterator[Vector]:
-        return (p * ξ for p, ξ in zip(self.values, gaussians(self.dim, int(self.seed), self.values.size), strict=True))
+        return (p * ξ for p, ξ in zip(self.values, gaussians(self.dim, self.seed, self.values.size), strict=True))
 
 
 @lru_cache(maxsize=2)
-def gaussians(dim: int, seed: int, m: int) -> NDArray[np.float64]:
+def gaussians(dim: int, seed: int, m: int) -> Vector:
     """The ξ_j of a round as rows (m, d), independent standard normal numbers; its workers share them."""
-    return np.random.Generator(np.random.Philox(key=seed)).standard_normal((m, dim))
+    return keyed(seed).standard_normal((m, dim))
 
 
 @lru_cache(maxsize=4)
 def hashes(dim: int, seed: int, rows: int, width: int) -> list[tuple[NDArray[np.uint32], NDArray[np.int8]]]:
     """The bucket below `width` of every coordinate (d,) and its sign ±1 (d,), for each row; a round's workers share them."""
-    rng = np.random.Generator(np.random.Philox(key=seed))
+    rng = keyed(seed)
     drawn = (rng.integers(2 * width, size=dim, dtype=np.uint32) for _ in range(rows))
     return [(each >> np.uint32(1), 1 - 2 * (each & np.uint32(1)).astype(np.int8)) for each in drawn]

@@ -63,7 +63,7 @@ class Powers(Whole):
         return written.wholes(np.where(self.finite, self.least, NO_EXPONENT), "<i2")
 
     @classmethod
-    def read_head(cls, r: Reader, dim: int, known: SideInfo) -> tuple[Any, Callable[[NDArray[Any]], Self]]:
+    def read_head(cls, r: Reader, dim: int, known: SideInfo) -> tuple[Any, Callable[[NDArray], Self]]:
         least, fraction = read_exponent(r, NO_EXPONENT), known["fraction"]
         finite = least != NO_EXPONENT
         least = np.where(finite, least, 0)

@@ -2,11 +2,11 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.kernels import factors as kernels
 from mpi_compress.problem.models.base import Generator, Model, Rows, Shapes, Vector, models
+from mpi_compress.problem.rows import Integers
 
 
 @models.register("matrix-factorisation")
@@ -43,7 +43,7 @@ class MatrixFactorisation(Model):
         return _predictions(*rows.pairs(self.name), self.split(x))
 
 
-def _predictions(pairs: NDArray[np.int64], scales: Vector, blocks: Mapping[str, Vector]) -> Vector:
+def _predictions(pairs: Integers, scales: Vector, blocks: Mapping[str, Vector]) -> Vector:
     out = np.empty(len(pairs))
     kernels.predictions(pairs, scales, blocks["F"], blocks["b"], out)
     return out

@@ -61,7 +61,7 @@ class Network(Model):
     def losses(self, outputs: Array, a: Array, y: Array) -> Array:
         """The loss (chunk,) of every row with its label y (chunk,)."""
 
-    def inputs(self, rows: Rows) -> NDArray[Any]:
+    def inputs(self, rows: Rows) -> NDArray:
         """The rows as the network wants them (N, …); floats are rounded to float32."""
         return rows.dense()
 
@@ -100,7 +100,7 @@ class Network(Model):
     def provenance(self) -> dict[str, str]:
         return provenance()
 
-    def _chunks(self, rows: Rows) -> Iterator[tuple[NDArray[Any], ...]]:
+    def _chunks(self, rows: Rows) -> Iterator[tuple[NDArray, ...]]:
         """Inputs, labels and which rows are real, `chunk` at a time; the last ones padded with zeros."""
         for start in range(0, len(rows), self.chunk):
             some = rows.cut(start, min(start + self.chunk, len(rows)))
