@@ -43,8 +43,7 @@ def explained(link: Link, message: Batch) -> str:
     places, ends = "" if sparse is None else sparse.indices.tolist(), [0, *(b for _, b, _, _ in noted)]
     coded = zip(ends, [*(a for a, *_ in noted), data.size], strict=True)
     noted += [(a, b, f"coded by {link.codec.name}", places) for a, b in coded if a < b]
-    rows = []
-    for a, b, what, value in sorted(noted, key=lambda field: field[0]):
-        rows.append([f"{a}–{b - 1}", what, data[a:b].tobytes().hex(" ", -4)[:36], str(value)[:60]])
+    noted.sort(key=lambda field: field[0])
+    rows = [[f"{a}–{b - 1}", what, data[a:b].tobytes().hex(" ", -4)[:36], str(value)[:60]] for a, b, what, value in noted]
     total = f"{8 * data.size} bits; {link.paper_bits(content):g} by the paper's formula"
     return "\n".join([*plain(["bytes", "field", "hexadecimal", "value"], rows), total])

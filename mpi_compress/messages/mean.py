@@ -27,7 +27,7 @@ class Averager:
         if rows.dim != self.dim:
             self._make_room(rows.dim)
         sparse = rows.sparse()
-        if sparse is not None and is_few(sparse.indices.size, self.dim):
+        if sparse is not None and 4 * sparse.indices.size <= 3 * self.dim:  # else the union may hold nearly all
             return self._sum_of(sparse, float(n)) if sparse.indices.size else no_coordinates(self.dim)
         total = np.zeros((1, self.dim))
         rows.add_to(total, 1.0, np.zeros(len(rows), dtype=np.int64))  # type: ignore[call-arg]
@@ -37,11 +37,6 @@ class Averager:
     def _sum_of(self, rows: Sparse, divisor: float) -> Sparse:
         indices = np.sort(kernels.scatter_add_noting(rows.indices, rows.values, self._total, self._seen))
         return Sparse(self.dim, indices, kernels.take_and_clear(indices, divisor, self._total, self._seen))
-
-
-def is_few(held: int, dim: int) -> bool:
-    """True if the sum of sparse vectors (dim,) that hold so many coordinates, of each again, is sparse."""
-    return 4 * held <= 3 * dim
 
 
 def _rows_of(parts: Sequence[Compressed]) -> Compressed:

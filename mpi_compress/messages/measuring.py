@@ -63,20 +63,19 @@ def measure(compressor: Coder | str | Mapping[str, Any], vectors: Sequence[Float
     by_codec = {name: Coder(own.compressor, codecs.build({"name": name, "float": own.codec.float}, "measure")) for name in written}
     dense = {f"dense {name}": coder("identity", codec="dense", float=held) for name, held in (("bf16", "bf16"), ("float32", 32))}
 
-    rounds = [*enumerate(vectors)]
-
     def size(each: Coder) -> Size:
-        return Size(fmean(each.bits(v, rng, k) for k, v in rounds), fmean(_error(each, v, rng, k) for k, v in rounds))
+        data = [each.encode(v, rng, k=k) for k, v in enumerate(vectors)]
+        errors = [_error(each.decode(one, v.size), v) for one, v in zip(data, vectors, strict=True)]
+        return Size(8 * fmean(map(len, data)), fmean(errors))
 
     sent = size(own)
-    paper = Size(fmean(own.paper_bits(v, rng, k) for k, v in rounds), sent.error)
+    paper = Size(fmean(own.paper_bits(v, rng, k) for k, v in enumerate(vectors)), sent.error)
     ranked = sorted(((name, size(each)) for name, each in by_codec.items()), key=lambda item: item[1].bits)
     sizes = {"sent": sent, "paper": paper, **dict(ranked), **{name: size(d) for name, d in dense.items()}}
     return Measured(dims[0], sizes, own.codec.float)
 
 
-def _error(each: Coder, v: Floats, rng: int, k: int) -> float:
+def _error(w: Floats, v: Floats) -> float:
     """‖w − v‖²/‖v‖²; 0 for v = 0 that comes back as it is."""
-    w = each.decode(each.encode(v, rng, k=k), v.size)
     wrong, all_of_it = (float(np.dot(u, u)) for u in (w - v, v.astype(np.float64)))
     return wrong / all_of_it if all_of_it else wrong

@@ -159,10 +159,7 @@ def _finite(link: dict[str, Any], key: str, many: bool = False) -> Any:
         value = link[name][inner]
     except (KeyError, TypeError):
         raise ValueError(f"it has no {key}") from None
-    if isinstance(value, list) != many or not all(map(_is_number, value if many else [value])):
+    each = value if many else [value]
+    if not (isinstance(each, list) and all(type(v) in (int, float) and abs(v) <= sys.float_info.max for v in each)):
         raise ValueError(f"{key} should be a list of finite numbers" if many else f"{key} = {value!r} should be a finite number")
-    return [float(v) for v in value] if many else float(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return [*map(float, value)] if many else float(value)

@@ -104,8 +104,8 @@ def read_csv(path: Path, label: str | int = -1) -> CsvTable:
     labels = columns.pop(head[at])
     y, classes = _numbers(labels), dict[str, int]()
     if y is None:
-        classes = {word: i for i, word in enumerate(sorted(set(labels)))}
-        y = np.array([classes[word] for word in labels], dtype=np.float64)
+        words, numbered = np.unique(labels, return_inverse=True)
+        y, classes = numbered.astype(np.float64), {str(word): i for i, word in enumerate(words)}
     features, blocks, remarks = list[str](), list[Any](), list[str]()
     for name, cells in columns.items():
         numbers = _numbers(cells)

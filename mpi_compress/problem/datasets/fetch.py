@@ -67,9 +67,9 @@ def _get_known(name: str, url: str | None, folder: Path, quiet: bool, report: Re
     except UserError:
         _remove(*fetched, whole)
         raise
-    os.replace(whole, folder / f"{name}{suffix}")
+    found = whole.replace(folder / f"{name}{suffix}")
     _remove(*fetched)
-    return folder / f"{name}{suffix}"
+    return found
 
 
 def _remove(*files: Path) -> None:

@@ -83,19 +83,12 @@ def _unrated(users: Numbers, pairs: Numbers, n_items: int, rng: np.random.Genera
 
 def _ratings(path: Path) -> _Ratings:
     table = _table(path)
-    n_users, users = _numbered(table[:, 0])
-    n_items, items = _numbered(table[:, 1])
+    users, items = (np.unique(ids, return_inverse=True)[1].astype(np.int64) for ids in table.T[:2])
     order = np.lexsort((np.arange(len(table)), table[:, 3], users))
     users, items = users[order], items[order]
     last = np.append(users[1:] != users[:-1], True)
     last &= np.bincount(users)[users] > 1
-    return _Ratings(users, items, last, n_users, n_items)
-
-
-def _numbered(ids: Vector) -> tuple[int, Numbers]:
-    """How many ids there are, and their numbers in increasing order."""
-    known, numbers = np.unique(ids, return_inverse=True)
-    return known.size, numbers.astype(np.int64)
+    return _Ratings(users, items, last, int(users.max()) + 1, int(items.max()) + 1)
 
 
 def _table(path: Path) -> Vector:
