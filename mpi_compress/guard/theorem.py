@@ -64,10 +64,11 @@ def theorem(
         return
     found: list[tuple[Fall, RandomProblem]] = []
     for p in made:
-        found.append((measured(p, rounds), p))
-        if found[-1][0].broken:
-            yield Finding("theorem", False, f"{found[-1][0].broken} ({p.text})")
+        fall = measured(p, rounds)
+        if fall.broken:
+            yield Finding("theorem", False, f"{fall.broken} ({p.text})")
             return
+        found.append((fall, p))
     yield _worst("theorem", found, "random problems")
     if lossy := [each for each in found if each[1].is_compressed]:
         yield _worst("compressed", lossy, "of these with several workers and compressed messages")

@@ -84,8 +84,8 @@ def _refusals_of(rule: Rule, spec: RunSpec, name: str) -> Iterator[str]:
 
 def _remembers(method: Any) -> bool:
     """True if what a worker of a method sends depends on what it has sent."""
-    starts = type(method).start_worker, type(method).start_workers
-    return starts != (Algorithm.start_worker, Algorithm.start_workers) and not hasattr(starts[1], "notes")
+    cls = type(method)
+    return cls.start_worker is not Algorithm.start_worker and not hasattr(cls.start_workers, "notes")
 
 
 def _sends_gradients(method: Any) -> bool:

@@ -88,7 +88,7 @@ class BoundsTable:
             T = float(run.workers["budget"][1:].min())
         worst = min(1 / T, T / d) if a["curve"] == "beta" else T / d
         start = run.trace["loss"][0] - (a["f_star"] if math.isfinite(a["f_star"]) else 0.0)
-        R = float(np.max(run.trace["distance"])) if "distance" in run.trace else math.nan
+        R = float(np.max(run.trace.get("distance", math.nan)))
         sigma2 = float(np.max(t["variance"])) if a["curve"] == "omega" else 0.0
         return cls(run, a["curve"] == "omega", float(gain), float(worst), start, R, sigma2)
 

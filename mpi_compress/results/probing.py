@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 from mpi_compress.core import seals
 
@@ -43,7 +44,7 @@ class _Child:
     """A process that reads files one after another. It is begun when it is asked, again after a crash."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Any = None
         self._parent = 0
 
     def ask(self, path: Path) -> str:
@@ -53,8 +54,6 @@ class _Child:
             self._process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
             self._parent = os.getpid()
         stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin
-        assert stdout
         place = str(path.absolute())  # the current folder may have changed since the process began
         print(json.dumps(place), file=stdin, flush=True)
         if not select.select([stdout], [], [], _LONGEST)[0]:
@@ -62,7 +61,7 @@ class _Child:
         return str(json.loads(stdout.readline())).replace(place, str(path))
 
     def end(self) -> None:
-        if self._process is not None:
+        if self._process:
             self._process.kill()
             self._process.wait()
             self._process = None

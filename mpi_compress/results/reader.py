@@ -80,12 +80,12 @@ class Run:
     def tuned(self) -> Mapping[str, Any] | None:
         """What [tune] found: `parameter`, the `value` that won, `merit`, and `tried`, pairs of a value and its merit. Where trials
         came down to a level of [stop], `rounds` has what each value took to it, None for one that did not."""
-        return json.loads(self.attrs["tuned"]) if "tuned" in self.attrs else None
+        return json.loads(self.attrs.get("tuned", "null"))
 
     @property
     def rising(self) -> list[str]:
         """The metrics that rise, as an accuracy does; earlier versions did not say it of their own."""
-        return list(json.loads(self.attrs.get("rising", '["accuracy", "hit_rate"]')))
+        return json.loads(self.attrs.get("rising", '["accuracy", "hit_rate"]'))
 
     @property
     def status(self) -> str:
@@ -110,7 +110,7 @@ class Run:
     @property
     def evaluated(self) -> dict[str, float]:
         """The numbers that formulas of the algorithm came to, such as its step."""
-        return dict(json.loads(self.attrs.get("settled", "{}")))
+        return json.loads(self.attrs.get("settled", "{}"))
 
     def column(self, name: str) -> NDArray:
         """A column of `columns.COLUMNS` or of the algorithm: of /trace or /timing, or derived from them or from /theory.

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
@@ -49,17 +49,16 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     return columns if chosen == "dict" else import_module(chosen).DataFrame(columns, **kinds_may_mix)
 
 
-def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
-    """The columns of `load`, from results with their jobs' names."""
-    named = list(runs)
-    settings = [settings_of(run.written) for _, run in named]
+def table(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    """The columns of `load`."""
+    settings = [settings_of(run.written) for run in runs]
     differing = ["seed", *varying(settings)]
-    found = [run.evaluated | ({"tuned": _value(run.tuned["value"])} if run.tuned else {}) for _, run in named]
-    measured = chain.from_iterable([*found, *(run.trace for _, run in named)])
+    found = [run.evaluated | ({"tuned": _value(run.tuned["value"])} if run.tuned else {}) for run in runs]
+    measured = chain.from_iterable([*found, *(run.trace for run in runs)])
     names = ["job", "label", *differing, *measured, *_DERIVED]
     columns: dict[str, list[Any]] = {name: [] for name in names}
-    for (job, run), setting, numbers in zip(named, settings, found, strict=True):
-        fixed = {**numbers, "job": job, "label": run.label, **{key: setting.get(key) for key in differing}}
+    for run, setting, numbers in zip(runs, settings, found, strict=True):
+        fixed = {**numbers, "job": _job_of(run.file), "label": run.label, **{key: setting.get(key) for key in differing}}
         held = {**run.trace, **{name: run.column(name) for name in _DERIVED if run.has(name)}}
         for name, column in columns.items():
             column += held[name].tolist() if name in held else [fixed.get(name)] * run.rows
@@ -71,21 +70,21 @@ def _value(tuned: Any) -> Any:
     return in_words(tuned) if isinstance(tuned, Mapping) else tuned
 
 
-def _found(results: Any) -> list[tuple[str, Run]]:
-    """The results that are asked for, each with its job's name, in the order of their files."""
+def _found(results: Any) -> list[Run]:
+    """The results that are asked for, in the order of their files."""
     if isinstance(results, str | Path | Run):
         results = [results]
-    found, unread = dict[Path, tuple[str, Run]](), dict[Path, UserError]()
+    found, unread = dict[Path, Run](), dict[Path, UserError]()
     for each in results:
         if isinstance(each, Run):
-            found.setdefault(each.file, (_job_of(each.file), each))
+            found.setdefault(each.file, each)
             continue
         if not (files := _matching(str(each))):
             raise UserError(f"load: no results (*.h5) match '{each}'")
         for file in files:
             if file not in found | unread and (file.parent.name != TRIALS or TRIALS in str(each)):
                 try:
-                    found[file] = (_job_of(file), read(file))
+                    found[file] = read(file)
                 except UserError as error:
                     unread[file] = error
     if not found:
