@@ -254,11 +254,10 @@ def start_of(spec: RunSpec, problem: Problem, rng: Generator | None = None) -> V
     """x0 (d,), as [start] says; `rng` is the run's stream for it."""
     at, dim, rng = spec.start.at, problem.dim, rng or Streams(spec.seed).at(Role.START, 0, 0)
     if at is None:
-        x0 = problem.loss.start(rng)
+        x0: Any = problem.loss.start(rng)
     elif at == "random":
         x0 = spec.start.scale * rng.standard_normal(dim)
     elif at == "optimum":
-        assert problem.x_star is not None
         x0 = problem.x_star
     else:
         x0 = np.zeros(dim) if spec.start_point is None else spec.start_point

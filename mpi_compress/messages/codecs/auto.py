@@ -1,7 +1,7 @@
 """The codec that tries others."""
 
 from functools import cache, cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,9 +32,9 @@ class Auto(FieldCodec):
     search: Literal["full", "quick"] = "full"  # "quick": no Elias codes and no entropy coder are tried for sparse vectors
 
     @cached_property
-    def choices(self) -> tuple[FieldCodec, ...]:
+    def choices(self) -> tuple[Any, ...]:
         """The codecs of `CHOICES`, with this codec's floats."""
-        return tuple(cast(FieldCodec, codecs[name](self.float)) for name in CHOICES)
+        return tuple(codecs[name](self.float) for name in CHOICES)
 
     def writes(self, kind: type[Compressed]) -> bool:
         return any(codec.writes(kind) for codec in self.choices)

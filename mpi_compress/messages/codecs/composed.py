@@ -7,7 +7,7 @@ import numpy as np
 
 from mpi_compress.messages.codecs.base import FieldCodec, SideInfo, codecs
 from mpi_compress.messages.fields import Field, Reader, in_turn, joined
-from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Permuted, Sparse, Vector, no_coordinates, stacked
+from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Sparse, Vector, no_coordinates, stacked
 
 
 @codecs.register("blocks")
@@ -56,7 +56,6 @@ class CoordinatesThenValues(FieldCodec):
         of_first, of_then = (codecs[name](self.float) for name in known["codecs"])
         (makes, beside), (makes_then, beside_then) = known["first"], known["then"]
         placed = of_first.read(_WithoutFloats(r.data, r.at, r.form, r.ends), dim, makes, beside)[0]
-        assert isinstance(placed, Sparse | Drawn | Permuted)
         values: Compressed = no_coordinates(0)
         if T := placed.elements:
             values = of_then.read(r, T, makes_then, beside_then(T))[0]

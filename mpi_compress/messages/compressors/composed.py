@@ -196,8 +196,7 @@ class Chain(AmongWorkers):
         self.inner.check(self._most(dim))
 
     def compress(self, v: Vector, t: Round) -> Compressed:
-        placed = self.outer.compress(v, t)
-        assert isinstance(placed, Sparse | Drawn | Permuted)
+        placed: Any = self.outer.compress(v, t)
         values = self.inner.compress(placed.values, t) if placed.elements else no_coordinates(0)
         return Chained(placed, values, self._codecs, self._scale(values.dim))
 

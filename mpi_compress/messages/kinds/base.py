@@ -272,8 +272,7 @@ class Ragged(Stacked):
         return self.counts
 
     def add_rows(self, out: Vector, scale: float, to: Places) -> None:
-        sparse = self.sparse()
-        assert sparse is not None
+        sparse: Any = self.sparse()
         sparse.add_rows(out, scale, to)
 
 

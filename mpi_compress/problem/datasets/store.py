@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +102,7 @@ class DataSet:
         with opened(self.file, self.stamp) as h5:
             plus, minus, each = (tuple(h5.attrs[a].tolist()) if a in h5.attrs else () for a in ("plus", "minus", "classes"))
             norms = h5["column_norms"][:] if "column_norms" in h5 else None
-            return Classes(plus, minus, each), cast(Normalize, str(h5.attrs["normalize"])), norms
+            return Classes(plus, minus, each), h5.attrs["normalize"], norms
 
 
 def open_data(

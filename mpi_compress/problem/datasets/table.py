@@ -91,8 +91,7 @@ class DataTable:
 
     def test_file(self, folder: Path) -> Path | None:
         """The file of the test set, by a set's name or a path; None: it is in the training set's file."""
-        assert self.test is not None
-        return None if self.test == HELD_OUT else find_file(self.test, folder, "data.test")
+        return None if self.test == HELD_OUT else find_file(str(self.test), folder, "data.test")
 
 
 def content_id(table: DataTable, folder: Path) -> str:
