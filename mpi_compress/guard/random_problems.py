@@ -1,7 +1,7 @@
 """Small problems for a method, made up, and random ones for its theorem."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -47,7 +47,7 @@ class RandomProblem:
     def fall(self, seed: int, rounds: int) -> tuple[Vector, Vector]:
         """V before and after some rounds (rounds + 1,), and ρ of each (rounds,)."""
         method, play, ρ = self.method, CheckedRounds(self.method, self.fs, self.x0, False, seed), list[float]()
-        shards = {i: Shard(f, method.setting.x_star) for i, f in self.fs.items()}
+        shards = [Shard(f, method.setting.x_star) for f in self.fs]
         V = [self.at(play, shards)]
         with suppress(OverflowError):  # its precision is exhausted
             while len(ρ) < rounds and V[-1] > _LEAST * V[0]:
@@ -56,15 +56,15 @@ class RandomProblem:
                 V.append(self.at(play, shards))
         return np.array(V), np.array(ρ)
 
-    def at(self, play: CheckedRounds, shards: Mapping[int, Shard]) -> float:
+    def at(self, play: CheckedRounds, shards: Sequence[Shard]) -> float:
         """V."""
         method, node, n = self.method, play.nodes[0], len(shards)
         x = method.iterate(node)
-        for shard in shards.values():
+        for shard in shards:
             shard.x = x
-        pairs = zip(play.workers, shards.values(), strict=True)
+        pairs = zip(play.workers, shards, strict=True)
         terms = [method.theorem.terms(method, node, worker, shard) for worker, shard in pairs]
-        f, g = (sum(each) / n for each in zip(*(shard.at(x) for shard in shards.values()), strict=True))
+        f, g = (sum(each) / n for each in zip(*(shard.at(x) for shard in shards), strict=True))
         return value_of(method, node, [sum(each) / n for each in zip(*terms, strict=True)], play.master, x, f, g)
 
 
@@ -107,10 +107,12 @@ class Regression:
         n, N, µ = self.n, len(self.a), self.mu
         each = [_largest(self.a[i::n], self.loss) * n / N + µ for i in range(n)]
         L, L_rms = _largest(self.a, self.loss) / N + µ, math.sqrt(sum(L_i**2 for L_i in each) / n)
-        found = {"L": L, "L_rms": L_rms, "L_pm": L_rms, "L_mean": sum(each) / n, "L_max": max(each), "kappa": L / µ}
         L_row = float(self.loss.curvature * np.max(np.sum(self.a * self.a, axis=1))) + µ
         g0 = float(np.linalg.norm(self.whole.elsewhere(self.x0)[1]))
-        return found | {"L_row": L_row, "g0": g0, "mu": µ, "n": float(n), "d": float(self.x0.size), "N": float(N), "rounds": 9.0}
+        return {
+            "L": L, "L_rms": L_rms, "L_pm": L_rms, "L_mean": sum(each) / n, "L_max": max(each), "kappa": L / µ, "L_row": L_row,
+            "g0": g0, "mu": µ, "n": float(n), "d": float(self.x0.size), "N": float(N), "rounds": 9.0,
+        }  # fmt: skip
 
 
 def made_up_problem(given: Method, n: int) -> Problem:

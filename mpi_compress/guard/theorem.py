@@ -166,8 +166,8 @@ def _independence(given: object, problems: Sequence[RandomProblem]) -> Findings:
     fs = Shards([p.fs.terms[0]] * len(p.fs))
     plays = [CheckedRounds(p.method, fs, p.x0, False, SEED + seed) for seed in range(_PLAYS)]
     sent = [play.play(k)[0] for play in plays for k in range(_PLAYED)]
-    first = [each.part(0, 1).raw.tobytes() for each in sent]
-    alike = [i for i in range(1, len(fs)) if first == [each.part(i, i + 1).raw.tobytes() for each in sent]]
+    first, *others = [[each.part(i, i + 1).raw.tobytes() for each in sent] for i in range(len(fs))]
+    alike = [i for i, own in enumerate(others, 1) if own == first]
     text = f"worker {alike[0]} draws as worker 0 does" if alike else "workers with the same samples send unlike messages"
     yield Finding("independence", not alike, f"{text} ({p.text})")
 
