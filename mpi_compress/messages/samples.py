@@ -25,7 +25,7 @@ _EXACT = 2.0**52  # below it floats hold all integers
 _HEAD = (_DECIMALS + 8, 2**54, 64)  # the largest kind of numbers, the largest least one as a count, and bits
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Samples(Compressed):
     """Rows of a data set with their labels, which are no vector and cannot be added.  Paper bits: those of the message itself."""
 

@@ -146,7 +146,6 @@ NO_VALUED: Any = _NONE, np.empty(0), _NO_ENDS
 NO_SIGNED: Any = _NONE, np.empty(0, dtype=np.bool_), np.empty(0), _NO_ENDS
 
 
-@dataclass(frozen=True)
 class IndexCodec(FieldCodec):
     """Writes index sets in its own way, and around them:
 

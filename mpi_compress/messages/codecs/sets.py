@@ -1,6 +1,5 @@
 """Codecs of index sets, and of levels or other integers: a bit a coordinate, codes of gaps, and an adaptive range coder."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,6 @@ class Entropy(IndexCodec):
         return super().read(r, dim, kind, known)
 
 
-@dataclass(frozen=True)
 class Elias(IndexCodec):
     """Index sets as Elias codes of their gaps, and levels as in QSGD's paper (Alistarh et al. 2017, §3.2 and its appendix). Levels
     are a byte for the form, the scales, and the shorter of: the number of nonzero levels and for each the code of the gap to it,

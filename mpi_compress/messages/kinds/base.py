@@ -3,6 +3,8 @@
 A kind of ours holds one vector, or m of them, its rows. Of rows its fields have one axis more, in front: a number of a vector is an
 array (m,), an array (d,) is (m, d). Arrays of different lengths lie one after another, and `ends` (m,) says where each row ends.
 Fields that all rows share stay as they are.
+
+Kinds are not frozen: that would take a quarter of the time to write and read a short message.
 """
 
 from abc import ABC, abstractmethod
@@ -298,7 +300,7 @@ class FromSeed(Stacked):
         return [written.wholes(self.seed, self.seed_type), written.floats(numbers, self.number_ends, form)]
 
 
-@dataclass(eq=False)  # not frozen: that would take a quarter of the time to write and read a short message
+@dataclass(eq=False)
 class Sparse(Ragged):
     """T coordinates with their values, the others 0.  Paper bits: T(⌈log2 d⌉ + FPP), CAT eq. 5."""
 

@@ -122,7 +122,7 @@ class Several(_Together):
         raise ValueError("a message of several vectors is no vector, and cannot be added")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Blocks(_Together):
     """Compressed vectors one after the other, as one vector.  Paper bits: the sum of theirs."""
 
@@ -165,7 +165,7 @@ class Blocks(_Together):
         return replace(self, parts=tuple(part.checked(part.dim) for part in self.parts))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Chained(Compressed):
     """Some coordinates whose T values are compressed as one vector (T,).  Paper bits: the indices' + the values'."""
 

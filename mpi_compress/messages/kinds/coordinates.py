@@ -182,7 +182,7 @@ class SharedSeed(FromSeed, Ragged):
         return replaced(self, **held, values=np.empty(0), ends=None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Drawn(SharedSeed):
     """Values at coordinates that sender and receiver draw from one seed, each with chance κ.  Paper bits: T·FPP."""
 
@@ -246,7 +246,7 @@ class OneOfParts(SharedSeed):
         return cls(**{"dim": dim, "seed": seed, "part": part, "values": np.empty(0), **known}).read_values(r)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Permuted(OneOfParts):
     """The pattern is a random permutation, of which each worker has one block."""
 
@@ -276,7 +276,7 @@ def _permutations(dim: int, seed: int, parts: int) -> tuple[Indices, Places]:
     return rng.permutation(dim).astype(np.uint32), rng.permutation(parts)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Cyclic(OneOfParts):
     """The pattern has each coordinate at `copies` workers."""
 

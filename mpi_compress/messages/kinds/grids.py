@@ -50,7 +50,7 @@ class Whole(Stacked):
         return self.dim if self.rows is None else np.full(self.rows, self.dim)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Dense(Whole):
     """All coordinates.  Paper bits: d·FPP."""
 
@@ -149,7 +149,7 @@ class Grid(Whole):
         return numbers.astype(np.int8 if most < 128 or numbers.dtype == np.int8 else np.int32, copy=False)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Levels(Grid):
     """v_j = scales[⌊j / bucket⌋]·levels[j]: integers on a grid for each bucket of coordinates (QSGD sends ‖v‖/s as scale). Paper
     bits: 32 for each scale + the Elias code of the levels, the shorter of the two of QSGD's paper (Alistarh et al. 2017, §3.2 and
@@ -167,7 +167,7 @@ class Levels(Grid):
         return float(bits[0]) if self.rows is None else bits
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Dithered(Grid):
     """v_j = scale·levels[j], |levels[j]| ≤ most.  Paper bits: FPP + d(1 + ⌈log2(most + 1)⌉): a sign and one of 0 … most each."""
 
@@ -180,7 +180,7 @@ class Dithered(Grid):
         return fpp + self.all_elements * (1 + self.most.bit_length())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Ternary(Grid):
     """v_j = magnitude·signs[j], signs −1, 0 or 1.  Paper bits: FPP + d·log2 3 (TernGrad, Wen et al. 2017, §3)."""
 
@@ -192,7 +192,7 @@ class Ternary(Grid):
         return fpp + self.all_elements * log2(3)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class BlockSigns(Grid):
     """v_j = ±scales[⌊j / block⌋].  Paper bits: d + FPP for each block (Zheng, Huang, Kwok 2019, §4)."""
 
@@ -224,7 +224,7 @@ class BlockSigns(Grid):
         return BlockSigns(r.signs(dim).reshape(-1, dim), scales, known["block"])
 
 
-@dataclass(eq=False)  # not frozen, as Sparse is not
+@dataclass(eq=False)
 class Lattice(Whole):
     """v_j = Δ·integers[j] with Δ = 2σ/√d, of a vector with ‖v‖ ≤ M = radius (AIADE §2). σ ≥ M: nothing is sent. Paper bits: ⌈1.05 d
     + d·log2((M + 2σ)/σ)⌉ (Lemma 2.1), M + 3σ for stochastic rounding, whose error can reach 2σ; + FPP where M is sent. A vector

@@ -23,7 +23,7 @@ from mpi_compress.messages.kinds.base import FromSeed, SideInfo, Stacked, Vector
 __all__ = ["Eigenpairs", "Projections", "Sketch", "side_of", "square", "triangle"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Eigenpairs(Stacked):
     """Σ_r λ_r u_r u_rᵀ as `triangle` writes a matrix, its first `dim` entries.  Paper bits: FPP·R(s + 1), s the matrix's side."""
 
@@ -125,7 +125,7 @@ class LinearMap(FromSeed):
         return cls(**{"dim": dim, cls.floats[0]: r.floats(prod(shape)).reshape(-1, *shape), "seed": seed})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Sketch(LinearMap):
     """v_j = (1/r) Σ_i s_i(j)·table[i, h_i(j)], with hashes h_i and signs s_i that both ends draw from one seed. Sketches of one
     seed are linear: the mean of vectors has the mean of their tables."""
@@ -140,7 +140,7 @@ class Sketch(LinearMap):
         return (sign * row[bucket] for row, (bucket, sign) in zip(self.table, drawn, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Projections(LinearMap):
     """(1/m) Σ_j p_j ξ_j, with Gaussian vectors ξ_j (d,) that both ends draw from one seed."""
 

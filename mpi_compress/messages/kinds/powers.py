@@ -24,7 +24,7 @@ NO_EXPONENT, NOT_FINITE = -(2**15), 255  # the least exponent, and the width of 
 EXPONENT_BITS = {16: 5, 32: 8, 64: 11}  # the exponent bits of IEEE's floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Powers(Whole):
     """v_j = ±2^e (1 + m/2^fraction), m < 2^fraction: a sign, an exponent and the first digits after the point, or 0.
 

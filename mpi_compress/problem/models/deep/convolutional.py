@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from mpi_compress.problem.models.deep.network import Array, Arrays, AtLeastOne, 
 from mpi_compress.problem.rows import Rows
 
 
-@dataclass(frozen=True)
 class ImageNetwork(Network):
     """A network of images, whose loss is −log softmax(outputs)[y]."""
 
