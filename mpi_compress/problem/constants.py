@@ -144,7 +144,7 @@ def largest_eigenvalue(rows: Rows) -> float:
     return math.ldexp(round(math.ldexp(fraction, _BITS)), exponent - _BITS) if math.isfinite(found) else found
 
 
-def eigenvalues_file(data: DataSet, n_shards: int = 1) -> Path:
+def eigenvalues_file(data: DataSet, n_shards: int) -> Path:
     return data.beside(f"eigenvalues-{_BITS}-bits-{n_shards}.json")
 
 

@@ -23,8 +23,8 @@ from mpi_compress.messages.fields import Field
 from mpi_compress.messages.formats import FloatFormat
 
 __all__ = [
-    "Bytes", "Compressed", "Each", "Flags", "FromSeed", "Indices", "Ragged", "SideInfo", "Sparse", "Stacked", "Vector",
-    "checked", "concatenated", "index_bits", "no_coordinates", "stacked",
+    "Bytes", "Compressed", "Each", "Indices", "SideInfo", "Sparse", "Vector", "checked", "concatenated", "index_bits",
+    "no_coordinates", "stacked",
 ]  # fmt: skip
 
 SideInfo = Mapping[str, Any]  # what `Compressor.known` gives

@@ -17,7 +17,7 @@ from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
 from mpi_compress.messages.kinds.base import Flags, SideInfo, Stacked, Vector, replaced
 
-__all__ = ["BlockSigns", "Dense", "Dithered", "Grid", "Lattice", "Levels", "Ternary", "lattice_bits"]
+__all__ = ["BlockSigns", "Dense", "Dithered", "Lattice", "Levels", "Ternary", "lattice_bits"]
 
 
 class Whole(Stacked):
