@@ -111,18 +111,18 @@ def _job_of(file: Path) -> str:
 
 def difference(one: Run, other: Run) -> Iterator[str]:
     """Lines that say where two results first differ, compared bit for bit; /timing is left out."""
-    parted, alone = list[tuple[int, str]](), dict[Path, list[str]]()
-    for table in ("trace", "workers", "theory"):  # /timing is measured, and never compared
+    parted, tables = list[tuple[int, str]](), ("trace", "workers", "theory")  # /timing is measured, and never compared
+    mine, others = ({f"/{table}/{column}" for table in tables for column in getattr(run, table)} for run in (one, other))
+    for run, alone in (one, mine - others), (other, others - mine):
+        if alone:
+            yield f"only in {run.file}: {', '.join(sorted(alone))}"
+    for table in tables:
         a, b = getattr(one, table), getattr(other, table)
-        for column in sorted(set(a) | set(b)):
-            if column not in a or column not in b:
-                alone.setdefault((one if column in a else other).file, []).append(f"/{table}/{column}")
-                continue
+        for column in sorted(set(a) & set(b)):
             n = min(len(a[column]), len(b[column]))
             row = next((i for i in range(n) if a[column][i].tobytes() != b[column][i].tobytes()), None)
             if row is not None:
                 parted.append((row, f"/{table}/{column}: {a[column][row]} against {b[column][row]}"))
-    yield from (f"only in {file}: {', '.join(columns)}" for file, columns in alone.items())
     if parted:
         first = min(row for row, _ in parted)
         yield f"they part in record {first} (round {one.trace['round'][first]}):"
@@ -132,4 +132,4 @@ def difference(one: Run, other: Run) -> Iterator[str]:
     elif len({None if run.x is None else run.x.tobytes() for run in (one, other)}) > 1:
         yield "all records are equal, the last points are not"
     else:
-        yield f"{BIT_FOR_BIT}: {one.rows} records{' of the columns that both have' if alone else ''}"
+        yield f"{BIT_FOR_BIT}: {one.rows} records{' of the columns that both have' if mine != others else ''}"
