@@ -80,12 +80,13 @@ def _left_of(drawn: Sequence[Line]) -> float:
 
 
 def _draw_start(ax: Axes, line: Line, left: float, look: Mapping[str, Any]) -> None:
-    """Draw a curve from its first row, at x = 0, to the second one: what is a straight line on a linear axis."""
+    """Draw a curve from its first row, at x = 0, to the second one, thin and dotted, since no record lies between: what is a
+    straight line on a linear axis."""
     first = int(np.argmax(line.x > 0))
     x = np.geomspace(left, line.x[first], _ROWS)
     if np.isfinite(line.y[first]):
         y = line.y[0] + x / line.x[first] * (line.y[first] - line.y[0])
-        ax.plot(x, y, **{**look, "label": None, "marker": None}, zorder=1.9)
+        ax.plot(x, y, **{**look, "label": None, "marker": None, "linestyle": ":", "linewidth": 0.6}, zorder=1.9)
 
 
 def up_to(line: Line, highest: float) -> Line:

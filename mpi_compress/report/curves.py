@@ -14,6 +14,7 @@ from mpi_compress.figures.axes import scales
 from mpi_compress.figures.curves import ceiling, up_to
 from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
+from mpi_compress.report.needed import measure
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import grows
@@ -24,16 +25,17 @@ _PARTS = 48  # of a run; each keeps two rows
 
 
 def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
-    """A line for each method, over its seeds the median: its x in each column that all runs have, and its y there, which is that of
-    the first x where it is not said; None where nothing can be drawn. Costs that several models count are on no axis. Of a figure
-    of other than rows it is the loss against bits."""
+    """A line for each method, over its seeds the median: its x in each column that all runs have, first what methods pay, and its y
+    there, which is that of the first x where it is not said; None where nothing can be drawn. Costs that several models count are
+    on no axis. Of a figure of other than rows it is the loss against bits."""
     y = next((name for name in (*figure.ys, "loss") if _has(runs, name)), "")
-    xs = [x for x in dict.fromkeys((figure.x, *_XS)) if grows(x) and _has(runs, x)]
+    xs = [x for x in dict.fromkeys((measure(runs, figure), figure.x, *_XS)) if grows(x) and _has(runs, x)]
     xs = [x for x in xs if len({counted_by(x, run) for run in runs}) == 1]
     if not y or not xs:
         return None
-    asked = figure if figure.x == xs[0] and y in figure.y else FigureTable(xs[0], y)
-    scale, runs, found = scales(asked)[1], ended(runs), []
+    along = figure.xscale if grows(figure.x) else None
+    asked = figure if figure.x == xs[0] and y in figure.y else FigureTable(xs[0], y, xscale=along)
+    (xscale, scale), runs, found = scales(asked), ended(runs), []
     highest = ceiling(runs, replace(asked, y=y))
     by_line = [*zip(*(lines(runs, x, y) for x in xs), strict=True)]
     look_of = looks([first.label for first, *_ in by_line])
@@ -46,9 +48,8 @@ def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
             others = {x: values for x, values in own.items() if values != own[xs[0]]}
             tells = {"label": each[0].entry, "hue": look.hue, "tone": look.tone, "dash": look.dash}
             found.append({**tells, "y": {xs[0]: own[xs[0]], **others}, "x": columns})
-    xscale, yscale = scales(asked)
     labels = {x: _label(x, runs) for x in xs}
-    return {"y": _label(y, runs), "labels": labels, "xscale": xscale, "yscale": yscale, "lines": found} if found else None
+    return {"y": _label(y, runs), "labels": labels, "xscale": xscale, "yscale": scale, "lines": found} if found else None
 
 
 def _has(runs: Sequence[Run], column: str) -> bool:

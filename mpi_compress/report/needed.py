@@ -21,13 +21,17 @@ def needed(runs: Sequence[Run], figure: FigureTable) -> Comparison | None:
     comes nearer to any."""
     asked = target_of(runs, figure)
     first = [name for name in (*asked, figure.ys[0]) if name in _TARGETS or column_of(name).falls]
-    by = figure.by if figure.to else figure.x if grows(figure.x) and any(run.has(figure.x) for run in runs) else BY[0]
     for name in dict.fromkeys([*first, *_TARGETS]):
         up = rises(name, rising(runs))
         each = [values for run in runs if run.has(name) and np.isfinite(values := run.column(name)).any()]
         if each and (levels := round_targets(each, up, column_of(name).falls, [asked[name]] if name in asked else [])):
-            return compare(runs, [Target(name, level, up) for level in levels], by)
+            return compare(runs, [Target(name, level, up) for level in levels], measure(runs, figure))
     return None
+
+
+def measure(runs: Sequence[Run], figure: FigureTable) -> str:
+    """The column in which a job's methods pay: that of its target, or of its figure."""
+    return figure.by if figure.to else figure.x if grows(figure.x) and any(run.has(figure.x) for run in runs) else BY[0]
 
 
 def target_of(runs: Sequence[Run], figure: FigureTable) -> Mapping[str, float]:

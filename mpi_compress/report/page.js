@@ -18,6 +18,14 @@
   const short = (v) => (v !== 0 && (Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3) ? v.toExponential().replace("e+", "e") : `${v}`);
   const text = (v) => (v == null ? "" : short(Number(v.toPrecision(5))));
 
+  const positive = (values) => values.filter((v) => v > 0);
+  // Of a logarithmic axis the marks that get a line and a number: at most seven powers of ten, or 1, 2 and 5 in a short one.
+  const few = (_, at) => {
+    const digits = at.map((v) => v.toExponential(2)), powers = at.filter((v, k) => digits[k].startsWith("1.00"));
+    const kept = powers.length < 3 ? at.filter((v, k) => "125".includes(digits[k][0])) : powers.filter((v, k) => k % Math.ceil(powers.length / 7) === 0);
+    return at.map((v) => (kept.includes(v) ? v : null));
+  };
+
   function element(tag, properties, ...children) {
     const made = Object.assign(document.createElement(tag), properties);
     made.append(...children);
@@ -33,7 +41,10 @@
       this.graph.setAttribute("role", "img");
       this.at = element("p", { className: "small at" });
       this.rows = this.figure.lines.map((line, i) => {
-        const box = element("input", { type: "checkbox", checked: true, onchange: () => { this.chart.setSeries(i + 1, { show: box.checked }); this.describe(); } });
+        const box = element("input", { type: "checkbox", checked: true, onchange: () => {
+          for (const k of [i + 1, i + 1 + this.rows.length]) this.chart.setSeries(k, { show: box.checked });
+          this.describe();
+        } });
         const swatch = element("span", { className: "line" });
         return { box, swatch, value: element("output", {}), name: line.label };
       });
@@ -67,19 +78,36 @@
       return [keep.map((k) => xs[k]), keep.map((k) => ys[k])];
     }
 
+    // Along a logarithmic axis, which has no 0, a line begins at the left with what is straight on a linear one.
+    start({ x, y }, left) {
+      const [xs, ys] = [x[this.state.x], y[this.state.x] ?? Object.values(y)[0]];
+      const [first] = positive(xs);
+      const at = Array.from({ length: 60 }, (_, k) => left * (first / left) ** (k / 59));
+      const to = ys[xs.indexOf(first)];
+      return xs[0] !== 0 || !(first > left) || xs.length < 4 || to == null ? [[], []] : [at, at.map((v) => ys[0] + (v / first) * (to - ys[0]))];
+    }
+
     draw() {
       const style = getComputedStyle(document.body);
       const [ink, grid] = ["--ink", "--line"].map((name) => style.getPropertyValue(name));
       const lines = this.figure.lines.map((line) => this.points(line));
-      const data = uPlot.join(lines.map((line) => (line[0].length ? line : [[], []])));
-      const axis = (label, scale) => ({ label, stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, values: (_, at) => at.map(text), font: `12px ${style.fontFamily}`, labelFont: `13px ${style.fontFamily}`, size: scale });
+      const left = this.state.xscale === "log" ? Math.min(...this.figure.lines.flatMap(({ x }) => positive(x[this.state.x]).slice(0, 1))) / 2 : Infinity;
+      const starts = this.figure.lines.map((line) => this.start(line, left));
+      const data = uPlot.join([...lines, ...starts].map((line) => (line[0].length ? line : [[], []])));
+      const marks = (scale) => {
+        const filter = scale === "log" ? { filter: few } : {}, line = { stroke: grid, width: 1, ...filter };
+        return { grid: line, ticks: line, ...filter };
+      };
+      const axis = (label, size, scale) => ({ label, size, stroke: ink, ...marks(scale), values: (_, at) => at.map(text), font: `12px ${style.fontFamily}`, labelFont: `13px ${style.fontFamily}` });
+      const curve = (more) => this.rows.map(({ box, name }, i) => ({ label: name, show: box.checked, stroke: colour(this.figure.lines[i]), spanGaps: true, ...more(i) }));
       const distr = (scale) => ({ time: false, distr: scale === "log" ? 3 : 1 });
       this.chart?.destroy();
       this.chart = new uPlot({
         width: this.graph.clientWidth, height: this.graph.clientHeight, legend: { show: false },
         scales: { x: distr(this.state.xscale), y: distr(this.state.yscale) },
-        axes: [axis(this.figure.labels[this.state.x], 44), axis(this.figure.y, 62)],
-        series: [{}, ...this.rows.map(({ box, name }, i) => ({ label: name, show: box.checked, stroke: colour(this.figure.lines[i]), dash: dash(this.figure.lines[i]), width: 2, spanGaps: true, points: { show: lines[i][0].length < 30, size: 5 } }))],
+        axes: [axis(this.figure.labels[this.state.x], 44, this.state.xscale), axis(this.figure.y, 62, this.state.yscale)],
+        series: [{}, ...curve((i) => ({ dash: dash(this.figure.lines[i]), width: 2, points: { show: lines[i][0].length < 30, size: 5 } })),
+          ...curve(() => ({ dash: [1, 3], width: 1, points: { show: false } }))],
         cursor: { drag: { x: true, y: true }, dataIdx: (chart, i, at) => this.nearest(chart.data[i], at) },
         hooks: { setCursor: [(chart) => this.values(chart)] },
       }, data, this.graph);

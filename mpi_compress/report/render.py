@@ -30,6 +30,7 @@ from mpi_compress.report import ran
 from mpi_compress.report.curves import curves
 from mpi_compress.report.needed import needed, target_of, winner
 from mpi_compress.report.text import PAPERS, group_of
+from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.units import unit_of
@@ -105,8 +106,11 @@ def _groups(found: Sequence[Outcome]) -> list[dict[str, Any]]:
 def _figure(o: Outcome) -> dict[str, Any]:
     table = needed(o.shown, o.job.figure) if o.job and o.shown else None
     won = winner(table, target_of(o.shown, o.job.figure)) if o.job and table else ""
+    counts = ""
+    if table and o.job and (x := column_of(o.job.figure.x)).unit == "bit" and x.name != table.by:
+        counts = f"The figure counts {x.in_sentence}, the table {column_of(table.by).in_sentence}."
     return {
-        "table": table, "won": won, **_picture(o), "problem": _problem(o.shown),
+        "table": table, "won": won, "counts": counts, **_picture(o), "problem": _problem(o.shown),
         "runs": [_row(r) for r in o.shown], "made": sorted({_made(r) for r in o.shown}),
     }  # fmt: skip
 

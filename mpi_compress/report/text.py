@@ -78,7 +78,7 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "", pict
     parts = {"Scorecard": markdown(("", "sentences", "cases"), scores)}
     parts["Figures"] = markdown(("figure", "job", "data", "", "status", "cases"), jobs)
     if pictures:
-        shown = (["### " + o.key, in_markdown(o.title), f"{picture}\n{_judged(o, groups)}"] for o, picture in pictures.items())
+        shown = (["### " + o.key, in_markdown(o.title), f"{picture}\n{_judged(o)}"] for o, picture in pictures.items())
         parts["Pictures"] = "\n".join(map("\n\n".join, shown))
     for by, those in problems.by_column(problems.fewest(found)).items():
         parts[f"Least {by}, by problem"] = markdown(problems.HEADS, [each.cells for each in those])
@@ -93,10 +93,10 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "", pict
     return above + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
 
 
-def _judged(o: Outcome, groups: Mapping[str, Sequence[Sentence]]) -> str:
-    """The verdicts on the sentences of a job, under its picture."""
-    sentences = [s for group in groups.values() for s in group if any(o is other for other, _ in s.cases)]
-    return "".join(["\n", "; ".join(dict.fromkeys(f"{s.ids} {s.verdict}" for s in sentences)), ".\n"] if sentences else [])
+def _judged(o: Outcome) -> str:
+    """The verdicts on the sentences of a job by its own cases, under its picture."""
+    verdicts = dict.fromkeys(f"{s.ids} {s.verdict}" for group in by_group([o]).values() for s in group)
+    return f"\n{'; '.join(verdicts)}.\n" if verdicts else ""
 
 
 def _short(sentence: Sentence) -> str:

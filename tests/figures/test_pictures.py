@@ -208,6 +208,7 @@ def test_on_a_logarithmic_x_axis_curves_begin_with_round_0_at_the_left_end():
     draw_on(ax, [], drawn, FigureTable(x="wire_bits_up", y="loss", xscale="log"), [line.label for line in drawn])
     fast, to_fast, slow, to_slow, data = (line.get_xydata() for line in ax.lines)
     assert [fast[0].tolist(), slow[0].tolist(), data[0].tolist()] == [[10, 0.5], [40, 0.9], [3, 1.1]]
+    assert [ax.lines[i].get_linestyle() for i in (1, 3)] == [":", ":"], "no record lies there"
     np.testing.assert_allclose([to_fast[0], to_fast[-1], to_slow[0], to_slow[-1]], [[5, 0.75], [10, 0.5], [5, 0.9875], [40, 0.9]])
     plt.close("all")
 

@@ -28,6 +28,13 @@ def runs(tmp_path_factory):
     return mc.run(JOB, out=tmp_path_factory.mktemp("drawing"), quiet=True)
 
 
+def test_a_page_opens_on_what_methods_pay_along_the_axis_that_the_figure_has(runs):
+    figure = FigureTable("paper_bits_up", "loss", xscale="log", to={"loss": 0.5})
+    drawn = curves.curves(runs, figure)
+    assert [*drawn["labels"]][:2] == ["wire_bits_up", "paper_bits_up"]
+    assert drawn["xscale"] == "log"
+
+
 def test_a_line_is_the_median_over_seeds_against_each_column_that_all_runs_have(runs):
     drawn = json.loads(json.dumps(curves.curves(runs, FigureTable("round", "loss")), allow_nan=False))
     assert [*drawn["labels"]] == ["round", "wire_bits_up", "wire_bits", "cost_up", "paper_bits_up", "seconds"]

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from mpi_compress.cli.main import main
 from mpi_compress.evidence.outcomes import Outcome, job_files, outcomes
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import load_job
-from mpi_compress.job.tables import Claim
+from mpi_compress.job.tables import Claim, FigureTable
 from mpi_compress.planning import pool
 from mpi_compress.report import render
 from mpi_compress.report import text as tables
@@ -263,6 +264,23 @@ def test_the_table_has_a_picture_of_every_job_with_results_beside_its_verdicts(f
     assert all((tmp_path / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)
     section = text.partition("### ht/small\n")[2].partition("\n## ")[0].partition("\n### ")[0]
     assert re.search(r"^!\[.*\]\(page/ht/small\.png\)\n\n.* holds.*; .* does not hold.*\.$", section, re.MULTILINE), section
+
+
+def test_a_figure_that_counts_other_bits_than_the_table_is_said_so(found):
+    small = next(o for o in found if o.key == "ht/small")
+    said = "The figure counts uplink bits by the papers' formula, the table uplink bits on the wire."
+    for x, by in (("paper_bits_up", said), ("wire_bits_up", "")):
+        own = replace(small, job=replace(small.job, figure=FigureTable(x, "loss", to={"loss": 0.5})))
+        assert render._figure(own)["counts"] == by
+
+
+def test_what_stands_under_a_picture_is_of_its_own_job():
+    claim = Claim("X", "so it is", "1", "<= 2", "paper")
+    jobs = [Outcome(Path(f"{name}.toml"), name, "", None, verdicts=[Verdict(claim, values)]) for name, values in (("a", [1.0]), ("b", [5.0]))]
+    assert [tables._judged(o) for o in jobs] == ["\nX holds.\n", "\nX does not hold.\n"]
+    text = tables.table(jobs, pictures={jobs[0]: "!", jobs[1]: "!"})
+    assert "!\n\nX holds.\n" in text
+    assert "!\n\nX does not hold.\n" in text
 
 
 def test_the_summary_counts_sentences_and_all_rows():
