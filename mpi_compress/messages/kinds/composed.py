@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from mpi_compress.core.arrays import Places, in_turn
 from mpi_compress.core.sums import added
-from mpi_compress.messages.kinds.base import Compressed, Each, InRows, Sparse, Vector, index_bits, replaced
+from mpi_compress.messages.kinds.base import Compressed, Each, InRows, Places, Sparse, Vector, in_turn, index_bits, replaced
 from mpi_compress.messages.kinds.coordinates import Drawn, Permuted
 
 __all__ = ["Accompanied", "Blocks", "Chained", "Pair", "Several", "WithScalar", "WithSize"]

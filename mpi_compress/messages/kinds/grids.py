@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
-from mpi_compress.core.arrays import Places
 from mpi_compress.kernels import elias
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import Flags, SideInfo, Stacked, Vector, replaced
+from mpi_compress.messages.kinds.base import Flags, Places, SideInfo, Stacked, Vector, replaced
 
 __all__ = ["BlockSigns", "Dense", "Dithered", "Lattice", "Levels", "Ternary", "lattice_bits"]
 

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
-from mpi_compress.core.arrays import Places
 from mpi_compress.core.streams import keyed
 from mpi_compress.kernels.triangles import add_pairs, square, triangle
 from mpi_compress.kernels.vectors import levels_add
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader
 from mpi_compress.messages.formats import FloatFormat
-from mpi_compress.messages.kinds.base import FromSeed, SideInfo, Stacked, Vector, replaced
+from mpi_compress.messages.kinds.base import FromSeed, Places, SideInfo, Stacked, Vector, replaced
 
 __all__ = ["Eigenpairs", "Projections", "Sketch", "side_of", "square", "triangle"]
 

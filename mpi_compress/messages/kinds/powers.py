@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
-from mpi_compress.core.arrays import Places
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages import fields as written
 from mpi_compress.messages.fields import Field, Reader, read_exponent
 from mpi_compress.messages.formats import LEAST, MOST, FloatFormat
-from mpi_compress.messages.kinds.base import SideInfo, Vector
+from mpi_compress.messages.kinds.base import Places, SideInfo, Vector
 from mpi_compress.messages.kinds.grids import Whole
 
 __all__ = ["Powers"]

@@ -5,13 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models.base import Shapes, models
+from mpi_compress.problem.models.base import Generator, Rows, Shapes, Vector, models
 from mpi_compress.problem.models.deep.framework import lax
 from mpi_compress.problem.models.deep.network import Array, Arrays, AtLeastOne, Dropout, Network, jax, jnp
-from mpi_compress.problem.rows import Rows
 
 
 class ImageNetwork(Network):

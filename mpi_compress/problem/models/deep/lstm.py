@@ -1,14 +1,11 @@
 import math
 
 import numpy as np
-from numpy.random import Generator
 
 from mpi_compress.core.fields import Decay
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.models.base import Shapes, models
+from mpi_compress.problem.models.base import Generator, Rows, Shapes, Vector, models
 from mpi_compress.problem.models.deep.framework import lax
 from mpi_compress.problem.models.deep.network import Array, Arrays, AtLeastOne, Dropout, NDArray, Network, fact, jax, jnp
-from mpi_compress.problem.rows import Rows
 
 
 @models.register("lstm")
