@@ -66,7 +66,6 @@ class PairLink(SeveralLink):
         return self.encode(Pair(link.compressed(first, t), link.compressed(second, t)))
 
     def pack(self, v: Any, t: Any) -> Batch:
-        assert isinstance(v, Pair)
         return self.pack_two(v.first, v.second, t)
 
 

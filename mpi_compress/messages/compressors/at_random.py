@@ -121,13 +121,9 @@ class GSpar(Compressor):
 
     def levels(self, V: Vector, sizes: probabilities.Sizes) -> Vector:
         """1/λ of each row, times its scale of `sizes`."""
-        if self.epsilon is not None:
-            return probabilities.levels_of_variance(V, sizes, self.epsilon)
-        assert self.kappa is not None
-        return probabilities.levels_of_budget(V, sizes, self.kappa * V.shape[1], self.passes)
+        if self.kappa:
+            return probabilities.levels_of_budget(V, sizes, self.kappa * V.shape[1], self.passes)
+        return probabilities.levels_of_variance(V, sizes, self.epsilon or 0.0)
 
     def omega(self, dim: int) -> float:
-        if self.epsilon is not None:
-            return self.epsilon
-        assert self.kappa is not None
-        return 1 / self.kappa
+        return 1 / self.kappa if self.kappa else self.epsilon or 0.0

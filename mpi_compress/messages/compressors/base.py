@@ -146,9 +146,11 @@ compressors: Registry[Compressor] = Registry("compressor", Compressor)
 
 
 def _count(k: Any) -> Any:
-    if isinstance(k, str) and not re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%\s*", k):
-        raise ValueError("a count such as 10 or a percentage such as '0.2%'")
-    if not (share(k) > 0 if isinstance(k, str) else isinstance(k, int | np.integer) and k >= 1):
+    if isinstance(k, str):
+        if not re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%\s*", k):
+            raise ValueError("a count such as 10 or a percentage such as '0.2%'")
+        share(k)
+    elif not (isinstance(k, int | np.integer) and k >= 1):
         raise ValueError("at least 1 (or a percentage above 0)")
     return k
 
