@@ -151,7 +151,7 @@ def eigenvalues_file(data: DataSet, n_shards: int) -> Path:
 def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     """λmax(A_iᵀA_i) of every shard i of n, from the file beside the data if it is there."""
     shards = data.shards(range(n_shards), n_shards)
-    return list(kept(eigenvalues_file(data, n_shards), lambda: [*map(largest_eigenvalue, shards)]))
+    return kept(eigenvalues_file(data, n_shards), lambda: [*map(largest_eigenvalue, shards)])
 
 
 def gradient_noise(fs: Iterable[Objective], n: int, batch: int | None, x: Vector) -> tuple[float, float]:

@@ -74,7 +74,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        return str(self.attrs[LABEL])
+        return self.attrs[LABEL]
 
     @property
     def tuned(self) -> Mapping[str, Any] | None:
@@ -89,7 +89,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        return str(self.attrs["status"])
+        return self.attrs["status"]
 
     @property
     def cores(self) -> int:

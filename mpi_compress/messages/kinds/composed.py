@@ -64,7 +64,7 @@ class Accompanied(_Together):
         return replaced(self, vector=self.vector.checked(dim))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class WithScalar(Accompanied):
     """A number beside a vector, in one message.  Paper bits: the vector's + FPP."""
 
@@ -78,7 +78,7 @@ class WithScalar(Accompanied):
         return np.isfinite(self.scalar) & self.vector.is_finite()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class WithSize(Accompanied):
     """A vector that was compressed by the size of this number among those that both ends know; one, and no rows. Paper bits: the
     vector's + ⌈log2 of how many sizes there are⌉."""
@@ -96,7 +96,7 @@ class WithSize(Accompanied):
     as_rows, concatenated = Compressed.as_rows, Compressed.concatenated  # type: ignore[assignment]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Pair(_Together):
     """Two vectors of one length in one message, which adds both.  Paper bits: the sum of theirs."""
 
@@ -111,7 +111,7 @@ class Pair(_Together):
         return Pair(self.first.checked(dim), self.second.checked(dim))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Several(_Together):
     """Vectors of any lengths in one message, which cannot be added.  Paper bits: the sum of theirs."""
 

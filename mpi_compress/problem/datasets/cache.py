@@ -109,7 +109,7 @@ def digest(file: Path) -> str:
         stat = file.stat()
         stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode(errors="surrogateescape")
         note = cache_folder() / "digests" / f"{hashlib.sha256(stamp).hexdigest()[:24]}-digest"
-        return str(kept(note, lambda: hash_of(file)))
+        return kept(note, lambda: hash_of(file))
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
 
