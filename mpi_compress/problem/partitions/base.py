@@ -94,14 +94,13 @@ def slices(partition: Partition, rows: int, n: int, rng: Generator) -> RowNumber
     sizes = sizes_of(partition, n)
     if sizes is None:
         return np.arange(n + 1) * rows // n
-    shares = np.array(sizes) if isinstance(sizes, list) else _log_normal(sizes, n, rng)
+    if isinstance(sizes, list):
+        shares = np.array(sizes)
+    else:
+        exponents = sizes * rng.standard_normal(n)
+        shares = np.exp(exponents - exponents.max())
     sums = np.concatenate([[0.0], np.cumsum(shares / shares.max())])
     return np.floor(sums / sums[-1] * rows * (1 + 1e-12)).clip(0, rows).astype(np.int64)
-
-
-def _log_normal(sigma: float, n: int, rng: Generator) -> Vector:
-    exponents = sigma * rng.standard_normal(n)
-    return np.exp(exponents - exponents.max())
 
 
 partitions: Registry[Partition] = Registry("partition", Partition)
