@@ -134,8 +134,8 @@ def draws(part: object, before: Any) -> Findings:
 
 
 CHECKS: Sequence[Callable[..., Findings]] = (
-    of_messages.compress, of_messages.state, of_messages.theorems, after_rounds, of_messages.not_finite, of_messages.codec,
-    of_messages.messages, cost,
+    of_messages.compress, of_messages.state, of_messages.theorems, after_rounds, of_messages.codec, of_messages.messages,
+    of_messages.not_finite, cost,
     of_functions.slope, of_functions.curvature, of_functions.second_derivative, of_functions.samples,
     of_functions.gradient_of_penalty, of_functions.prox,
     of_functions.gradient_of_model, of_functions.mean_of_rows, of_functions.smoothness, of_functions.hessian_product,
@@ -143,8 +143,8 @@ CHECKS: Sequence[Callable[..., Findings]] = (
     of_data.partition, of_data.generator, of_data.format_of_files, of_data.value, of_data.answers,
     hidden_state.memory, draws,
 )  # fmt: skip
-"""Each is about parts of the kinds that its first argument has, and needs the fields of `Subject` that its others name. What is
-asked last looks at what the others have left."""
+"""Each is about parts of the kinds that its first argument has, and needs the fields of `Subject` that its others name. NaN, which
+a part may keep, comes after other messages. What is asked last looks at what the others have left."""
 
 
 def everything(s: Subject) -> list[Finding]:

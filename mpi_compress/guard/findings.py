@@ -21,12 +21,12 @@ class Finding:
     holds: bool
     text: str
     by: str = ""  # the check that found it
-    loose: bool = False  # True: it holds by so much that a wrong part may hold, too
+    doubt: str = ""  # why it does not say that it holds: "loose", or "not judged"
     ratio: float = 0.0  # of a bound: what was found over what is stated; 1: it is tight
 
     def __str__(self) -> str:
-        verdict = "loose" if self.loose else "holds" if self.holds else "WRONG"
-        return f"{verdict}  {self.what}: {self.text}"
+        verdict = self.doubt or "holds"
+        return f"{verdict if self.holds else 'WRONG'}  {self.what}: {self.text}"
 
 
 def either(what: str, holds: object, yes: str, no: str) -> Finding:

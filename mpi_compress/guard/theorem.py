@@ -77,10 +77,10 @@ def theorem(
 def _worst(what: str, found: Sequence[tuple[Fall, RandomProblem]], of: str) -> Finding:
     """How V falls on the problem where it comes nearest to what the theorem says."""
     fall, p = min(found, key=lambda each: each[0].slack)
-    loose = "too loose to judge: " * (fall.slack > TOO_LOOSE)
-    text = f"{loose}on the worst of {len(found)} {of} V goes to {factor_text(fall.measured)} V"
+    loose = "loose" * (fall.slack > TOO_LOOSE)
+    text = "too loose to judge: " * bool(loose) + f"on the worst of {len(found)} {of} V goes to {factor_text(fall.measured)} V"
     text += f" in a round; the theorem says {factor_text(fall.stated)} V"
-    return Finding(what, True, f"{text} ({p.text})", loose=bool(loose))
+    return Finding(what, True, f"{text} ({p.text})", doubt=loose)
 
 
 def measured(p: RandomProblem, rounds: int) -> Fall:

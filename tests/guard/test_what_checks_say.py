@@ -42,15 +42,52 @@ class OneNorm(mc.Compressor):
 
     k: int = 3
     share: float = 1.0  # of ω, which ones attain
+    factor: float = 1.0  # of C(v)
     makes = mc.Dense
 
     def omega(self, dim):
-        return self.share * (dim - 1) / self.k
+        return self.share * omega_of(self.factor, (dim - 1) / self.k)
 
     def compress(self, v, t):
         size = np.abs(v).sum()
         chances = np.abs(v) / size if size else np.full(v.size, 1 / v.size)
-        return mc.Dense(t.rng.multinomial(self.k, chances) * np.sign(v) * size / self.k)
+        return mc.Dense(self.factor * t.rng.multinomial(self.k, chances) * np.sign(v) * size / self.k)
+
+
+def omega_of(factor, omega):
+    """E‖aC(v) − v‖²/‖v‖² of E C(v) = v."""
+    return factor**2 * (omega + 1) - 2 * factor + 1
+
+
+@mc.compressors.register("times-random-k")
+@dataclass(frozen=True)
+class TimesRandomK(mc.Compressor):
+    k: int = 1
+    factor: float = 1.0  # of C(v)
+
+    def omega(self, dim):
+        return omega_of(self.factor, dim / self.k - 1)
+
+    def compress(self, v, t):
+        i = np.sort(t.rng.choice(v.size, self.k, replace=False))
+        return mc.Sparse(v.size, i, v[i] * (self.factor * v.size / self.k))
+
+
+@mc.compressors.register("last")
+@dataclass(frozen=True)
+class Last(mc.Compressor):
+    """The vector before this one, whoever sent it."""
+
+    last = 0.0
+    makes = mc.Dense
+
+    def delta(self, dim):
+        return 0.5
+
+    def compress(self, v, t):
+        sent = self.last + np.zeros(v.size) if np.size(self.last) in (1, v.size) else v
+        type(self).last = v * 1e60 if np.isfinite(v).all() else v
+        return mc.Dense(sent)
 
 
 @mc.compressors.register("sums-up")
@@ -101,6 +138,34 @@ def test_the_worst_vector_of_a_bound_is_told_and_that_it_is_tight_where_it_is_me
     wrong = found_of(mc.compressors["one-norm"](share=0.5))["ω"]
     said, found = map(float, re.fullmatch(r"WRONG  ω: (\S+) is stated for d = \d+; at worst (\S+) .*was found with a vector of ones", wrong).groups())
     assert found > 1.9 * said, "ones are its worst vector, and the first one that breaks the bound is another"
+
+
+@pytest.mark.parametrize(("name", "k", "dim"), [("one-norm", 2, 34), ("times-random-k", 1, 50)])
+@pytest.mark.parametrize("factor", [0.8, 1.0, 1.1, 1.3])
+@pytest.mark.usefixtures("job")
+def test_a_mean_that_is_a_multiple_of_v_is_told_with_the_factor(name, k, dim, factor):
+    found = {each.what: each for each in mc.testing.findings(mc.compressors[name](k=k, factor=factor), dim=dim)}
+    assert found["ω"].holds, "it is stated right"
+    assert found["unbiased"].holds == (factor == 1), found["unbiased"]
+    mean, error = re.search(r"the mean of C\(v\) is (\S+) v along v, ± (\S+), for d = ", found["unbiased"].text).groups()
+    assert abs(float(mean) - factor) <= 4 * float(error) + 1e-9
+    assert float(error) < 0.1
+
+
+@pytest.mark.usefixtures("job")
+def test_a_mean_of_which_omega_leaves_too_much_unseen_is_not_judged():
+    found = found_of(mc.compressors["one-norm"](share=1e4))["unbiased"]
+    assert re.fullmatch(r"not judged  unbiased: a bias below \d+% cannot be seen in 20000 draws, for d = 12 with a vector of ones", found)
+
+
+@pytest.mark.usefixtures("job")
+def test_what_is_no_number_never_holds():
+    """C(0) ≠ 0 is infinitely much of ‖0‖², and NaN that is kept is no wrong message."""
+    found = found_of(mc.compressors["last"]())
+    assert found["memory"].startswith("WRONG"), found
+    assert found["δ"].startswith("WRONG  δ: "), found
+    assert not [said for said in found.values() if said.startswith("holds") and re.search(r"\b(nan|inf)\b was found", said)]
+    assert not found["round trip"].endswith("nan comes back as nan"), found
 
 
 @pytest.mark.usefixtures("job")
