@@ -21,9 +21,9 @@ _PYTHON = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))  # wh
 
 
 def import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None:
-    """Import a job's [plugins], modules frozen with the job, in the current folder, beside the job, or installed; UserError, with
+    """Import a job's [plugins], modules frozen with the job, beside the job, in the current folder, or installed; UserError, with
     the file and the line, if one of them cannot be imported."""
-    places = (Path.cwd(), folder.resolve())
+    places = (folder.resolve(), Path.cwd())
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
     for name in names:

@@ -1,5 +1,7 @@
 """Parts checked against what they state, by their names or as the runs of a job have them."""
 
+import os
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -8,7 +10,8 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.plugins import parts_of_plugins
-from mpi_compress.core.registry import Registry, registries, with_inner
+from mpi_compress.core.registry import Registry, is_ours, registries, with_inner
+from mpi_compress.core.sources import file_of
 from mpi_compress.engine.hosting import objectives_of
 from mpi_compress.engine.metrics import view_of
 from mpi_compress.engine.warm_up import bound_alone, run_two_rounds
@@ -79,7 +82,7 @@ def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = 
             if part not in seen:
                 seen.append(part)
                 links = (spec.up.compressor, spec.down.compressor)
-                where = f'{type(part).__name__}, in the run "{spec.label}"'
+                where = f'{_class_of(type(part))}, in the run "{spec.label}"'
                 found[where] = [*of_theorem(part, own=links)] if theorem else _in_run(part, spec)
     if found and parameters:
         raise UserError(f"{name}: its parameters are those of the job's runs; leave {', '.join(parameters)} out")
@@ -94,7 +97,12 @@ def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any], theorem: boo
     if not known:
         has = {part.name for spec in job.runs for part in _parts_of(spec)}.union(*parts.values())
         raise UserError(nearest(name, has, "part in this job"))
-    return {f"{r[name].__name__}, in no run": _asked(_built(r, name, parameters), theorem, job.runs[0]) for r in known}
+    return {f"{_class_of(r[name])}, in no run": _asked(_built(r, name, parameters), theorem, job.runs[0]) for r in known}
+
+
+def _class_of(cls: type) -> str:
+    """Its name, and the file of a user's."""
+    return cls.__name__ if is_ours(cls) else f"{cls.__name__} of {os.path.relpath(file_of(sys.modules[cls.__module__]))}"
 
 
 def _parts_of(spec: RunSpec) -> list[Any]:

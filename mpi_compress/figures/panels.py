@@ -21,6 +21,7 @@ from mpi_compress.figures.words import measuring, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.summary import all_kept
 from mpi_compress.results.tuning import caveat
 from mpi_compress.results.units import COSTS, model_of
 
@@ -104,7 +105,8 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     if titled:
         title = fig.suptitle(wrapped(figure.title or "", width - 0.2, 9), fontsize=9)
         rooms += (title.get_text().count("\n") + 1) * 0.16
-    above = filter(None, [heading(all_runs, any(noisy)), "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))])
+    changed = "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))
+    above = filter(None, [heading(all_runs, any(noisy)), changed, *all_kept(all_runs)])
     rooms += put_below(fig, handles_of(axes), "\n".join(above) or None)
     fig.set_figheight(rooms)
     with measuring():

@@ -26,6 +26,7 @@ from mpi_compress.figures.words import draw_dollars
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
+from mpi_compress.results.summary import all_kept
 
 FORMATS = (".png", ".pdf", ".svg")
 _BESIDE = 0.62  # inches beside a plot, for the ticks and the name of its y axis
@@ -110,7 +111,8 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         names = list(dict.fromkeys(line.label for line in drawn))
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, names, style.name)
-        title = ", ".join(filter(None, [heading(runs, noisy), *shared])) or None
+        above = ", ".join(filter(None, [heading(runs, noisy), *shared]))
+        title = "\n".join(filter(None, [above, *all_kept(runs)])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:

@@ -40,7 +40,12 @@ def rise(runs: Sequence[Run]) -> str:
 
 def kept(runs: Sequence[Run]) -> str:
     """Where parts of one's own kept something in any of these runs, so that its numbers may depend on the layout; or ""."""
-    return next((str(run.attrs[KEPT]) for run in runs if KEPT in run.attrs), "")
+    return next(iter(all_kept(runs)), "")
+
+
+def all_kept(runs: Sequence[Run]) -> list[str]:
+    """The same of each run, once."""
+    return [*dict.fromkeys(str(run.attrs[KEPT]) for run in runs if KEPT in run.attrs)]
 
 
 def partition_of(run: Run) -> str:

@@ -602,6 +602,9 @@ def test_a_run_says_once_what_its_parts_keep_also_of_workers_on_other_ranks_than
         assert "Mine.calls from call to call, which makes results depend on the layout" in line
         assert ("memory comes from start(dim)" in line) == (i == 0), "else the summary has it"
         assert line.endswith("layout: A; B") == (i == 1)
+    done = command("plot", file, "--out", tmp_path, "-o", tmp_path / "figure.svg")
+    (line,) = (line for line in done.stderr.splitlines() if "keeps something in Mine.calls" in line)
+    assert "keeps something in Mine.calls" in (tmp_path / "figure.svg").read_text()
 
 
 def test_a_run_says_nothing_of_a_part_that_keeps_nothing(tmp_path, capsys):
@@ -984,6 +987,17 @@ def test_modules_of_one_name_in_two_folders_are_refused_and_both_are_named(tmp_p
     with pytest.raises(UserError, match=re.escape(both)):
         mc.load_job(tmp_path / "2" / "job.toml")
     (run,) = mc.run(first, out=tmp_path / "results", fresh=True)
+    assert run.trace["elements_up"][-1] == 5 * 4 * 3
+
+
+def test_a_module_beside_the_job_comes_before_another_in_the_current_folder(tmp_path, monkeypatch):
+    beside = tmp_path / "jobs"
+    beside.mkdir()
+    for folder, k in ((tmp_path, 2), (beside, 3)):
+        (folder / "in_two_places.py").write_text(HEAD + compressor(SORTED.replace("-3", f"-{k}")))
+    (beside / "job.toml").write_text(JOB.format(name="in_two_places", **OURS))
+    monkeypatch.chdir(tmp_path)
+    (run,) = mc.run(mc.load_job("jobs/job.toml"), out=tmp_path / "results", fresh=True)
     assert run.trace["elements_up"][-1] == 5 * 4 * 3
 
 

@@ -1,6 +1,7 @@
 """What `check-part` says of a part: the worst vector that was found, the constant that the class states, and the cause first."""
 
 import importlib
+import os
 import re
 import sys
 
@@ -211,8 +212,12 @@ def test_a_parameter_that_has_a_default_says_nothing_of_what_is_left_out(job):
 
 
 def test_the_first_line_says_which_class_and_which_run(job):
-    ours, none = (command("check-part", name, "--job", job).stdout.splitlines()[0] for name in ("one-norm", "mean-top-k"))
-    assert (ours, none) == ('one-norm (OneNorm, in the run "ours, with k = 3"):', "mean-top-k (MeanTopK, in no run):")
+    names = "one-norm", "mean-top-k", "fixed"
+    ours, none, shipped = (command("check-part", name, "--job", job).stdout.splitlines()[0] for name in names)
+    file = os.path.relpath(job.parent / "new_parts.py")
+    assert ours == f'one-norm (OneNorm of {file}, in the run "ours, with k = 3"):'
+    assert none == f"mean-top-k (MeanTopK of {file}, in no run):"
+    assert shipped == 'fixed (Fixed, in the run "ours, with k = 3"):'
 
 
 def test_a_set_that_no_command_fetches_is_said_to_be_put_into_a_folder(tmp_path, monkeypatch):
