@@ -91,7 +91,10 @@ def _waited(runs: "list[Run]") -> list[str]:
 
 
 def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:
-    """Print which commands draw these results, and compare them at levels that they reach."""
+    """Print which commands draw these results, compare them at levels that they reach, and check one's own compressors and
+    methods."""
+    from mpi_compress.algorithms.contract import Method
+    from mpi_compress.messages.compressors import Compressor
     from mpi_compress.report.needed import needed
 
     found = needed([run for run in runs if run.rows], job.figure)
@@ -101,8 +104,11 @@ def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:
     same = [*chosen, *["--full"] * options.full, *where]
     if any(run.status == "failed" for run in runs):
         print_line("next: the same command again runs what failed")
-    for name, own in (("plot", []), ("table", to)):
-        print_line(f"next: {shlex.join(['mpi-compress', name, unshipped(options.job), *same, *own])}")
+    file = unshipped(options.job)
+    checked = {part.name for spec in job.runs for part in spec.own if isinstance(part, Compressor | Method)}
+    checks = [("check-part", name, "--job", file) for name in sorted(checked)]
+    for words in (("plot", file, *same), ("table", file, *same, *to), *checks):
+        print_line(f"next: {shlex.join(['mpi-compress', *words])}")
 
 
 def _saw_no_overhead(run: "Run") -> bool:

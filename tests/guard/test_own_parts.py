@@ -602,6 +602,7 @@ def test_a_run_says_once_what_its_parts_keep_also_of_workers_on_other_ranks_than
         assert "Mine.calls from call to call, which makes results depend on the layout" in line
         assert ("memory comes from start(dim)" in line) == (i == 0), "else the summary has it"
         assert line.endswith("layout: A; B") == (i == 1)
+        assert done.stderr.splitlines()[-1] == f"next: mpi-compress check-part mine --job {file}"
     done = command("plot", file, "--out", tmp_path, "-o", tmp_path / "figure.svg")
     (line,) = (line for line in done.stderr.splitlines() if "keeps something in Mine.calls" in line)
     assert "keeps something in Mine.calls" in (tmp_path / "figure.svg").read_text()
