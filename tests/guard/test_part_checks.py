@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from helpers import unseen_parts as parts
-from helpers.running import command
+from helpers.running import command, here
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
@@ -54,7 +54,7 @@ def test_a_part_of_each_kind_is_what_it_states(part):
     assert mc.testing.check(getattr(mc, kind)[name])
 
 
-@pytest.mark.parametrize(("share", "holds"), [(0.5, False), (0.88, False), (1.0, True)])
+@pytest.mark.parametrize(("share", "holds"), [pytest.param(0.5, False, marks=pytest.mark.slow), (0.88, False), (1.0, True)])
 def test_an_omega_that_vectors_of_two_levels_alone_attain_is_caught_where_it_is_too_small(share, holds, monkeypatch):
     """TernGrad's ω = (√d − 1)/2 is attained by one coordinate 1 and d − 1 of 1/(√d + 1)."""
     monkeypatch.setattr(signs.TernGrad, "omega", lambda self, dim: share * (np.sqrt(dim) - 1) / 2)
@@ -130,7 +130,7 @@ def test_the_stops_of_a_job_are_checked_as_it_has_them(tmp_path, monkeypatch):
         'plugins = ["mine_stops"]\ndata = { generator = "gspar", samples = 20, dim = 4 }\nobjective.mu = 0.1\nworkers.count = 2\n'
         '[stop]\nrounds = 50\nmine = { rows = 3 }\n[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n'
     )
-    done = command("check-part", "mine", "--job", str(job))
+    done = here("check-part", "mine", "--job", str(job))
     assert done.returncode == 0, done.stderr
     assert "holds  checkpoints: a run that goes on from a checkpoint ends with the same record" in done.stdout
 
@@ -216,8 +216,11 @@ def test_a_compressor_whose_state_breaks_its_theorem_is_named_with_the_vector_an
     assert told in str(wrong)
 
 
-@pytest.mark.parametrize("k", [1, "10%", 3])
-@pytest.mark.parametrize("name", parts.HONEST)
+QUICK = ("honest-top", 1), ("honest-top", "10%"), ("honest-random", 1), ("unbiased-random", "10%")
+ALL = [(name, k) for name in parts.HONEST for k in (1, "10%", 3)]
+
+
+@pytest.mark.parametrize(("name", "k"), [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in ALL])
 def test_a_compressor_whose_state_does_no_harm_passes(name, k, remembering):
     (found,) = findings_in_job(name, remembering, {"k": k}).values()
     assert [each for each in found if not each.holds] == []
@@ -228,7 +231,7 @@ def test_a_compressor_whose_state_does_no_harm_passes(name, k, remembering):
 def test_every_part_of_a_jobs_plugins_is_found_and_all_are_listed_where_there_is_no_such(remembering):
     folder = remembering.runs[0].folder
     said = [
-        command("check-part", name, "--job", folder / "job.toml", "-v") for name in ("by-age", "honest-top", "descent-of-plugin")
+        here("check-part", name, "--job", folder / "job.toml", "-v") for name in ("by-age", "honest-top", "descent-of-plugin")
     ]
     assert [each.returncode for each in said] == [1, 0, 0]
     file = os.path.relpath(folder / "remembering.py")

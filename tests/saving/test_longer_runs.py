@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from helpers.layouts import assert_equal
 from helpers.own_parts import module_in
-from helpers.running import BIN, GSPAR, PATIENT, command, gone_on, rows_in, wait_for
+from helpers.running import BIN, GSPAR, PATIENT, command, gone_on, here, rows_in, wait_for
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Interrupts
@@ -79,13 +79,14 @@ def test_it_goes_on_from_the_longest_and_on_other_ranks(tmp_path):
     """)
     out = ("--out", tmp_path / "one")
     assert command("run", job, *out, "--set", "stop.rounds=20", ranks=2).returncode == 0
-    assert command("run", job, *out).returncode == 0
-    longer = ("--set", "stop.rounds=1400")
-    assert "to do: goes on from round 200" in command("plan", job, *out, *longer).stdout
+    assert here("run", job, *out).returncode == 0
+    longer, longest = (("--set", f"stop.rounds={rounds}") for rounds in (300, 1100))
+    assert "to do: goes on from round 200" in here("plan", job, *out, *longer).stdout
     ended = command("run", job, *out, *longer, ranks=2)
     assert gone_on(ended.stderr) == [200]
-    assert "to do: goes on from round 1,400" in command("plan", job, *out, "--set", "stop.rounds=2000").stdout
-    assert command("run", job, "--out", tmp_path / "other", *longer).returncode == 0
+    assert gone_on(here("run", job, *out, *longest).stderr) == [300]
+    assert "to do: goes on from round 1,100" in here("plan", job, *out, "--set", "stop.rounds=2000").stdout
+    assert here("run", job, "--out", tmp_path / "other", *longest).returncode == 0
     (whole,) = (tmp_path / "other").rglob("*.h5")
     assert_equal(whole, tmp_path / "one" / "ranks" / whole.name)
 
@@ -101,12 +102,12 @@ def test_plan_says_from_where_a_tuned_run_goes_on_if_its_value_stays(tmp_path):
         grid.seed = [0, 1]
     """)
     out = ("--out", tmp_path)
-    assert command("run", job, *out, "--index", "0").returncode == 0
-    assert "to do, a copy of " in command("plan", job, *out).stdout
+    assert here("run", job, *out, "--index", "0").returncode == 0
+    assert "to do, a copy of " in here("plan", job, *out).stdout
     longer = ("--set", "stop.rounds=30")
-    said = command("plan", job, *out, *longer).stdout
+    said = here("plan", job, *out, *longer).stdout
     assert said.count("to do: goes on from round 20, if tuning finds the same value") == 1, said
-    assert gone_on(command("run", job, *out, *longer).stderr) == [20], "of the run, and not of its trials"
+    assert gone_on(here("run", job, *out, *longer).stderr) == [20], "of the run, and not of its trials"
 
 
 def test_trials_go_on_too(tmp_path, capsys):
@@ -170,7 +171,7 @@ def test_a_kill_loses_nothing(moment, tmp_path):
         checkpoint.every = 500
     """)
     out, longer = ("--out", tmp_path / "one"), ("--set", "stop.rounds=6000")
-    assert command("run", job, *out).returncode == 0
+    assert here("run", job, *out).returncode == 0
     (short,) = (tmp_path / "one").rglob("*.h5")
     before, state = short.read_bytes(), checkpoint_of(short).read_bytes()
     program = subprocess.Popen([str(a) for a in (BIN / "mpi-compress", "run", job, *out, *longer, "--quiet")])
@@ -179,14 +180,14 @@ def test_a_kill_loses_nothing(moment, tmp_path):
         wait_for(lambda: len([*(tmp_path / "one").rglob("*.h5")]) == 2, every=0.0005)
     program.kill()
     program.wait(timeout=PATIENT)
-    ended = command("run", job, *out, *longer)
+    ended = here("run", job, *out, *longer)
     assert ended.returncode == 0
     assert (short.read_bytes(), checkpoint_of(short).read_bytes()) == (before, state)
-    assert command("run", job, "--out", tmp_path / "other", *longer).returncode == 0
+    assert here("run", job, "--out", tmp_path / "other", *longer).returncode == 0
     (whole,) = (tmp_path / "other").rglob("*.h5")
     found = tmp_path / "one" / "killed" / whole.name
     assert_equal(whole, found)
     assert not part_of(found).exists()
-    assert command("results", "gc", job, *out, "--yes").returncode == 0
+    assert here("results", "gc", job, *out, "--yes").returncode == 0
     assert not list((tmp_path / "one").rglob(f"{found.name}*"))
     assert checkpoint_of(short).exists()
