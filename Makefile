@@ -72,9 +72,10 @@ $(RUNS): setup.cfg pyproject.toml  # enough to run jobs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich]"
 	touch $@
 
-$(INSTALLED): $(RUNS)
+$(INSTALLED): setup.cfg pyproject.toml  # all of that, too
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,test,lint,docs]"
-	touch $@
+	touch $(RUNS) $@
 
 constraints: $(INSTALLED)  ## the versions that .ci/run installs: those that are installed here
 	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
