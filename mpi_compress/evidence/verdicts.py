@@ -29,6 +29,7 @@ from mpi_compress.results.targets import goal
 from mpi_compress.results.units import COSTS, charged
 
 CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median
+_DIGITS = 6  # a factor of more has none that means anything
 SEEDS = 5  # at least, where anything is random
 
 Word = Literal["holds", "does not hold", "undecided", "not judged", "not tested", "not run"]
@@ -120,7 +121,13 @@ class Verdict:
         if self.median == 0 < high < math.inf and self.notes["cut"]:
             return f"≤ {high:.4g}"
         says_nothing = math.isnan(self.median) or (self.outcome == "not tested" and self.median in (0.0, math.inf))
-        return "–" if says_nothing else f"{self.median:.4g}"
+        return "–" if says_nothing else self._text(self.median)
+
+    def _text(self, value: float) -> str:
+        """A value as text; a factor beyond a million, as where a run ended at rounding, has no digit that means anything."""
+        if self.claim.unit.startswith("×") and 0 < value < math.inf and abs(math.log10(value)) > _DIGITS:
+            return "> 10⁶" if value > 1 else "< 10⁻⁶"
+        return f"{value:.4g}"
 
     @property
     def spread(self) -> str:
@@ -128,7 +135,7 @@ class Verdict:
         if len(self.values) < 2 or math.isnan(self.median):
             return ""
         low, high = self.interval or (np.min(self.values), np.max(self.values))
-        return "" if low == math.inf else f"{'interval ' * bool(self.interval)}{low:.4g} … {high:.4g} over {len(self.values)} seeds"
+        return "" if low == math.inf else f"{'interval ' * bool(self.interval)}{self._text(low)} … {self._text(high)} over {len(self.values)} seeds"
 
     @property
     def remarks(self) -> list[str]:

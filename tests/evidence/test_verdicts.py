@@ -1,6 +1,7 @@
 """Claims are figures taken from results, seed by seed, and conditions on them."""
 
 import json
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -18,6 +19,7 @@ from mpi_compress.job import claims
 from mpi_compress.job.claim_functions import FUNCTIONS, Function, _at_row
 from mpi_compress.job.claims import meets
 from mpi_compress.job.loading import load_job, parse_job
+from mpi_compress.job.tables import Claim
 
 JOB = """
 data = { generator = "gspar", samples = 60, dim = 30 }
@@ -63,6 +65,17 @@ def test_a_claim_about_gradients_says_which_runs_may_be_at_other_stationary_poin
     assert not judged(job, value, "> 0").remarks, "f* is known"
     (said,) = judged(job, value, "> 0", f_star=np.nan).remarks
     assert re.fullmatch(r"perhaps at other stationary points: the loss ends at up to \S+, the least at \S+: top", said)
+
+
+def test_of_factors_beyond_a_million_no_digit_is_printed():
+    def text(*values, unit="× ‖∇f‖²"):
+        verdict = verdicts.Verdict(Claim("X", "so it is", "1", "> 1", unit=unit), [*values])
+        return verdict.ours, verdict.spread
+
+    assert text(1.019e6, 2263.0, 4.556e26, 1e7, 1e5) == ("> 10⁶", "interval 2263 … > 10⁶ over 5 seeds")
+    assert text(6.6e-16) == ("< 10⁻⁶", "")
+    assert text(1.019e6, unit="‖e‖²") == ("1.019e+06", "")
+    assert text(math.inf)[0] == "inf"
 
 
 def test_a_claim_about_costs_says_which_bits_they_are_of(job):
