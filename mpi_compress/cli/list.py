@@ -125,7 +125,8 @@ def _jobs() -> list[str]:
         tables = tomllib.loads(file.read_text(encoding="utf-8-sig"))
         paper, title = tables.get("paper", ""), tables["title"]
         rows.append([f"  {name}", _where_data_are(tables), title + (f" [{paper}]" if paper and paper not in title else "")])
-    return plain(("jobs:", "data", "title"), rows)
+    legend = "to get: `mpi-compress data get NAME` fetches a set; partly here: some runs go without that"
+    return [*plain(("jobs:", "data", "title"), rows), legend]
 
 
 _LISTINGS: Mapping[str, Callable[[], Iterable[str]]] = {
@@ -135,11 +136,12 @@ _LISTINGS: Mapping[str, Callable[[], Iterable[str]]] = {
 
 
 def _where_data_are(tables: Mapping[str, Any]) -> str:
-    """Whether the data of a job are generated, or here, or to be fetched."""
+    """Whether the data of a job are generated, or here, all or some of them, or to be fetched."""
     settings = [leaf for table in (tables, *tables.get("run", [])) for leaf in leaves(table)]
     named = chain(*(value if isinstance(value, list) else [value] for key, value in settings if key.endswith("data.name")))
     here = [DataTable(name=name).is_here(Path()) for name in named]
-    return "generated" if not here else "here" if all(here) else "to get"
+    some = any(here) or any(key.endswith("data.generator") for key, _ in settings)
+    return "generated" if not here else "here" if all(here) else "partly here" if some else "to get"
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:

@@ -90,7 +90,7 @@ def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:
         missing: dict[str, list[str]] = {}
         for run in done:
             if run.has(column) and target.row_of(run) is None:
-                missing.setdefault(run.label, []).append(str(run.written.get("seed", 0)))
+                missing.setdefault(run.label, []).append(str(run.seed))
         if missing:
             names = [f"{label} (seed {', '.join(seeds)})" for label, seeds in missing.items()]
             print_line(f"mpi-compress: these do not reach {target}: {', '.join(names)}")

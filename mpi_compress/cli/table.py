@@ -41,9 +41,10 @@ def _write(table: comparison.Comparison, file: Path) -> None:
     texts = len(table.heads()) - len(table.targets)
     if file.suffix == ".tex":
         heads = table.heads(lambda target: target.in_signs)
-        text = latex(heads, table.cells, table.caption, table.notes, texts, file.stem)
+        text = latex(heads, table.cells, table.whole_caption, table.notes_of(), texts, file.stem)
     elif file.suffix == ".md":
-        text = markdown(table.heads(), table.cells, table.caption, texts) + "".join(f"\n{note}\n" for note in table.notes)
+        text = markdown(table.heads(), table.cells, table.whole_caption, texts)
+        text += "".join(f"\n{note}\n" for note in table.notes_of())
     else:
         text = comma_separated(*table.numbers)
     with writing(file):

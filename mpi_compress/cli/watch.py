@@ -78,7 +78,7 @@ class Live:
     def look(self) -> list[Seen]:
         """What each run has come to by now; of runs with one label also their seed."""
         seen = [self._seen(result, label) for result, label in self._find().items()]
-        names = with_seeds([(each.label, each.run.written.get("seed", 0) if each.run else "?") for each in seen])
+        names = with_seeds([(each.label, each.run.seed if each.run else "?") for each in seen])
         return [replace(each, label=name) for each, name in zip(seen, names, strict=True)]
 
     def _seen(self, result: Path, label: str) -> Seen:

@@ -253,6 +253,7 @@ class Execution:
             why, sent = keeper.observer.reason, keeper.observer.counters.wire_bits_up
             if request.shared and not why:  # of a trial: whether it came down to its target, or to the end of its budget
                 why = why_ended(read(self.file))
+            label += f", seed {self.p.spec.seed}" * ("seed" in self.p.spec.written)
             print_line(f"{label}: {verdict.name.lower()}{f' ({why})' if why else ''}, {bits_text(sent)} up, {self.file}")
         return self.file
 

@@ -24,6 +24,7 @@ from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
 from mpi_compress.results.units import charged, counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
+_LABELS = 4  # that a note names on a screen
 _LATE = 0.1  # of what was spent
 _AGAIN = 0.1  # of the rows after the first one at a target
 
@@ -139,11 +140,28 @@ class Comparison:
         return [*filter(None, dict.fromkeys(cell.why for method in self.methods for cell in method.cells))]
 
     @property
+    def whole_caption(self) -> str:
+        """The caption in a file, which stands alone: with the data, and the cost model."""
+        firsts = [method.runs[0] for method in self.methods]
+        data = [line_of(run, with_place=False) for run in firsts]
+        models = [f"costs by {model}" for run in firsts if (model := counted_by(self.by, run))]
+        return "; ".join(filter(None, dict.fromkeys([self.caption, *data, *models])))
+
+    @property
     def notes(self) -> list[str]:
+        """What is said below the table on a screen, of the first labels alone where a note is about many."""
+        return self.notes_of(_LABELS)
+
+    def notes_of(self, most: int | None = None) -> list[str]:
         """What is to be said below the table: the numbered reasons of its cells; what all methods share; on which data and costs,
-        whose seeds change nothing, whose rows are too far apart for its numbers, and who was tuned for another question."""
+        whose seeds change nothing, whose rows are too far apart for its numbers, and who was tuned for another question. Each
+        names the first so many labels; None: all."""
         firsts, labels = [method.runs[0] for method in self.methods], [method.label for method in self.methods]
-        models = said_of([model and f"costs by {model}" for model in (counted_by(self.by, run) for run in firsts)], labels)
+
+        def said(texts: Iterable[str]) -> list[str]:
+            return [*said_of(texts, labels, most).values()]
+
+        models = said([model and f"costs by {model}" for model in (counted_by(self.by, run) for run in firsts)])
         equal = [equal_seeds(method.runs) for method in self.methods]
         attrs = [run.attrs for run in firsts]
         infima = {f"f* = {a['f_star']:.6g} is {s}" for a in attrs if NOT_ATTAINED in (s := str(a.get("f_star_source")))}
@@ -152,16 +170,16 @@ class Comparison:
         return [
             *(f"{raised(i)} {why}" for i, why in enumerate(self.whys, 1)),
             *self.shared,
-            *on_data(firsts, labels),
-            *(models.values() if len(models) > 1 else ()),
-            *said_of(equal, labels).values(),
+            *on_data(firsts, labels, most),
+            *(models if len(models) > 1 else ()),
+            *said(equal),
             *sorted(infima),
-            *said_of([too_much if share > _LATE else "" for share in late], labels).values(),
-            *said_of([rise(method.runs) for method in self.methods], labels).values(),
-            *said_of([kept(method.runs) for method in self.methods], labels).values(),
-            *said_of([in_a_sentence(run.tuned or {}) for run in firsts], labels).values(),
-            *said_of([lost_by_seeds(run.tuned or {}) for run in firsts], labels).values(),
-            *said_of(map(self._tuned_for, firsts), labels).values(),
+            *said([too_much if share > _LATE else "" for share in late]),
+            *said([rise(method.runs) for method in self.methods]),
+            *said([kept(method.runs) for method in self.methods]),
+            *said([in_a_sentence(run.tuned or {}) for run in firsts]),
+            *said([lost_by_seeds(run.tuned or {}) for run in firsts]),
+            *said(map(self._tuned_for, firsts)),
             *_steps(firsts, labels),
         ]
 
@@ -170,7 +188,7 @@ class Comparison:
         tuned = run.tuned or {}
         if "to" not in tuned or (tuned["by"] == self.by and [tuned["to"]] == [*map(str, self.targets)]):
             return ""
-        return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}"
+        return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}, so another value may need less here"
 
     @property
     def cells(self) -> list[list[str]]:
@@ -208,21 +226,20 @@ def _source_of_step(run: Run) -> str:
     return f"{given}, given" if given is not None else "by default" if "step" in run.evaluated else ""
 
 
-def on_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+def on_data(runs: Sequence[Run], labels: Sequence[str], most: int | None = _LABELS) -> list[str]:
     """Lines that name several data sets, with their runs' labels, or one that is not the paper's, or not as it is published."""
-    found = said_of((line_of(run, with_place=False) for run in runs), labels)
+    found = said_of((line_of(run, with_place=False) for run in runs), labels, most)
     return [*found.values()] if len(found) > 1 else [*found] if any(map(elsewhere, runs)) else []
 
 
-def said_of(said: Iterable[str], labels: Sequence[str]) -> dict[str, str]:
-    """By what is said of labels, without "", the line that says it of them; of many it names the first ones."""
+def said_of(said: Iterable[str], labels: Sequence[str], most: int | None = _LABELS) -> dict[str, str]:
+    """By what is said of labels, without "", the line that says it of them; of more than so many it names the first ones."""
     found: dict[str, dict[str, None]] = {}
     for text, label in zip(said, labels, strict=True):
         found.setdefault(text, {})[label] = None
     found.pop("", None)
-    return {
-        text: f"{text}: {'; '.join([*own][:4])}" + f" and {len(own) - 4} more" * (len(own) > 4) for text, own in found.items()
-    }
+    more = {text: f" and {len(own) - most} more" if most and len(own) > most else "" for text, own in found.items()}
+    return {text: f"{text}: {'; '.join([*own][:most])}{more[text]}" for text, own in found.items()}
 
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:

@@ -135,7 +135,8 @@ class Verdict:
         if len(self.values) < 2 or math.isnan(self.median):
             return ""
         low, high = self.interval or (np.min(self.values), np.max(self.values))
-        return "" if low == math.inf else f"{'interval ' * bool(self.interval)}{self._text(low)} … {self._text(high)} over {len(self.values)} seeds"
+        ends = f"{self._text(low)} … {self._text(high)} over {len(self.values)} seeds"
+        return "" if low == math.inf else "interval " * bool(self.interval) + ends
 
     @property
     def remarks(self) -> list[str]:

@@ -51,7 +51,7 @@ def _readme(job: Job, runs: Sequence[Run], file: str, target: Path) -> str:
     """How a figure was made, and how it is made again, as Markdown."""
     versions = dict.fromkeys(f"{name} {version}" for run in runs for name, version in json.loads(run.attrs["versions"]).items())
     hours = sum(float(run.timing["seconds"][-1]) for run in runs) / 3600
-    seeds = sorted({str(run.written.get("seed", 0)) for run in runs})
+    seeds = sorted({str(run.seed) for run in runs})
     sets = {f"{run.attrs['data']}, {run.attrs['n_samples']} samples, d = {run.attrs['dim']}" for run in runs}
     rows = [[run.label, run.status, str(run.rows), f"{run.trace['loss'][-1]:.10g}", str(run.attrs["run_id"])] for run in runs]
     table = markdown(["run", "status", "records", "last loss", "run id"], rows)

@@ -108,6 +108,11 @@ class Run:
         return tomllib.loads(self.attrs.get("job", ""))
 
     @property
+    def seed(self) -> int:
+        """The seed of the run, 0 where its job states none."""
+        return int(self.written.get("seed", 0))
+
+    @property
     def evaluated(self) -> dict[str, float]:
         """The numbers that formulas of the algorithm came to, such as its step."""
         return json.loads(self.attrs.get("settled", "{}"))

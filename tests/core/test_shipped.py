@@ -74,3 +74,16 @@ def test_the_long_description_leads_to_no_file():
     assert not re.findall(r"\]\((?!https?:|#)", text)
     assert "- The tutorial, from nothing to a compressor of your own" in text
     assert "`mpi-compress list` names the paper of each part" in text
+
+
+def test_jobs_of_which_some_runs_need_no_download_are_partly_here(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MPI_COMPRESS_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert main(["list", "jobs"]) == 0
+    *jobs, legend = capsys.readouterr().out.splitlines()
+    found = {line.split()[0]: line for line in jobs}
+    assert "  partly here  " in found["cat/fig1"]
+    assert "  to get  " in found["literature/ef21-mushrooms"]
+    assert "  generated  " in found["literature/quadratics"]
+    assert legend.startswith("to get: `mpi-compress data get NAME` fetches a set; partly here: ")

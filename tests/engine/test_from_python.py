@@ -13,6 +13,7 @@ from helpers.refusals import naming
 from helpers.running import BIN, SMALL_JOB, After
 
 import mpi_compress as mc
+from mpi_compress.cli.main import main
 from mpi_compress.core.signals import Stopped
 
 JOB = {
@@ -193,6 +194,16 @@ def test_ctrl_c_before_the_rounds_is_stopped_too(tmp_path, monkeypatch):
     monkeypatch.setattr("mpi_compress.engine.runner.prepare", lambda *_: signal.raise_signal(signal.SIGINT))
     with pytest.raises(mc.Stopped, match=r"SIGINT while it was being prepared"):
         mc.run(JOB, out=tmp_path)
+
+
+def test_runs_of_several_seeds_say_which_as_they_end_and_as_they_are_read(tmp_path, capfd):
+    data = 'data = { generator = "gspar", samples = 20, dim = 4 }\nalgorithm = { name = "sgd", batch = 1 }\nstop.rounds = 3\n'
+    (tmp_path / "one.toml").write_text(data)
+    (tmp_path / "two.toml").write_text(f"{data}grid.seed = [0, 7]\n")
+    for name, ended in (("one", ["one: complete"]), ("two", ["two, seed 0: complete", "two, seed 7: complete"])):
+        assert main(["run", str(tmp_path / f"{name}.toml"), "--out", str(tmp_path)]) == 0
+        assert [line.partition(", 864 bit")[0] for line in capfd.readouterr().err.splitlines() if ": complete" in line] == ended
+    assert [run.seed for run in mc.run(str(tmp_path / "two.toml"), out=tmp_path)] == [0, 7]
 
 
 def test_jobs_and_results_print_in_a_line_each(tmp_path):

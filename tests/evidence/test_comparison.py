@@ -58,10 +58,10 @@ def test_what_a_step_was_tuned_for_is_said_in_words(tmp_path):
     tuned = {"parameter": "algorithm.step", "value": 1, "by": "wire_bits_up", "to": "loss ≤ 0.45", "tried": [], "settled": True}
     run.attrs["tuned"] = json.dumps(tuned)
     table = compare([run], [Target.of("loss", 0.45)], "seconds")
-    assert table.notes == ["tuned for uplink bits on the wire to loss ≤ 0.45: a"]
+    assert table.notes == ["tuned for uplink bits on the wire to loss ≤ 0.45, so another value may need less here: a"]
     run.attrs["tuned"] = json.dumps({**tuned, "by": "paper_bits"})
     assert compare([run], [Target.of("loss", 0.45)]).notes == [
-        "tuned for uplink and downlink bits by the papers' formula to loss ≤ 0.45: a"
+        "tuned for uplink and downlink bits by the papers' formula to loss ≤ 0.45, so another value may need less here: a"
     ]
 
 
@@ -248,6 +248,21 @@ def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing
     assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes[2:] == [of_data]
     assert main(["table", *(str(run.file) for run in gd), "--to", "loss=0.5", "-o", str(tmp_path / "t.md")]) == 0
     assert f"\n\n{of_data}\n" in (tmp_path / "t.md").read_text()
+
+
+def test_a_table_in_a_file_stands_alone(tmp_path):
+    """Its caption has the data and the cost model, and its notes name all methods."""
+    data, packets = {"generator": "gspar", "samples": 20, "dim": 4}, {"model": "packet", "c1": "8 B", "c0": "0 B", "pmax": "8 B"}
+    runs = [run_of(tmp_path, {"name": "gd"}, rounds=3, seed=s, data=data, title=f"gd {i}", cost=packets) for i in range(6) for s in (0, 1)]
+    table = compare(runs, [Target.of("loss", 0.6)], "cost_up")
+    assert any(note.endswith(" and 2 more") for note in table.notes)
+    asked = ["table", *(str(run.file) for run in runs), "--to", "loss=0.6", "--by", "cost_up", "-o"]
+    for file in ("t.md", "t.tex"):
+        assert main([*asked, str(tmp_path / file)]) == 0
+        text = (tmp_path / file).read_text()
+        assert "data: gspar, other data, 20 " in text.partition("gd 0")[0]
+        assert "costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B" in text.partition("gd 0")[0]
+        assert "2 seeds, equal: 1 run: gd 0; gd 1; gd 2; gd 3; gd 4; gd 5\n" in text.replace(r"\par", "")
 
 
 def test_several_numbers_of_workers_stand_in_groups(tmp_path):
