@@ -1,67 +1,24 @@
-"""[time]: who is waited for and what it takes; what the others did is undone; the same on any ranks, and where it is refused."""
+"""[time]: who is waited for and what it takes; what the others did is undone; and where it is refused. That runs are the same on
+any ranks is in test_layouts.py."""
 
 import json
 
 import numpy as np
 import pytest
-import tomli_w
 from fixtures.runs import of
-from helpers.layouts import Layout, assert_equal, play, results
 from helpers.refusals import naming
 from helpers.running import run_of
+from helpers.timed import COST, RANDOM_TIMES, SOME, SQRT, THREE_IN_TURN, TOP, played
 
-import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
 from mpi_compress.core.errors import UserError
-from mpi_compress.job.loading import parse_job
-
-DATA = {"generator": "gspar", "samples": 90, "dim": 40, "seed": 1}
-TOP, RANDOM = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 4}
-SQRT = {"law": "sqrt", "unit": "10 ms"}
-RANDOM_TIMES = {"law": "lognormal", "unit": "10 ms", "sigma": 1.0}
-COST = {"model": "trace", "of_workers": [[[0, "1 ms", "200 kbit/s"]], [[0, "4 ms", "50 kbit/s"], ["0.3 s", "1 ms", "1 Mbit/s"]]]}
-IN_TURN = """
-import numpy as np
-import mpi_compress as mc
-
-@mc.compressors.register("three-in-turn")
-class ThreeInTurn(mc.Compressor):
-    def start(self, dim):
-        return {"next": 0}
-
-    def compress(self, v, t, state):
-        i = (state["next"] + np.arange(3)) % v.size
-        state["next"] += 3
-        return mc.Sparse(v.size, i, v[i])
-"""
-SOME = {
-    "gd": of("gd", RANDOM, step="0.1/L"),
-    "sgd": of("sgd", batch=2, step=0.1),
-    "local-sgd": of("local-sgd", batch=2, local_steps=3, step=0.1),
-    "sparse-loco": of("sparse-loco", TOP, local_steps=3, batch=2, step=0.1),
-    "cafe": of("cafe", TOP, batch=2, step=0.1),
-    "ef": of("ef", TOP, batch=2, step=0.1),
-    "ef, a compressor with a state": {**of("ef", "three-in-turn", step=0.1), "plugins": ["three_in_turn"]},
-    "ef21": of("ef21", TOP, step=0.1, first="gradient"),
-    "ef21-w": of("ef21-w", TOP, step=0.1),
-    "ef21-norm": of("ef21-norm", TOP, step=0.1),
-    "diana": of("diana", RANDOM, step=0.1),
-    "marina-pp": of("marina-pp", RANDOM, step=0.1),
-    "dasha-pp": of("dasha-pp", RANDOM, step=0.1),
-    "fednl-pp": of("fednl-pp", hessian={"compressor": {"name": "random-k", "k": "20%"}}),
-}
 
 
 @pytest.fixture(autouse=True, scope="module")
 def own_part(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
-    (folder / "three_in_turn.py").write_text(IN_TURN)
+    (folder / "three_in_turn.py").write_text(THREE_IN_TURN)
     return folder
-
-
-def played(folder, tables, own=None, **more):
-    job = {"data": DATA, "objective": {"mu": "1e-2 L"}, "workers": {"count": 5}, "stop": {"rounds": 20}, **tables, **more}
-    return mc.run(parse_job(job, "test", own or folder, {}), out=folder, fresh=True)[0]
 
 
 def test_every_method_that_some_workers_are_enough_for_is_here():
@@ -82,48 +39,6 @@ def test_who_has_computed_in_vain_remembers_nothing_of_it(name, own_part, tmp_pa
     assert np.array_equal(eager.workers["wire_bits_up"], lazy.workers["wire_bits_up"])
     assert np.array_equal(eager.trace["epoch"], lazy.trace["epoch"])
     assert len({tuple(row > 32) for row in np.diff(lazy.workers["wire_bits_up"], axis=0)}) > 1
-
-
-JOB = {
-    "seed": 4, "plugins": ["three_in_turn"], "data": DATA, "objective": {"mu": "1e-2 L"}, "workers": {"count": 5}, "stop": {"rounds": 25}, "log": {"every": 2},
-    "run": [
-        {"label": label, **{key: table for key, table in tables.items() if key != "plugins"}}
-        for label, tables in {
-            "gd, first 3": {**SOME["gd"], "time": {"compute": SQRT, "wait": 3}},
-            "ef21, first 3, links": {**SOME["ef21"], "time": {"compute": RANDOM_TIMES, "wait": 0.6}, "cost": COST},
-            "diana, first 2, links": {**SOME["diana"], "time": {"compute": "1 us", "per": "nonzero", "wait": 2}, "cost": COST},
-            "ef, links alone": {**SOME["ef, a compressor with a state"], "time": {"wait": 2}, "cost": COST},
-            "ef21, all": {**SOME["ef21"], "time": {"compute": RANDOM_TIMES}},
-            "kimad": {**of("kimad", "top-k", "fixed", deadline="0.1 s"), "time": {"compute": RANDOM_TIMES}, "cost": COST},
-            "rows by time": {**SOME["gd"], "time": {"compute": SQRT, "wait": 3}, "log": {"every": "70 ms"}},
-        }.items()
-    ],
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def alone(own_part, tmp_path_factory):
-    folder = own_part
-    (folder / "job.toml").write_text(tomli_w.dumps(JOB))
-    play([folder / "job.toml"], folder / "out", Layout())
-    return folder / "job.toml", results(folder / "out")
-
-
-@pytest.mark.parametrize("ways", [[Layout(2)], [Layout(3)], [Layout(3, {"workers.master": "dedicated"})], [Layout(stop_after=3, until_done=True)], [Layout(2, stop_after=3), Layout()]],
-                         ids=["2 ranks", "3 ranks", "a dedicated master", "stopped again and again", "stopped on 2 ranks, resumed on one"])  # fmt: skip
-def test_the_clock_and_the_first_to_arrive_are_the_same_on_any_ranks_stopped_or_not(ways, alone, tmp_path):
-    assert_the_same(ways, *alone, len(JOB["run"]), tmp_path)
-
-
-def assert_the_same(ways, job, wanted, runs, out):
-    """By these layouts, one after another, a job has the bytes of the wanted results."""
-    for layout in ways:
-        play([job], out, layout)
-    found = results(out)
-    assert found.keys() == wanted.keys()
-    assert len(found) == runs
-    for key, file in found.items():
-        assert_equal(file, wanted[key])
 
 
 def test_wait_all_is_a_run_without_time_but_for_its_clock(tmp_path):

@@ -20,6 +20,7 @@ from helpers.layouts import Ended, Layout, Plan, assert_equal, play, play_all, r
 from helpers.problems import problem_files, problems_job
 from helpers.refusals import naming
 from helpers.running import BIN, PATIENT, SMALL_JOB
+from helpers.timed import ARRIVALS, QUEUE, THREE_IN_TURN
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
@@ -153,8 +154,11 @@ JOBS: dict[str, str] = {
     "too-fine-down": tomli_w.dumps(too_fine("down")),
     "problems": tomli_w.dumps(problems_job()),
     "shared-memory": tomli_w.dumps({**GENERATED, "run": runs(SHARED_MEMORY)}),
+    "arrivals": tomli_w.dumps(ARRIVALS),
+    "queue": tomli_w.dumps(QUEUE),
 }
-ON_RANKS = tuple(name for name in JOBS if name not in ("shared-memory", "one-each"))
+TIMED = ("arrivals", "queue")  # which have no allgather
+ON_RANKS = tuple(name for name in JOBS if name not in ("shared-memory", "one-each", *TIMED))
 FEW = ("one-round", "small", "many", "own-part", "too-fine-up", "too-fine-down")
 
 MASTER_WORKS, APART = {"workers.master": "worker"}, {"workers.master": "dedicated"}
@@ -171,26 +175,25 @@ class Way(NamedTuple):
 ONE, ALL = "one process", "one process, all settings"  # what all others are compared with
 WAYS = {
     ONE: Way(tuple(name for name in JOBS if name != "algorithms"), (Layout(),)),
-    "three ranks": Way(("one-each", *ON_RANKS[1:]), (Layout(3),)),
-    "five ranks": Way(FEW, (Layout(5),)),
-    "three ranks, the master apart": Way(FEW, (Layout(3, APART),)),
-    "allgather in one process": Way(("one-each", "small", "own-part"), (Layout(None, ALLGATHER),)),
+    "three ranks": Way(("one-each", *ON_RANKS[1:], *TIMED), (Layout(3),)),
+    "three ranks, the master apart": Way((*FEW, "arrivals"), (Layout(3, APART),)),
+    "allgather in one process": Way(("small", "own-part"), (Layout(None, ALLGATHER),)),
     "allgather on three ranks": Way(("one-each", "small"), (Layout(3, ALLGATHER),)),
-    "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)),
-    "stopped on three ranks, resumed in one process": Way(("one-each", "many"), (Layout(3, stop_after=3), Layout())),
+    "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory", "arrivals"), (Layout(stop_after=3, until_done=True),)),
+    "stopped on three ranks, resumed in one process": Way(("one-each", "many", *TIMED), (Layout(3, stop_after=3), Layout())),
 }
 SLOW_WAYS = {
     ALL: Way(("algorithms",), (Layout(),)),
     "three ranks, all settings": Way(("algorithms",), (Layout(3),)),
     "allgather in one process, all settings": Way(ON_RANKS, (Layout(None, ALLGATHER),)),
-    "three ranks, the master apart, each method": Way(("one-each",), (Layout(3, APART),)),
+    "three ranks, the master apart, each method": Way(("one-each", "queue"), (Layout(3, APART),)),
     "five ranks, more than three workers need": Way(ON_RANKS, (Layout(5),)),
     "four ranks, the master hosts workers": Way(ON_RANKS, (Layout(4, MASTER_WORKS),)),
     "allgather on five ranks, more than three workers need": Way(ON_RANKS, (Layout(5, ALLGATHER),)),
     "stopped on two ranks, resumed in one process": Way(("algorithms",), (Layout(2, stop_after=3), Layout())),
-    "stopped again and again in one process": Way(("one-each",), (Layout(stop_after=3, until_done=True),)),
+    "stopped again and again in one process": Way(("one-each", "queue"), (Layout(stop_after=3, until_done=True),)),
     "one rank": Way(ON_RANKS, (Layout(1),)),
-    "two ranks": Way(ON_RANKS, (Layout(2),)),
+    "two ranks": Way((*ON_RANKS, *TIMED), (Layout(2),)),
     "ten ranks, more than seven workers need": Way(ON_RANKS, (Layout(10),)),
     "allgather on ten ranks, more than seven workers need": Way(ON_RANKS, (Layout(10, ALLGATHER),)),
     "twenty-one ranks": Way(ON_RANKS, (Layout(21),)),
@@ -213,7 +216,7 @@ def jobs(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("jobs")
     for name, text in JOBS.items():
         (folder / f"{name}.toml").write_text(text)
-    for name, text in {"own_part.py": OWN_PARTS, **problem_files()}.items():
+    for name, text in {"own_part.py": OWN_PARTS, "three_in_turn.py": THREE_IN_TURN, **problem_files()}.items():
         (folder / name).write_text(text)
     (folder / "uneven.svm").write_text("".join(f"{y} 1:{y * size}\n" for size in (1, 1, 1e3) for y in (-1, 1)))
     return folder

@@ -1,65 +1,15 @@
-"""[time] with workers that do not begin together: the same on any ranks, eagerly and lazily, stopped or not; and where it is refused."""
+"""[time] with workers that do not begin together: the same eagerly and lazily; and where it is refused. That runs are the
+same on any ranks, stopped or not, is in test_layouts.py."""
 
 import json
 
 import numpy as np
 import pytest
-import tomli_w
-from engine.test_arrivals import COST, DATA, RANDOM, RANDOM_TIMES, SQRT, TOP, assert_the_same, of, played
-from helpers.layouts import Layout, play, results
+from fixtures.runs import of
 from helpers.refusals import naming
+from helpers.timed import ALL_TAKEN, COST, RANDOM, RULES, SGD, SQRT, TOP, played
 
 from mpi_compress.core.errors import UserError
-
-SGD = of("sgd", RANDOM, batch=2, step="0.1/L")
-RULES = {
-    "rennala": {"rule": "rennala", "wait": 7},
-    "malenia": {"rule": "malenia"},
-    "ringleader": {"rule": "ringleader"},
-    "ringmaster": {"rule": "ringmaster", "stale": 2},
-    "ringmaster 4": {"rule": "ringmaster", "stale": 2, "late": "ignore"},
-    "fedbuff": {"rule": "fedbuff", "wait": 3},
-    "delay-adaptive": {"rule": "delay-adaptive"},
-    "not again": {"wait": 2, "stale": 1},
-}
-ALL_TAKEN = {"wait": 2, "again": True, "stale": float("inf")}
-RUNS = {
-    **{f"sgd, {name}": {**SGD, "time": {"compute": RANDOM_TIMES, **keys}} for name, keys in RULES.items()},
-    **{f"sgd, {name}, links": {**SGD, "time": {"compute": SQRT, **keys}, "cost": COST} for name, keys in RULES.items()},
-    "ef21": {**of("ef21", TOP, step="0.1/L"), "time": {"compute": RANDOM_TIMES, **ALL_TAKEN}},
-    "ef21, links": {**of("ef21", TOP, step="0.1/L"), "time": {"compute": RANDOM_TIMES, **ALL_TAKEN}, "cost": COST},
-    "diana, links alone": {**of("diana", RANDOM, step="0.1/L"), "time": {"wait": 1, "again": True, "stale": float("inf")}, "cost": COST},
-    "ef, stopped before it has computed": {**of("ef", TOP, batch=2, step="0.1/L"), "time": {"compute": SQRT, "wait": 2, "stale": 1}},
-    "local-sgd, a time a sample": {
-        **of("local-sgd", batch=2, local_steps=3, step=0.1), "time": {"compute": "1 ms", "per": "sample", "rule": "fedbuff", "wait": 2}, "cost": COST,
-    },
-    "qafel": {
-        **of("gd", RANDOM, step="0.1/L", down={"compressor": TOP, "by": "ef21-p"}),
-        "time": {"compute": SQRT, "rule": "fedbuff", "wait": 3}, "cost": COST, "log": {"every": "70 ms"},
-    },
-}  # fmt: skip
-JOB = {
-    "seed": 4, "data": DATA, "objective": {"mu": "1e-2 L"}, "workers": {"count": 5}, "stop": {"rounds": 25}, "log": {"every": 2},
-    "run": [{"label": label, **tables} for label, tables in RUNS.items()],
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("alone")
-    (folder / "job.toml").write_text(tomli_w.dumps(JOB))
-    play([folder / "job.toml"], folder / "out", Layout())
-    return folder / "job.toml", results(folder / "out")
-
-
-@pytest.mark.parametrize("ways", [
-    pytest.param([Layout(2)], id="2 ranks", marks=pytest.mark.slow), pytest.param([Layout(3)], id="3 ranks"),
-    pytest.param([Layout(3, {"workers.master": "dedicated"})], id="a dedicated master", marks=pytest.mark.slow),
-    pytest.param([Layout(stop_after=3, until_done=True)], id="stopped again and again", marks=pytest.mark.slow),
-    pytest.param([Layout(2, stop_after=3), Layout()], id="stopped on 2 ranks, resumed on one"),
-])  # fmt: skip
-def test_a_queue_is_the_same_on_any_ranks_and_stopped_with_messages_in_flight(ways, alone, tmp_path):
-    assert_the_same(ways, *alone, len(RUNS), tmp_path)
 
 
 @pytest.mark.parametrize("name", [*RULES, "ef21", "ef"])
