@@ -184,13 +184,13 @@ def _value(value: Any) -> str:
 
 def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     """The last row: the point, bits, cost, and coordinates sent."""
-    point = ", ".join(f"{k} {last[k]:.10g}" for k in ("loss", "suboptimality", "grad_norm"))
+    point = ", ".join(f"{k} {last[k]:.10g}" for k in ("loss", "suboptimality", "grad_norm") if not math.isnan(last[k]))
     yield "reached", f"round {last['round']}: {point}"
     for way in ("up", "down"):
         wire, paper = bits_text(last[f"wire_bits_{way}"]), bits_text(last[f"paper_bits_{way}"])
         yield way, f"{wire} on the wire, {paper} by the paper's formula, cost {last[f'cost_{way}']:.6g}"
     sent = last["elements_up"] / max(1, last["round"]) / run.attrs["n_workers"]
-    yield "sent", f"{sent:.4g} coordinates a round and worker"
+    yield "sent", f"{sent:.4g} coordinate{'' if sent == 1 else 's'} a round and worker"
 
 
 def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:

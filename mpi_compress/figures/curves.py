@@ -127,7 +127,7 @@ def _draw_curve(
     elif every is not None and line.x.size <= _FEW_RECORDS:
         ax.scatter(line.x, line.y, s=5, color=look["color"], linewidths=0, zorder=2)
     # a point stands over the lines that cross it, whole at the edge
-    alone: dict[str, Any] = {"markersize": 6, "zorder": 3, "clip_on": False} if drawn.x.size == 1 else {}
+    alone: dict[str, Any] = {"markersize": 6, "linestyle": "none", "zorder": 3, "clip_on": False} if drawn.x.size == 1 else {}
     ax.plot(drawn.x, drawn.y, **{**look, **alone}, markevery=every)
     if leaves:
         ax.scatter(line.x[-1:], line.y[-1:], marker="x", s=22, linewidths=1.2, color=look["color"], zorder=4, clip_on=False)

@@ -122,7 +122,7 @@ def _toml(path: Path) -> Tables:
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such job file{like(path)}") from None
     except IsADirectoryError:
-        raise UserError(f"{path}: is a folder; a job file is required") from None
+        raise UserError(f"{path}: is a folder; a job file is required (`report --run` takes a folder)") from None
     except ValueError as error:
         raise UserError(f"{path}: is no TOML: {error}") from None
     except OSError as error:

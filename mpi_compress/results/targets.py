@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.columns import Columned, column_of
+from mpi_compress.results.columns import COLUMNS, Columned, column_of
 
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
@@ -105,4 +105,7 @@ def typed(text: str) -> tuple[str, float]:
         with suppress(ValueError):
             if math.isfinite(float(level)):
                 return column, float(level)
-    raise UserError(f"--to {text}: COLUMN=LEVEL is required, such as loss=0.4 or test_accuracy=0.9")
+    sign = text.partition("=")[0].strip().replace("(x)", "")  # as a figure writes it
+    meant = [c.name for c in COLUMNS if not re.fullmatch(r"[\w-]*", sign) and c.label.replace("(x)", "").endswith(sign)]
+    hint = f"; {sign} is the column {meant[0]}" if meant else ""
+    raise UserError(f"--to {text}: COLUMN=LEVEL is required, such as loss=0.4 or test_accuracy=0.9{hint}")

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 
 import pytest
 from helpers.losses import written
@@ -189,6 +190,22 @@ def test_why_a_run_ended(tmp_path):
     assert why_ended(written(tmp_path, "c", [1.0, 1.0], more="wire_bits_up = 500")) == "wire_bits_up ≥ 500"
     assert why_ended(written(tmp_path, "d", [1.0, 1.0], more='seconds = "5 min"')) == "5 min"
     assert why_ended(written(tmp_path, "e", [1.0], status="diverged", reason="too far")) == "too far"
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    ("‖∇f‖²=1e-4", "; ‖∇f‖² is the column squared_grad_norm"), ("‖∇f(x)‖=1", "; ‖∇f‖ is the column grad_norm"),
+    ("f(x) − f*=1", "; f − f* is the column suboptimality"), ("loss=a", ""), ("=1", ""), ("foo bar=1", ""),
+])  # fmt: skip
+def test_a_target_in_a_figure_s_signs_is_told_its_column(text, hint):
+    with pytest.raises(UserError, match=re.escape(f"--to {text}: COLUMN=LEVEL is required, such as loss=0.4 or test_accuracy=0.9{hint}") + "$"):
+        typed(text)
+
+
+def test_show_says_nothing_of_a_suboptimality_that_is_not_known(tmp_path):
+    run = run_of(tmp_path, {"name": "gd"}, rounds=2, up={"compressor": {"name": "top-k", "k": 1}}, objective={"mu": 0.1, "f_star": "skip"})
+    text = "\n".join(summary(run))
+    assert "suboptimality" not in text
+    assert "1 coordinate a round" in text
 
 
 def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):

@@ -119,7 +119,7 @@ def test_a_file_that_is_no_job_is_named(tmp_path):
     for file, complaint in (("none", "there is no such job file"), ("bad", "is no TOML:"), ("bin", "is no TOML:")):
         with pytest.raises(UserError, match=naming(f"{tmp_path}/{file}.toml: {complaint}")):
             load_job(tmp_path / f"{file}.toml")
-    with pytest.raises(UserError, match=naming(f"{tmp_path}: is a folder; a job file is required")):
+    with pytest.raises(UserError, match=naming(f"{tmp_path}: is a folder; a job file is required (`report --run` takes a folder)")):
         load_job(tmp_path)
 
 
