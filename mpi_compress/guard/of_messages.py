@@ -17,7 +17,7 @@ from mpi_compress.core.registry import with_inner
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard.findings import SEED, Finding, Findings, either, seeded, tried
 from mpi_compress.messages.codecs import Codec, codecs
-from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors
+from mpi_compress.messages.compressors.base import Compressor, among, compressors
 from mpi_compress.messages.kinds import Compressed, Vector, checked
 from mpi_compress.messages.link import Link
 
@@ -45,7 +45,7 @@ def round_of(k: int, worker: int = 0, state: Any = None, seed: int = 0) -> Round
 def links_in_runs(c: Compressor, dim: int = 0) -> list[Link]:
     """Links of a compressor as it is in a run, by the codec that it counts: for a small d, though none at which it states that it
     is exact and is not elsewhere, for one far above all of its sizes, and for the job's `dim`; ValueError if no d goes with it."""
-    c = c.among(getattr(c, "n", None) or 3) if isinstance(c, AmongWorkers) else c
+    c = among(c, getattr(c, "n", None) or 3)
     sizes = [size for part in with_inner([c]) for size in vars(part).values() if type(size) is int]
     dims = dict.fromkeys([*_DIMS[:-1], min(_FAR * max([250, *sizes]), _DIMS[-1])])
     links = [link for d in dims if (link := link_at(c, d))]

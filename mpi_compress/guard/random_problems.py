@@ -17,7 +17,7 @@ from mpi_compress.guard.findings import SEED, NeedsAJob, seeded
 from mpi_compress.guard.of_algorithms import CheckedRounds, Problem
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors
+from mpi_compress.messages.compressors.base import Compressor, among, compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.losses import losses
@@ -124,7 +124,7 @@ def made_up_problem(given: Method, n: int) -> Problem:
     for names in product((given.compressor, *_LINKS), _LINKS):
         try:
             links = [usual(compressors[name]) for name in names]
-            up, down = (_link(c.among(n) if isinstance(c, AmongWorkers) else c, _DIM) for c in links)
+            up, down = (_link(among(c, n), _DIM) for c in links)
             return given.bind(made.setting(up, down, apart)), made.objectives(apart, careful=True), made.x0
         except Exception as error:  # other links may do
             why = why or str(error)

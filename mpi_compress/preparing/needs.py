@@ -18,7 +18,7 @@ from mpi_compress.core.unknown import UNKNOWN, NotYetKnown
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.job.trials import trials
-from mpi_compress.messages.compressors.base import AmongWorkers, has_state
+from mpi_compress.messages.compressors.base import among, has_state
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, foreseen, key_of, refuse_left_out, refuse_smoothness, start_of
@@ -207,8 +207,7 @@ def _link(spec: RunSpec, way: str, problem: Problem) -> Link:
     table: LinkTable = getattr(spec, way)
     dim, sizes, where = problem.dim, [*map(math.prod, problem.loss.blocks.values())], f"{way}.compressor"
     compressor = checked_at(where, table.compressor.in_run, dim, sizes=sizes)
-    if isinstance(compressor, AmongWorkers):
-        compressor = checked_at(where, compressor.among, spec.workers.count)
+    compressor = checked_at(where, among, compressor, spec.workers.count)
     sets = spec.algorithm.sets_compressor and (way == "up" or way in spec.algorithm.links)
     follows = way == "up" and compressor.follows == "step" and hasattr(spec.algorithm, "in_round")  # error feedback sets it
     if not (table.budget or sets or follows):

@@ -120,6 +120,11 @@ class AmongWorkers(Compressor):
         """This compressor in a run of n workers; ValueError where its parameters name another number."""
 
 
+def among(compressor: Compressor, n: int) -> Compressor:
+    """A compressor in a run of n workers."""
+    return compressor.among(n) if isinstance(compressor, AmongWorkers) else compressor
+
+
 class Sized(Compressor):
     """A compressor Q_s with a size s, which an algorithm may tune: the paper bits of a message follow from s and d."""
 

@@ -10,7 +10,7 @@ from mpi_compress.core.registry import fact, is_ours
 from mpi_compress.core.streams import Round, Rounds
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import FieldCodec, IndexCodec
-from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors, coordinates_sent, has_state, one_of
+from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, among, compressors, coordinates_sent, has_state, one_of
 from mpi_compress.messages.kinds import Blocks, Chained, Compressed, Drawn, Permuted, SideInfo, Sparse, Vector, no_coordinates
 from mpi_compress.messages.kinds.grids import Whole
 
@@ -58,7 +58,7 @@ class BlockWise(AmongWorkers):
             raise ValueError(f"joined = true is for compressors that send coordinates with their values, and not '{each.name}'")
 
     def among(self, n: int) -> Self:
-        return self.bound_to(each=self.each.among(n)) if isinstance(self.each, AmongWorkers) else self
+        return self.bound_to(each=among(self.each, n))
 
     @fact
     def follows(self) -> str:
@@ -184,8 +184,7 @@ class Chain(AmongWorkers):
         return self.codec_of_first or self.outer.codec, self.codec_of_then or self.inner.codec
 
     def among(self, n: int) -> Self:
-        outer = self.outer.among(n) if isinstance(self.outer, AmongWorkers) else self.outer
-        return self.bound_to(outer=outer, inner=self.inner)
+        return self.bound_to(outer=among(self.outer, n), inner=self.inner)
 
     def _most(self, dim: int) -> int:
         """The number of values, or d where it varies."""
