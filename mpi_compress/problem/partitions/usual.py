@@ -13,7 +13,7 @@ _TRIES = 10
 
 @partitions.register("contiguous")
 class Contiguous(SizedPartition):
-    """Rows in the order of the file."""
+    """Rows in the order of the file: worker i has rows ⌊iN/n⌋ to ⌊(i+1)N/n⌋ − 1, counted from 0."""
 
     seeded = False
 
