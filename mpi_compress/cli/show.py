@@ -26,7 +26,7 @@ from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_
 from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import COPY_OF, Run, read
 from mpi_compress.results.settings import settings_of, varying
-from mpi_compress.results.status import status_of_run
+from mpi_compress.results.status import last_gap, status_of_run
 from mpi_compress.results.summary import kept, rise, split, why_ended
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import BIT_FOR_BIT, difference
@@ -56,9 +56,13 @@ def act(options: Namespace) -> int:
 
 
 def _files(name: str | Path) -> list[str | Path]:
-    """The results in a folder, without trials, or where there are none its own name; or the file of that name."""
-    found = results_below(Path(name)) if os.path.isdir(name) else []
-    return [file for file in found if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS] or [name]
+    """The results in a folder, without trials, or the file of that name; UserError for a folder without any."""
+    if not os.path.isdir(name):
+        return [name]
+    found = [file for file in results_below(Path(name)) if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS]
+    if not found:
+        raise UserError(f"no results of runs in {name} yet; `mpi-compress run JOB` makes them")
+    return [*found]
 
 
 def _last(run: Run) -> tuple[str, str]:
@@ -129,7 +133,7 @@ def summary(run: Run) -> Iterator[str]:
     if not run.rows:
         yield "  no records yet"
         return
-    last = {name: values[-1] for name, values in run.trace.items()}
+    last = {**{name: values[-1] for name, values in run.trace.items()}, "suboptimality": last_gap(run)}
     yield from _aligned(_reached(run, last), _found(run, last))
     yield from bounds.summary(run)
     yield from _aligned(("lyapunov", line) for line in theorem.summary([run]))

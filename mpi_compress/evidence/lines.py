@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of
+from mpi_compress.results.status import ROUNDING
 from mpi_compress.results.targets import Target, grows, rises
 from mpi_compress.results.tuning import caveat, in_words, put_by
 
 Namer = Callable[[Run], str]
 """Gives a run's line its name."""
 
-_ROUNDING, _BOUNCE = 1e-15, 100.0  # of f, below which rounding decides f − f*; and so many times this once it does
+_BOUNCE = 100.0  # times what rounding decides of f − f*, which it decides once it has come down to it
 _ENDED = "complete", "diverged"
 POINTS = 3  # rows of a run, up to which they are points, and no curve
 _VALUE = r"(?:^|, )(?:tuned )?[\w.-]+ = [^,:]*"
@@ -169,7 +170,7 @@ def _drawable(run: Run, y: str) -> NDArray[Any]:
     its end."""
     values: NDArray[Any] = run.column(y)
     if y == "suboptimality":
-        rounding = _ROUNDING * np.abs(run.column("loss"))
+        rounding = ROUNDING * np.abs(run.column("loss"))
         begun = np.logical_or.accumulate(np.abs(values) <= rounding)
         values = np.where(begun & (np.abs(values) <= _BOUNCE * rounding), 0.0, values)
     if run.status == "diverged" and not rises(y, run.rising):

@@ -13,6 +13,7 @@ from mpi_compress.results.files import checkpoint_of, part_of, refuse_no_file
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.reader import COPY_OF, Run, read
 
+ROUNDING = 1e-15  # of f, below which rounding decides f − f*
 _LONG = 60.0  # seconds without a row that a plan tells
 
 
@@ -63,12 +64,18 @@ class LastRow:
         if not run.rows:
             return None
 
-        columns = {**run.trace, **run.timing}
+        columns = {**run.trace, **run.timing, "suboptimality": [last_gap(run)]}
         names = ("loss", "suboptimality", "wire_bits_up", "wire_bits_down", "seconds", "model_seconds")
         return cls(int(run.trace["round"][-1]), *(float(columns[name][-1]) if name in columns else math.nan for name in names))
 
     def __str__(self) -> str:
         return f"round {self.round}, loss {self.loss:.6g}"
+
+
+def last_gap(run: Run) -> float:
+    """f − f* at the end of a run; 0 where it is below the accuracy of f*, or lost in rounding."""
+    gap, loss = (float(run.trace[name][-1]) if name in run.trace else math.nan for name in ("suboptimality", "loss"))
+    return 0.0 if abs(gap) <= max(ROUNDING * abs(loss), run.attrs.get("f_star_accuracy", 0.0)) else gap
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ WRONG = [
     ("report job.toml --get", "--get --run"),
     ("show nothing.h5", "nothing.h5: there is no such file"),
     ("show job.toml", "is no result but a job; `plan` and `table` take it"),
-    ("show folder", "folder: is a folder, in the place of a result's file"),
+    ("show folder", "no results of runs in folder yet; `mpi-compress run JOB` makes them"),
     ("show text", "text: HDF5"),
     ("results", "COMMAND"),
     ("results rm nothing --yes", "nothing"),

@@ -115,6 +115,13 @@ def test_a_gap_to_an_unknown_optimum_is_not_a_gap_that_is_not_reached(tmp_path):
     assert endings([run])[1][0][3] == "–"
 
 
+@pytest.mark.parametrize(("gap", "shown"), [(-5.55e-17, "0"), (3e-16, "0"), (2e-12, "2e-12"), (-1e-9, "-1e-09")])
+def test_a_gap_that_rounding_decides_is_0(gap, shown, tmp_path):
+    run = written(tmp_path, "a", [1.0, 0.3])
+    run.trace["suboptimality"][-1] = gap
+    assert endings([run])[1][0][3] == shown
+
+
 def test_runs_of_several_seeds_end_in_one_row_and_a_line_says_what_is_not_complete(tmp_path):
     runs = [written(tmp_path, "a", [1.0, loss], seed) for seed, loss in enumerate((0.3, 0.5, 0.7))]
     runs += [written(tmp_path, "b", [1.0, 0.2]), written(tmp_path, "b", [1.0, 9.0], 1, "diverged", reason="the loss rose")]
