@@ -41,13 +41,13 @@ class NotAsAnnounced(RuntimeError):
     """A message that came over MPI has another length than its sender has announced (exit 3): one line."""
 
 
-def nearest(given: str, known: Iterable[object], kind: str, quoted: bool = False) -> str:
-    """The rest of an error line: the nearest right name, and all of them, in quotes where they are `quoted`; of many, the nearest
-    ones."""
+def nearest(given: str, known: Iterable[object], kind: str, quoted: bool = False, alike: float = 0.5) -> str:
+    """The rest of an error line: the nearest right name, if it is `alike`, and all of them, in quotes where they are `quoted`; of
+    many, the nearest ones."""
     names = sorted({str(k) for k in known})
     if not names:
         return f"no {kind} called '{given}', nor any other here"
-    hint = f"; did you mean '{likely}'?" if (likely := likely_name(given, names)) else "."
+    hint = f"; did you mean '{likely}'?" if (likely := likely_name(given, names, alike)) else "."
     if len(names) <= _LISTED:
         return f"no {kind} called '{given}'{hint} there are: {', '.join(map(repr, names) if quoted else names)}"
     some = get_close_matches(given, names, n=_LISTED // 2, cutoff=0.0)

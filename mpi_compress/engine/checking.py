@@ -32,6 +32,7 @@ from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.models import Model
 
+_ALIKE = 0.65  # the name of a part of a plugin resembles some name among so many by more than half
 _ROWS = 200  # of a job's data, at most, on which a model is checked
 _ROWS_OF_A_WORKER = 64  # at most, on which a method is
 _COORDINATES = 4_000_000  # of all workers, up to which a method's rounds are compared
@@ -43,7 +44,7 @@ def findings_by_name(name: str, parameters: Mapping[str, Any], theorem: bool = F
     """What checks find of every part of a name, by its kind, or what is found of its `theorem`; UserError if there is none."""
     known = [r for r in registries if name in r] or [r for r in registries if r.knows(name)]
     if not known:
-        here = nearest(name, {each for registry in registries for each in registry}, "part")
+        here = nearest(name, {each for registry in registries for each in registry}, "part", alike=_ALIKE)
         raise UserError(f"{here}; --job JOB knows those of its plugins, too")
     known = [r for r in known if theorem and issubclass(r[name], Method)] or known  # a server may have a method's name
     return {registry.kind: _asked(_built(registry, name, parameters), theorem) for registry in known}

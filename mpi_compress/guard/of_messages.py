@@ -28,6 +28,7 @@ _MOST_DRAWS, _BIAS = 20_000, 0.08  # of ones, as long as no bias of this share o
 _streams = cache(Streams)
 _SIGMAS = 6.0  # standard errors that a mean may be off: of 400 means one is by chance in a check of 10⁶
 _CHANCE, _TIGHT = 3.0, 0.05  # standard errors that a mean often is off; the largest relative one of what is called tight
+LOOSE = 1.6  # times what was found, from which on a bound says too little
 _OF_FLOATS: Mapping[Any, Any] = {64: (1e-15, 0.0), 32: (1e-7, 1e-40), 16: (1e-3, 1e-7), "bf16": (1e-2, 1e-40)}
 """What floats may be off, relative, and the least of a number below which they have fewer digits."""
 _USUAL: Mapping[str, Any] = {
@@ -131,7 +132,7 @@ def state(given: Compressor, links: Sequence[Link]) -> Findings:
         c.applied(2.0 * v[::-1].copy(), round_of(7, 2, copy.deepcopy(state)))
         return found
 
-    other = "the same rounds give something else the second time; random numbers come from t.rng"
+    other = "the same rounds give something else the second time; random numbers come from t.rng, and memory from start(dim)"
     yield either("repetition", np.array_equal(again(), again()), "the same rounds give the same", other)
 
 
@@ -183,7 +184,8 @@ def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: s
     tight = bool(holds and error <= _TIGHT * said and abs(seen - said) <= chance)
     ratio = said / max(seen + chance, 1e-300) if what == "δ" else (seen - chance) / max(said, 1e-300)
     found = f"at worst {seen:.6g}" + f" ± {error:.1g}" * bool(error > 1e-9 * said)
-    text = f"{said:.6g} is stated {by.format(found)}" + ": tight" * tight
+    loose = bool(holds and 0 < ratio * LOOSE < 1)
+    text = f"{said:.6g} is stated {by.format(found)}" + ": tight" * tight + f": loose by {1 / max(ratio, 1e-300):.2g} times" * loose
     return Finding(what, bool(holds), text, ratio=1.0 if tight else ratio)
 
 

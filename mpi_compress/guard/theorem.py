@@ -26,7 +26,6 @@ _SEEDS, _MORE = 8, 64  # of a theorem about the mean, and further ones where the
 _DOUBTFUL, _SURE = 0.0, 5.0  # standard errors above ρ: where more seeds are asked, and where chance is no excuse
 _DRAWS, _MOST_DRAWS = 400, 20_000  # of C(v): of each vector, and of the one whose mean is looked at closely
 _CLOSELY = 3600  # draws of that one for ω = 1: they show a mean that is off by a tenth of v
-_LOOSE = 1.6  # times what was measured, from which a bound says too little
 _PLAYED, _PLAYS, _TOSSES = 7, 4, 1000  # rounds and seeds in which the messages of workers alike are compared; tosses of a coin
 
 
@@ -150,7 +149,7 @@ def _constants(link: Link) -> Findings:
         yield replace(found, what=f"{found.what} of {c.name}")
         return
     what, said, seen = ("ω", ω, lost) if ω is not None else ("δ", δ or 0.0, 1 - lost)
-    loose = said > _LOOSE * seen if what == "ω" else said * _LOOSE < seen
+    loose = said > of_messages.LOOSE * seen if what == "ω" else said * of_messages.LOOSE < seen
     text = f"{said:.6g} is stated for d = {dim}, and {seen:.6g} is the worst that was found" + ": more holds than is stated" * loose
     yield Finding(f"{what} of {c.name}", not loose, text)
 

@@ -98,7 +98,7 @@ def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None
     spec = (job.only(only) if isinstance(job, Job) else load_job(job, only=only)).runs[0].as_played(tuned)
     data, n = open_data(*spec.source), spec.workers.count
     of_run = problem_of(spec, data, quiet=True, each=True)
-    each = of_run.smoothness.each if of_run.smoothness.source == "stated" else None
+    each = of_run.smoothness.each if of_run.smoothness.source == "computed" else None
     return Functions(of_run, [*of_run.objectives(n)], start_of(spec, of_run), each)
 
 

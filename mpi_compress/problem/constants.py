@@ -39,7 +39,7 @@ class Smoothness:
     each: list[float] | None = None  # L_i of every worker, where they are asked for
     row: float | None = None  # the largest that one sample gives its worker's minibatch of one, likewise
     variation: float = math.nan  # L_± of the f_i, where it is known and `each` is; it is at most L_rms
-    source: str = "stated"  # by the loss; or "given" by the job, or "estimate", which is a lower bound
+    source: str = "computed"  # from the data, by the loss; or "given" by the job, or "estimate", a lower bound
 
     def plus(self, mu: float) -> "Smoothness":
         """The smoothness after a regulariser of smoothness mu is added to f and to every f_i."""

@@ -170,6 +170,24 @@ def test_what_is_no_number_never_holds():
 
 
 @pytest.mark.usefixtures("job")
+def test_a_bound_twice_too_large_is_called_loose():
+    loose = found_of(mc.compressors["one-norm"](share=2.0))["ω"]
+    assert re.match(r"holds  ω: 666 is stated for d = 1000; at worst 33[0-9.]+ ± \S+ was found .*: loose by 2 times$", loose), loose
+
+
+@pytest.mark.usefixtures("job")
+def test_rounds_that_differ_name_both_causes():
+    assert found_of(mc.compressors["sums-up"]())["repetition"].endswith("random numbers come from t.rng, and memory from start(dim)")
+
+
+def test_a_part_of_a_plugin_without_its_job_is_not_taken_for_another_one():
+    said = command("check-part", "sign-top").stderr
+    assert "did you mean" not in said, said
+    assert "--job JOB knows those of its plugins, too" in said
+    assert "did you mean 'top-k'?" in command("check-part", "topk").stderr
+
+
+@pytest.mark.usefixtures("job")
 def test_a_bound_that_is_not_met_is_not_called_tight():
     loose = found_of(mc.compressors["one-norm"](share=1.5))["ω"]
     assert loose.startswith("holds  ω: "), loose
