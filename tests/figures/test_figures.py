@@ -123,7 +123,7 @@ def test_a_single_point_is_seen_over_the_lines_that_cross_it(done):
     _, _, runs = done
     (point,) = figures.draw(runs[:1], FigureTable("round", "loss", rows="last")).axes[0].lines
     assert point.get_xdata().size == 1
-    assert (point.get_markersize(), point.get_zorder()) == (6, 3)
+    assert (point.get_markersize(), point.get_zorder(), point.get_linestyle()) == (6, 3, "None")
 
 
 def test_a_panel_of_another_column_does_not_take_the_name_of_the_axis(done):
