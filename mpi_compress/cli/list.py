@@ -126,7 +126,7 @@ def _jobs() -> list[str]:
         paper, title = tables.get("paper", ""), tables["title"]
         rows.append([f"  {name}", _where_data_are(tables), title + (f" [{paper}]" if paper and paper not in title else "")])
     legend = "to get: `mpi-compress data get NAME` fetches a set; partly here: some runs go without that"
-    return [*plain(("jobs:", "data", "title"), rows), legend]
+    return plain(("jobs:", "data", f"title ({legend})"), rows)
 
 
 _LISTINGS: Mapping[str, Callable[[], Iterable[str]]] = {

@@ -140,11 +140,14 @@ class Comparison:
         return [*filter(None, dict.fromkeys(cell.why for method in self.methods for cell in method.cells))]
 
     @property
+    def _firsts(self) -> list[Run]:
+        return [method.runs[0] for method in self.methods]
+
+    @property
     def whole_caption(self) -> str:
         """The caption in a file, which stands alone: with the data, and the cost model."""
-        firsts = [method.runs[0] for method in self.methods]
-        data = [line_of(run, with_place=False) for run in firsts]
-        models = [f"costs by {model}" for run in firsts if (model := counted_by(self.by, run))]
+        data = [line_of(run, with_place=False) for run in self._firsts]
+        models = [f"costs by {model}" for run in self._firsts if (model := counted_by(self.by, run))]
         return "; ".join(filter(None, dict.fromkeys([self.caption, *data, *models])))
 
     @property
@@ -156,7 +159,7 @@ class Comparison:
         """What is to be said below the table: the numbered reasons of its cells; what all methods share; on which data and costs,
         whose seeds change nothing, whose rows are too far apart for its numbers, and who was tuned for another question. Each
         names the first so many labels; None: all."""
-        firsts, labels = [method.runs[0] for method in self.methods], [method.label for method in self.methods]
+        firsts, labels = self._firsts, [method.label for method in self.methods]
 
         def said(texts: Iterable[str]) -> list[str]:
             return [*said_of(texts, labels, most).values()]

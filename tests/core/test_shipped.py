@@ -81,9 +81,9 @@ def test_jobs_of_which_some_runs_need_no_download_are_partly_here(tmp_path, monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert main(["list", "jobs"]) == 0
-    *jobs, legend = capsys.readouterr().out.splitlines()
+    head, *jobs = capsys.readouterr().out.splitlines()
     found = {line.split()[0]: line for line in jobs}
     assert "  partly here  " in found["cat/fig1"]
     assert "  to get  " in found["literature/ef21-mushrooms"]
     assert "  generated  " in found["literature/quadratics"]
-    assert legend.startswith("to get: `mpi-compress data get NAME` fetches a set; partly here: ")
+    assert head.endswith(" title (to get: `mpi-compress data get NAME` fetches a set; partly here: some runs go without that)")
