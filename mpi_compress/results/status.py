@@ -64,7 +64,7 @@ class LastRow:
         if not run.rows:
             return None
 
-        columns = {**run.trace, **run.timing, "suboptimality": [last_gap(run)]}
+        columns: dict[str, Any] = {**run.trace, **run.timing, "suboptimality": [last_gap(run)]}
         names = ("loss", "suboptimality", "wire_bits_up", "wire_bits_down", "seconds", "model_seconds")
         return cls(int(run.trace["round"][-1]), *(float(columns[name][-1]) if name in columns else math.nan for name in names))
 

@@ -130,7 +130,7 @@ def test_axes_and_scales_are_chosen(visit):
         job(opened).get_by_label(label, exact=True).select_option(choice)
         seen.append(pixels(opened))
     assert len(set(seen)) == 4
-    assert f"against {column_of('wire_bits_up').label} [bit]" in graph.get_attribute("aria-label")
+    assert f"against {column_of('wire_bits_up').whole_label} [bit]" in graph.get_attribute("aria-label")
     assert opened.eval_on_selector_all("#figure-job-x option", "all => all.map(each => each.value)")[:3] == ["round", "wire_bits_up", "wire_bits"]
 
 
