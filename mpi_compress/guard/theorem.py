@@ -24,8 +24,7 @@ PROBLEMS, ROUNDS = 100, 50
 TOO_LOOSE = 10.0  # times that V falls more than it has to, on every problem
 _SEEDS, _MORE = 8, 64  # of a theorem about the mean, and further ones where these leave doubt
 _DOUBTFUL, _SURE = 0.0, 5.0  # standard errors above ρ: where more seeds are asked, and where chance is no excuse
-_DRAWS, _MOST_DRAWS = 400, 20_000  # of C(v): of each vector, and of the one whose mean is looked at closely
-_CLOSELY = 3600  # draws of that one for ω = 1: they show a mean that is off by a tenth of v
+_DRAWS = 400  # of C(v), of each vector
 _PLAYED, _PLAYS, _TOSSES = 7, 4, 1000  # rounds and seeds in which the messages of workers alike are compared; tosses of a coin
 
 
@@ -139,8 +138,7 @@ def _constants(link: Link) -> Findings:
     c, dim = link.compressor, link.dim
     δ, ω, lost, wrong = c.delta(dim), c.omega(dim), 0.0, list[Finding]()
     for name, v in _hard(dim).items():
-        closely = round(_CLOSELY * (ω or 0.0)) if name == "of normal numbers" else 0
-        draws = np.array([applied(c, v, k, k % 3).dense() for k in range(min(max(_DRAWS, closely), _MOST_DRAWS))])
+        draws = np.array([applied(c, v, k, k % 3).dense() for k in range(_DRAWS)])
         wrong += [each for each in of_messages.stated(c, v, draws, name) if not each.holds]
         if (square := float(v @ v)) > 1e-300:
             lost = max(lost, float(np.mean(np.sum((draws - v) ** 2, axis=1))) / square)

@@ -159,6 +159,7 @@ def test_the_job_may_say_what_is_not_stated(tmp_path, given, L):
 def test_an_estimate_of_a_known_smoothness_is_close_and_not_above(tmp_path):
     known, estimate = (played(tmp_path, "", f'loss = "logistic", mu = 0.01{more}', data='generator = "gspar", samples = 60, dim = 20')
                        for more in ("", ', smoothness = "estimate"'))  # fmt: skip
+    assert (known.attrs["L_source"], estimate.attrs["L_source"]) == ("computed", "estimate")
     assert estimate.attrs["L"] <= known.attrs["L"] * (1 + 1e-6)
     assert estimate.attrs["L"] >= known.attrs["L"] * 0.5
 
