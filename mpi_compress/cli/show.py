@@ -60,9 +60,9 @@ def _files(name: str | Path) -> list[str | Path]:
     if not os.path.isdir(name):
         return [name]
     found = [file for file in results_below(Path(name)) if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS]
-    if not found:
+    if not found and Path(name).suffix != ".h5":
         raise UserError(f"no results of runs in {name} yet; `mpi-compress run JOB` makes them")
-    return [*found]
+    return [*found] or [name]
 
 
 def _last(run: Run) -> tuple[str, str]:

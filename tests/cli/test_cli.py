@@ -500,7 +500,7 @@ def test_show_of_a_folder_lists_its_results_and_tells_all_of_a_single_one(done, 
     assert capsys.readouterr().out == alone
     (tmp_path / "empty").mkdir()
     assert main(["show", str(tmp_path / "empty")]) == 2
-    assert "empty: is a folder, in the place of a result's file" in capsys.readouterr().err
+    assert f"no results of runs in {tmp_path / 'empty'} yet; `mpi-compress run JOB` makes them" in capsys.readouterr().err
 
 
 def test_the_help_of_every_command_begins_with_a_verb():
