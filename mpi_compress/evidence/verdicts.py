@@ -114,14 +114,16 @@ class Verdict:
 
     @property
     def ours(self) -> str:
-        """The median, "≥ 170" or "≤ 0.2" where it is only known to be no less or no more, or a dash where it says nothing."""
+        """The median, "≥ 170" or "≤ 0.2" where it is only known to be no less or no more, or a dash where it says nothing. A
+        factor is 0 or infinite where one of the two never comes to its target."""
         low, high = np.median(self.between, axis=0).tolist() if self.between else (math.nan, math.nan)
         if self.median == math.inf and math.isfinite(low):
             return f"≥ {low:.4g}"
         if self.median == 0 < high < math.inf and self.notes["cut"]:
             return f"≤ {high:.4g}"
         says_nothing = math.isnan(self.median) or (self.outcome == "not tested" and self.median in (0.0, math.inf))
-        return "–" if says_nothing else self._text(self.median)
+        missed = " (a target missed)" * (self.claim.unit.startswith("×") and self.median in (0.0, math.inf))
+        return "–" if says_nothing else self._text(self.median) + missed
 
     def _text(self, value: float) -> str:
         """A value as text; a factor beyond a million, as where a run ended at rounding, has no digit that means anything."""

@@ -75,7 +75,7 @@ def test_of_factors_beyond_a_million_no_digit_is_printed():
     assert text(1.019e6, 2263.0, 4.556e26, 1e7, 1e5) == ("> 10⁶", "interval 2263 … > 10⁶ over 5 seeds")
     assert text(6.6e-16) == ("< 10⁻⁶", "")
     assert text(1.019e6, unit="‖e‖²") == ("1.019e+06", "")
-    assert text(math.inf)[0] == "inf"
+    assert [text(value)[0] for value in (0.0, math.inf)] == ["0 (a target missed)", "inf (a target missed)"]
 
 
 def test_a_claim_about_costs_says_which_bits_they_are_of(job):
