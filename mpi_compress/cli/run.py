@@ -74,8 +74,6 @@ def _print_endings(runs: "list[Run]", told: tuple[str, ...]) -> None:
     heads, rows, notes = endings(runs)
     for line in (*shown(sys.stderr, heads, rows, LESS_NEEDED), *(note for note in notes if not note.startswith(told))):
         print_line(line)
-    for label in dict.fromkeys(run.label for run in runs if _saw_no_overhead(run)):
-        print_line(f"{label}: T = 1 in every round, since no [cost] is given: by bits alone the shortest message is the best one")
 
 
 def _waited(runs: "list[Run]") -> list[str]:
@@ -109,15 +107,6 @@ def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:
     checks = [("check-part", name, "--job", file) for name in sorted(checked)]
     for words in (("plot", file, *same), ("table", file, *same, *to), *checks):
         print_line(f"next: {shlex.join(['mpi-compress', *words])}")
-
-
-def _saw_no_overhead(run: "Run") -> bool:
-    """True if one coordinate was CAT's best budget in every round, and no cost model says what a message costs besides its bits."""
-    import numpy as np
-
-    job = run.written
-    planned = "cost" not in job and job.get("algorithm", {}).get("budget", "cat") == "cat"
-    return planned and run.has("budget") and len(run.trace["round"]) > 1 and bool(np.all(run.trace["budget"][1:] == 1))
 
 
 def _load(options: Namespace) -> "Job":

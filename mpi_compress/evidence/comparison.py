@@ -16,9 +16,9 @@ from mpi_compress.evidence.endings import ending, other_points
 from mpi_compress.evidence.lines import Namer, by_seed, changes, equal_seeds, name_of, seeds_text, tuned_column, tuned_text
 from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
-from mpi_compress.results.reader import Run
+from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of, varying
-from mpi_compress.results.summary import kept, rise
+from mpi_compress.results.summary import kept, rise, without_overhead
 from mpi_compress.results.targets import RAISED, Target
 from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
 from mpi_compress.results.units import charged, counted_by, model_of, unit_of
@@ -180,7 +180,9 @@ class Comparison:
             *said([too_much if share > _LATE else "" for share in late]),
             *said([rise(method.runs) for method in self.methods]),
             *said([kept(method.runs) for method in self.methods]),
+            *said([without_overhead(method.runs) for method in self.methods]),
             *said([in_a_sentence(run.tuned or {}) for run in firsts]),
+            *said([_scored_where_tuned(method.runs) for method in self.methods]),
             *said([lost_by_seeds(run.tuned or {}) for run in firsts]),
             *said(map(self._tuned_for, firsts)),
             *_steps(firsts, labels),
@@ -210,6 +212,12 @@ class Comparison:
             about = [line_of(runs[0], with_place=False).removeprefix("data: "), model_of(runs[0])]
             rows.append([label, f"{len(runs)}", *chain(*(cell.numbers for cell in cells)), *about])
         return ["method", "seeds", *heads, "data", "cost model"], rows
+
+
+def _scored_where_tuned(runs: Sequence[Run]) -> str:
+    """That a method stands here by one seed, by which it was tuned, where that draws anything; or ""."""
+    own = len(runs) == 1 and ANY_SEED not in runs[0].attrs and (runs[0].tuned or {}).get("seeds") == [runs[0].seed]
+    return f"tuned by seed {runs[0].seed}, the only one here" if own else ""
 
 
 def _steps(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:

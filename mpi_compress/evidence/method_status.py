@@ -14,7 +14,7 @@ from mpi_compress.evidence.comparison import labels_of, said_of
 from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of, seeds_text, tuned_column
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import LastRow, State, Status, status_of_run
-from mpi_compress.results.summary import kept, rise, why_ended
+from mpi_compress.results.summary import kept, rise, why_ended, without_overhead
 
 LESS_NEEDED = ("ended by", "time here", "time", "down", "suboptimality", "up", "time, modelled")
 """Heads of `endings` that a narrow terminal leaves out, the first one first."""
@@ -97,5 +97,5 @@ def endings(runs: Sequence[Run]) -> tuple[list[str], list[list[str]], list[str]]
         rows.append([m.name, *tuned[i + 1 : i + 2], m.state, *cells, *times, m.why if is_complete else ""])
     over, times_of = seeds_text(runs), ["time, modelled", "time here"] if clocked else ["time"]
     heads = ["method", *tuned[:1], "status", "loss", "suboptimality", "up", "down", *times_of, "ended by"]
-    warnings = [line for said in (rise, kept) for line in said_of(map(said, groups), labels).values()]
+    warnings = [line for said in (rise, kept, without_overhead) for line in said_of(map(said, groups), labels).values()]
     return heads, rows, [*notes, *([f"medians {over}"] if over else []), *said_of(open_, labels).values(), *warnings]

@@ -38,6 +38,15 @@ def rise(runs: Sequence[Run]) -> str:
     return "loss rose from {:.4g} to {:.4g}".format(*np.median(above, axis=0)) + share if above else ""
 
 
+def without_overhead(runs: Sequence[Run]) -> str:
+    """That one coordinate was CAT's best budget in every round, since no cost model says what a message costs besides its bits; or
+    ""."""
+    job = runs[0].written
+    planned = "cost" not in job and job.get("algorithm", {}).get("budget", "cat") == "cat"
+    alone = planned and all(run.has("budget") and run.rows > 1 and bool(np.all(run.trace["budget"][1:] == 1)) for run in runs)
+    return "T = 1 in every round, since no [cost] is given, and by bits alone the shortest message is the best one" if alone else ""
+
+
 def kept(runs: Sequence[Run]) -> str:
     """Where parts of one's own kept something in any of these runs, so that its numbers may depend on the layout; or ""."""
     return next(iter(all_kept(runs)), "")

@@ -12,16 +12,17 @@ BEYOND = "a better one may lie beyond"
 
 
 def caveat(tuned: Mapping[str, Any]) -> str:
-    """What speaks against the value that won, by `reader.Run.tuned`: "not settled", "target missed" by all values, or ""."""
+    """What speaks against the value that won, by `reader.Run.tuned`: "not settled", "trials missed the target" in the median of
+    each value, or ""."""
     if not tuned.get("settled", True):
         return "not settled"
-    return "" if any(took is not None for took in tuned.get("took", [0])) else "target missed"
+    return "" if any(took is not None for took in tuned.get("took", [0])) else "trials missed the target"
 
 
 def in_a_sentence(tuned: Mapping[str, Any]) -> str:
     """What speaks against the value that won, in more words; or ""."""
-    if (note := caveat(tuned)) == "target missed":
-        return f"no value tried reached {tuned['to']}, so the nearest is taken"
+    if (note := caveat(tuned)) == "trials missed the target":
+        return f"no value's trials reached {tuned['to']} in the median, so the nearest is taken"
     return f"tuned value {note}" if note else ""
 
 

@@ -235,7 +235,7 @@ def test_a_tuned_run_has_the_value_whose_trial_came_furthest(tmp_path):
         by_hand.write_text(kept.replace('"1/sqrt(t)"', f'"1/sqrt(t)", a = {best}'))
         (same,) = mc.run(mc.load_job(by_hand, {"seed": seed}), out=tmp_path)
         assert all(same.trace[name].tobytes() == run.trace[name].tobytes() for name in run.trace)
-    assert f"algorithm.step.a = {best} (target missed), by wire_bits_up to suboptimality ≤ 1e-09: 0.0001: not reached" in "\n".join(summary(runs[0]))
+    assert f"algorithm.step.a = {best} (trials missed the target), by wire_bits_up to suboptimality ≤ 1e-09: 0.0001: not reached" in "\n".join(summary(runs[0]))
 
 
 def test_of_trials_that_come_down_to_a_level_the_one_of_fewest_rounds_wins(tmp_path):

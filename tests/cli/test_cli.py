@@ -616,7 +616,10 @@ def test_a_run_that_cannot_be_played_says_how_the_others_are(tmp_path, capfd):
     assert main([*line, "--set", "workers.count=30"]) == 2  # on the problem of both
     assert "nothing was run" not in capfd.readouterr().err
     assert main([*line, "--only", "CAT"]) == 0
-    assert "CAT: T = 1 in every round, since no [cost] is given" in capfd.readouterr().err
+    said = "T = 1 in every round, since no [cost] is given, and by bits alone the shortest message is the best one: CAT"
+    assert said in capfd.readouterr().err
+    assert main(["table", *line[1:], "--to", "loss=0.6"]) == 0
+    assert said in capfd.readouterr().out
     assert main([*line, "--only", "CAT", "--set", "cost.model=payload"]) == 0
     assert "T = 1" not in capfd.readouterr().err
     file = next((tmp_path / "job").glob("CAT*.h5"))

@@ -77,7 +77,7 @@ def test_a_run_tuned_to_its_theorems_step_stands_once_beside_the_run_of_that_ste
     file.write_text(JOB.split("[[run]]")[0] + '[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n' + tune)
     assert len(mc.run(mc.load_job(file), out=tmp_path)) == 2
     (row,) = up(outcomes([file], tmp_path))
-    assert row.cells[3:] == [name := "GD, tuned step = theory (target missed)", "–", f"{name}, {row.cells[2]}", "–", "1 of 1"]
+    assert row.cells[3:] == [name := "GD, tuned step = theory (trials missed the target)", "–", f"{name}, {row.cells[2]}", "–", "1 of 1"]
 
 
 def test_the_data_itself_has_a_column(tmp_path):

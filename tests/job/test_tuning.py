@@ -44,7 +44,7 @@ def test_a_trial_says_what_ended_it(tmp_path, capsys):
     assert all(": complete (8 rounds), " in line for line in said)
     assert main(["run", str(tmp_path / "a.toml"), "--out", str(tmp_path), "--fresh"]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if "SGD" in line]
-    assert re.fullmatch(r"SGD: \d+ trials, best \S+ × theory, target missed", said[0])
+    assert re.fullmatch(r"SGD: \d+ trials, best \S+ × theory, trials missed the target", said[0])
     assert [line for line in said[1:] if "algorithm.step" in line] == []
 
 
@@ -204,9 +204,11 @@ def test_a_value_that_is_only_the_nearest_to_a_target_is_said_to_miss_it(tmp_pat
     (run,) = mc.run(tmp_path / "job.toml", out=tmp_path, quiet=False)
     assert set(run.tuned["took"]) == {None}
     (said,) = re.findall("best (.*)", capsys.readouterr().err)
-    assert said.endswith(", target missed")
-    assert name_in_paper(run) == "SGD (target missed)"
-    assert "no value tried reached suboptimality ≤ 0.02, so the nearest is taken: SGD" in compare([run], [Target.of("suboptimality", 2e-2)]).notes
+    assert said.endswith(", trials missed the target")
+    assert name_in_paper(run) == "SGD (trials missed the target)"
+    assert "no value's trials reached suboptimality ≤ 0.02 in the median, so the nearest is taken: SGD" in compare([run], [Target.of("suboptimality", 2e-2)]).notes
+    only = [note for note in compare([run], [Target.of("suboptimality", 2e-2)]).notes if "the only one here" in note]
+    assert only == ["tuned by seed 0, the only one here: SGD"]
 
 
 @pytest.mark.parametrize(("changed", "says"), [
