@@ -71,7 +71,11 @@ class Job:
                 raise NoSuchLabel(f"--only: {nearest(pattern, labels, 'run', quoted=True)}{several}")
         if index is not None and not 0 <= index < len(labels):
             raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(labels) - 1}")
-        return replace(self, runs=[r for i, r in enumerate(self.runs) if is_chosen(r.label, label) and index in (None, i)])
+        chosen = [r for i, r in enumerate(self.runs) if is_chosen(r.label, label) and index in (None, i)]
+        if index is not None and not chosen:
+            only = ", ".join(each_of(label))
+            raise UserError(f'--only {only} and --index {index} leave no run: run {index} is "{labels[index]}"; leave one out')
+        return replace(self, runs=chosen)
 
 
 def load_job(

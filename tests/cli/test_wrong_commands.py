@@ -86,6 +86,10 @@ WRONG = [
     ("calibrate", "mpiexec -n 2 mpi-compress calibrate"),
     ("plan job.toml --set grid.seed=[0]", "grid.seed: [grid] says which runs a job has, and is not set in a run; edit the job, or choose"),
     ("plan job.toml --set algorithm.name=ef --set algorithm.pool=3", "algorithm pool --set 'algorithm={name=\"ef\"}' replaces the whole table"),
+    *(
+        (f"{command} claimed.toml --only other --index 0", 'claimed.toml: --only other and --index 0 leave no run: run 0 is "GD"; leave one out')
+        for command in ("run", "plan", "submit --dry-run")
+    ),
     ("submit job.toml --ntasks 0 --dry-run", "ntasks"),
     ("submit job.toml --set stop.rounds=4 --time soon --dry-run", "--time soon"),
     ("data make gspr -o x.svm", "gspr gspar"),
