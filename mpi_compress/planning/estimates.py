@@ -15,7 +15,7 @@ from mpi_compress.core.progress import time_text
 from mpi_compress.evidence.outcomes import loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.trials import folder_of_trials, label_of, stages_of, trials, trials_of, tune_of
+from mpi_compress.job.trials import WHOLE, folder_of_trials, label_of, stages_of, trials, trials_of, tune_of
 from mpi_compress.preparing.memory import bytes_of, gib, most
 from mpi_compress.preparing.shapes import shape_of, size_of
 from mpi_compress.problem.datasets.said import line, line_of
@@ -76,36 +76,39 @@ def trial_files(job: Job, out: Path) -> list[Path]:
 def suggestion(job: Job, out: Path, always: bool) -> str:
     """What to ask of SLURM for the runs of a job, one process each, and their time, by results of one process with their labels; ""
     where there is none, or, unless `always`, where each run takes less than a minute."""
-    here = {spec.label: spec for spec in job.runs if not spec.missing}  # one for all seeds
+    here = {spec.label: spec for spec in job.runs}  # one for all seeds
     took = {label: _seconds(_last_trial(spec, job, out)) for label, spec in here.items()}
-    asked = {s.index: s.stop.rounds * took[s.label] for s in job.runs if s.stop.rounds and took.get(s.label, nan) > 0}
+    asked = {s.index: s.stop.rounds * took[s.label] for s in job.runs if s.stop.rounds and took[s.label] > 0}
     if not asked or not (always or max(asked.values()) > _SHORT):
         return ""
     count = len(job.runs)
-    whole = count * fsum(asked.values()) / len(asked)
+    mean = fsum(asked.values()) / len(asked)  # of methods that were not tried, too
     pack = min(16, count)
     how = f"--pack {pack}" if pack > 1 else "--ntasks 1"
     limits = f"--time {ceil(1.5 * max(asked.values()) / 60) + 5} --sbatch=--mem={ceil(pack * most(here.values()) / 2**30)}G"
-    tried = f"{len(asked)} of the {count} runs to do were" if count > 1 else "the run to do was"
+    are = "is" if len(asked) == 1 else "are"
+    tried = f"{len(asked)} of the {count} runs to do {are} of methods" if count > 1 else "the run to do was"
     takes = f"all {count}, one after another, take" if count > 1 else "it takes"
-    tuned = [spec for label, spec in here.items() if spec.tune and spec.stop.rounds and took[label] > 0]
-    before = fsum(spec.stop.rounds * took[spec.label] * _trials_left(spec, job, out) for spec in tuned if spec.stop.rounds)
+    tuned = [spec for spec in job.runs if spec.tune and spec.stop.rounds]
+    apart = {trials_of(spec, tune_of(spec).grid[0], WHOLE)[0].toml(): spec for spec in tuned}  # seeds may share their trials
+    before = fsum(asked.get(spec.index, mean) * _trials_left(spec, job, out) for spec in apart.values())
     trials = f", after about {time_text(before)} of trials of [tune]" if before else ""
-    would = f"`submit {how} {limits}` would do, and {takes} about {time_text(whole)}{trials}"
+    would = f"`submit {how} {limits}` would do, and {takes} about {time_text(count * mean)}{trials}"
     return f"{tried} tried before; by what that took, {would}"
 
 
 def _trials_left(spec: RunSpec, job: Job, out: Path) -> float:
-    """The length of the trials that a run's [tune] still takes, in runs, without those of the best value's neighbours. A longer
-    trial goes on from the shorter one."""
+    """The rounds of the trials that a run's [tune] still takes, in those of the run, without those of the best value's neighbours.
+    A longer trial goes on from the shorter one."""
     tune, folder = tune_of(spec), folder_of_trials(job.name, job.runs)
     left, before = 0.0, 0.0
     for stage in stages_of(len(tune.grid)):
         each = [trials_of(spec, value, stage.share) for value in tune.grid]
         done = sum(result_file(folder, trial.label, trial.run_id, out).exists() for those in each for trial in those)
-        left += max(0, stage.values * len(each[0]) - done) * (stage.share - before)
-        before = stage.share
-    return left
+        rounds = fsum(trial.stop.rounds or 0 for trial in each[0]) / len(each[0])  # may be others than the run's, on other data
+        left += max(0, stage.values * len(each[0]) - done) * (rounds - before)
+        before = rounds
+    return left / (spec.stop.rounds or 1)
 
 
 def _files_of_trials(spec: RunSpec, job: Job, out: Path) -> list[Path]:

@@ -3,9 +3,11 @@
 import math
 import re
 
+import h5py
 import pytest
 
 import mpi_compress as mc
+from mpi_compress.core.progress import time_text
 from mpi_compress.planning.estimates import _trials_left, estimates, suggestion, text
 
 JOB = """
@@ -86,3 +88,20 @@ def test_the_trials_of_a_tuned_run_are_estimated_before_and_after_they_ran(tmp_p
         result.unlink()
     assert "of trials" not in suggestion(same, tmp_path, True)
     assert "it takes about" in suggestion(same, tmp_path, True), "by the rounds of its trials"
+
+
+def test_trials_of_methods_that_were_not_tried_take_the_mean_of_those_that_were_and_those_of_seeds_count_once(tmp_path):
+    """Two methods of two seeds; one run of 20 rounds at 1 s each. Runs of 50 rounds take 50 s; the trials of a method take
+    6 times as long, three values whole with two seeds."""
+    file = tmp_path / "job.toml"
+    tune = 'tune = { parameter = "algorithm.step", values = "2^-1..2^1 theory", to = { grad_norm = 1e-9 }, seeds = [0, 1] }'
+    methods = "".join(f'[[run]]\nlabel = "{name}"\nalgorithm.name = "{name}"\n' for name in ("gd", "cat"))
+    data = 'data = { generator = "gspar", samples = 64, dim = 32 }\n'
+    file.write_text(f"{data}stop.rounds = 50\ngrid.seed = [0, 1]\n{tune}\n{methods}")
+    (run,) = mc.run(mc.load_job(file, {"stop.rounds": 20}, index=0), out=tmp_path, quiet=True)
+    with h5py.File(run.file, "r+") as h5:
+        h5["timing"]["seconds"][-1] = run.column("round")[-1]
+        del h5.attrs["checksums"]
+    said = suggestion(mc.load_job(file), tmp_path, True)
+    assert said.startswith("2 of the 4 runs to do are of methods tried before; ")
+    assert said.endswith(f"all 4, one after another, take about {time_text(4 * 50)}, after about {time_text(2 * 6 * 50)} of trials of [tune]")
