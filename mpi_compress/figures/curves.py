@@ -1,6 +1,8 @@
 """The curves of one plot: lines in their colours, dashes and markers, bands over seeds, bounds, and running medians of noise.
 
-A band is the range over seeds. What diverges leaves the plot at a cross on its top edge. All curves are named."""
+A band is the range over seeds, or of few points a bar at each. What diverges leaves the plot at a cross on its top edge. All
+curves are named.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -117,8 +119,8 @@ def _point_down(ax: Axes, below: Line, lowest: float, color: str) -> None:
 def _draw_curve(
     ax: Axes, whole: Line, highest: float, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None
 ) -> bool:
-    """Draw a line, with a cross where it leaves the plot, in its band over seeds; True if it is noise: then its rows are faint
-    points behind its running median."""
+    """Draw a line, with a cross where it leaves the plot, in its band over seeds, or few points with a bar each. True if it is
+    noise: then its rows are faint points behind its running median."""
     line, leaves = up_to(whole, highest), bool(np.any(whole.y > highest))
     smooth = None if every is None or leaves else smoothed(line.rows(np.isfinite(line.y)), *axes)
     drawn = smooth or line
@@ -131,7 +133,9 @@ def _draw_curve(
     ax.plot(drawn.x, drawn.y, **{**look, **alone}, markevery=every)
     if leaves:
         ax.scatter(line.x[-1:], line.y[-1:], marker="x", s=22, linewidths=1.2, color=look["color"], zorder=4, clip_on=False)
-    if drawn.has_band:
+    if drawn.has_band and every is None:
+        ax.vlines(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.4, linewidth=2.5)
+    elif drawn.has_band:
         ax.fill_between(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
     return smooth is not None
 

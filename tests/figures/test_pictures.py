@@ -397,3 +397,12 @@ def test_the_axis_of_a_key_has_the_values_that_do_not_reach_the_level(ax):
     assert ax.get_xlim()[0] <= 1
     assert ax.get_xlim()[1] >= 300
     assert ax.lines[0].get_xdata().tolist() == [2, 5]
+
+
+def test_points_that_stand_for_runs_have_a_bar_each_over_their_seeds_and_no_band(ax):
+    """Where some seeds missed the level there is no bar, and one point that is left has its own."""
+    band = {"least": [1, 15, 45], "most": [np.nan, 30, 45]}
+    single = line([7], x=[5], label="b", least=[6], most=[9])
+    drawn(ax, [line([2, 20, 45], x=[1, 2, 5], **band), single], x="up.compressor.k", y="round", at={"loss": 0.5})
+    bars = [[segment.tolist() for segment in bar.get_segments() if len(segment) and np.ptp(segment[:, 1])] for bar in ax.collections]
+    assert bars == [[[[2, 15], [2, 30]]], [[[5, 6], [5, 9]]]]
