@@ -14,14 +14,14 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.endings import ending, other_points
 from mpi_compress.evidence.lines import Namer, by_seed, changes, equal_seeds, name_of, seeds_text, tuned_column, tuned_text
-from mpi_compress.problem.datasets.said import elsewhere, line_of
+from mpi_compress.problem.datasets.said import captioned, elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.summary import kept, rise, without_overhead
 from mpi_compress.results.targets import RAISED, Target
 from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
-from mpi_compress.results.units import charged, counted_by, model_of, unit_of
+from mpi_compress.results.units import charged, clocked_by, counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
 _LABELS = 4  # that a note names on a screen
@@ -145,10 +145,10 @@ class Comparison:
 
     @property
     def whole_caption(self) -> str:
-        """The caption in a file, which stands alone: with the data, and the cost model."""
-        data = [line_of(run, with_place=False) for run in self._firsts]
+        """The caption in a file, which stands alone: with the data, and the cost model, or the links and the law of computing."""
         models = [f"costs by {model}" for run in self._firsts if (model := counted_by(self.by, run))]
-        return "; ".join(filter(None, dict.fromkeys([self.caption, *data, *models])))
+        clocks = map(clocked_by, self._firsts if self.by == "model_seconds" else ())
+        return "; ".join(filter(None, dict.fromkeys([self.caption, *map(captioned, self._firsts), *models, *clocks])))
 
     @property
     def notes(self) -> list[str]:

@@ -7,6 +7,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.messages.costs import costs
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.settings import settings_of
 
 COSTS = ("cost_up", "cost_down", "predicted_cost")  # what is counted as a run's cost model says
 
@@ -43,6 +44,12 @@ def model_of(run: Run) -> str:
 def counted_by(column: str, run: Run) -> str:
     """The cost model that counts a column of a run; "" for a column that is no cost."""
     return model_of(run) if column in COSTS else ""
+
+
+def clocked_by(run: Run) -> str:
+    """What the model's clock counts: "on links of 1 Mbit/s, compute.law = linear, compute.unit = 1 ms"."""
+    computing = [f"{key[5:]} = {value}" for key, value in settings_of(run.written).items() if key.startswith("time.compute")]
+    return ", ".join([f"on links of {run.attrs['links']}"] * ("links" in run.attrs) + computing)
 
 
 def cost_text(written: Mapping[str, Any]) -> str:

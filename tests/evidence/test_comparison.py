@@ -272,10 +272,11 @@ def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing
     assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes[2:] == [of_data]
     assert main(["table", *(str(run.file) for run in gd), "--to", "loss=0.5", "-o", str(tmp_path / "t.md")]) == 0
     assert f"\n\n{of_data}\n" in (tmp_path / "t.md").read_text()
+    assert f"; {of_data}" in (tmp_path / "t.md").read_text().partition("| method")[0]
 
 
 def test_a_table_in_a_file_stands_alone(tmp_path):
-    """Its caption has the data and the cost model, and its notes name all methods."""
+    """Its caption has the data and the cost model, and its notes name all methods. Its jobs name no paper."""
     data, packets = {"generator": "gspar", "samples": 20, "dim": 4}, {"model": "packet", "c1": "8 B", "c0": "0 B", "pmax": "8 B"}
     runs = [run_of(tmp_path, {"name": "gd"}, rounds=3, seed=s, data=data, title=f"gd {i}", cost=packets) for i in range(6) for s in (0, 1)]
     table = compare(runs, [Target.of("loss", 0.6)], "cost_up")
@@ -284,9 +285,24 @@ def test_a_table_in_a_file_stands_alone(tmp_path):
     for file in ("t.md", "t.tex"):
         assert main([*asked, str(tmp_path / file)]) == 0
         text = (tmp_path / file).read_text()
-        assert "data: gspar, other data, 20 " in text.partition("gd 0")[0]
+        assert "data: gspar, 20 " in text.partition("gd 0")[0]
         assert "costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B" in text.partition("gd 0")[0]
         assert "2 seeds, equal: 1 run: gd 0; gd 1; gd 2; gd 3; gd 4; gd 5\n" in text.replace(r"\par", "")
+
+
+def test_a_caption_of_modelled_seconds_names_the_links_and_the_law_of_computing(tmp_path):
+    links = {f"cost.{way}": {"model": "trace", "rows": [["0 s", "2 ms", f"{rate} Mbit/s"]]} for way, rate in (("up", 1), ("down", 20))}
+    job = {
+        "data": {"generator": "gspar", "samples": 20, "dim": 4}, "workers": {"count": 2}, "stop": {"rounds": 3},
+        "algorithm": {"name": "gd"}, "time": {"compute": {"law": "linear", "unit": "1 ms", "noise": "half-normal"}},
+    }  # fmt: skip
+    runs = mc.run(mc.load_job(job, links, name="links"), out=tmp_path, quiet=True)
+    caption = compare(runs, [Target.of("loss", 0.6)], "model_seconds").whole_caption
+    assert caption == (
+        f"time by the model; data: gspar, 20 × 4; on links of {runs[0].attrs['links']}, "
+        "compute.law = linear, compute.unit = 1 ms, compute.noise = half-normal"
+    )
+    assert "links" not in compare(runs, [Target.of("loss", 0.6)], "round").whole_caption
 
 
 def test_several_numbers_of_workers_stand_in_groups(tmp_path):

@@ -22,6 +22,12 @@ def line_of(run: Run, with_place: bool = True) -> str:
     return line(data, run.attrs.get("data_kind", ""), place if with_place else "", _size_of(run)) if data else ""
 
 
+def captioned(run: Run) -> str:
+    """The same for a caption, without "other data" where the job names no paper whose data they could be."""
+    has_paper = run.attrs.get("data_kind") != "other data" or " in place of " in run.attrs["data"]
+    return line_of(run, with_place=False).replace(", other data", ", other data" * has_paper)
+
+
 def elsewhere(run: Run, words: str = "{}, {} × {}, {}") -> str:
     """What makes a claim that is judged by a result one about other data: another set, or another size; "" for nothing."""
     shown = str(run.attrs.get("data", ""))
