@@ -30,6 +30,7 @@ from mpi_compress.results.status import State, Status
 from mpi_compress.results.units import cost_text
 from mpi_compress.saving.checkpoint import read_header
 
+_WHYS = {State.DIVERGED: "diverged ({})", State.REFUSED: "would be refused: {}"}  # said once below the table, with the labels
 _HEADS = ["index", "label", "run id", "memory", "state"]
 
 
@@ -58,11 +59,11 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
             run_id, room = spec.run_id, memory.text(spec)
             if status.state is State.TO_DO:
                 status = _by_what_is_there(spec, status, statuses.files[spec.index])
-            left += [] if status.state.has_ended else [spec]
+            left += [] if status.state.has_ended or status.state is State.REFUSED else [spec]
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
-        whys.append(f"diverged ({status.reason})" if status.state is State.DIVERGED else "")
+        whys.append(_WHYS[status.state].format(status.reason) if status.state in _WHYS else "")
         is_said = whys[-1] or status.state is State.COMPLETE  # below, or by `show`
         rows.append([str(spec.index), label, run_id, room, str(replace(status, reason="") if is_said else status)])
     said = [*said_of(job.runs), *_costs(job)]

@@ -40,6 +40,19 @@ def test_what_is_foreseen_is_what_a_run_says_and_what_submit_does(tmp_path, labe
     assert not list(tmp_path.rglob("*.h5*"))
 
 
+def test_a_refusal_of_many_runs_is_said_once_below_the_table_and_no_time_is_estimated(tmp_path, capsys):
+    job, trial = tmp_path / "job.toml", HEAD + '[[run]]\nlabel = "{}"\n{}\ngrid = {{ seed = [0, 1, 2] }}\n'
+    job.write_text(trial.format("wide", 'algorithm = { name = "ef", step = "1/L" }\nup.compressor = { name = "top-k", k = 8 }'))
+    mc.run(job, out=tmp_path, quiet=True)
+    job.write_text(trial.format("wide", REFUSED["wide"]))
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 2
+    *lines, said, count = capsys.readouterr().out.splitlines()
+    assert [row.split("  ")[-1] for row in lines[-3:]] == ["would be refused"] * 3
+    assert said.startswith("would be refused: up.compressor: k = 9 is more than the d = 8 coordinates there are")
+    assert said.endswith(": wide")
+    assert count == "0 of 3 runs done, 3 would be refused"
+
+
 def test_what_no_data_can_change_is_refused_before_a_file_is_parsed(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
     job, data = tmp_path / "job.toml", 'data.path = "some.txt"\nstop.rounds = 3\n[[run]]\nlabel = "{}"\n'
