@@ -168,7 +168,7 @@ def in_setting(method: Any, setting: Setting) -> Any:
     """A declared method with the links of a run, and numbers in place of formulas; nothing is checked yet."""
     bound = method.bound_to(setting=setting, up=setting.up, down=setting.down)
     numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
-    values = values_of(method, numbers, theorems_of(method))
+    values = values_of(bound, numbers, theorems_of(method))
     constants = {name: value for name, value in values.items() if not isinstance(value, Changing)}
     return bound.bound_to(**values, setting=replace(setting, numbers=constants | numbers))
 

@@ -14,7 +14,7 @@ from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.core.errors import NotMet, UserError, nearest
 from mpi_compress.core.expressions import Expression, evaluate, names_in
 from mpi_compress.core.fields import Checked
-from mpi_compress.core.registry import with_inner
+from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.unknown import UNKNOWN, NotYetKnown, if_known
 
 _FORMS = {"1/t": 1.0, "1/sqrt(t)": 0.5}
@@ -158,8 +158,8 @@ _INSTEAD = {"omega": ", or ef21 with a contraction such as top-k"}
 THEORY, TIGHT = "theory", "tight"
 """In formulas: the step of the method's theorem, and that of a tight analysis."""
 
-_δ = "the δ of a contraction", "such as top-k"
-_ω = "the ω of a bounded variance without bias", "such as natural or random-k"
+_δ = "the δ of a contraction", "top-k"
+_ω = "the ω of a bounded variance without bias", "natural or random-k"
 OF_COMPRESSORS = {"delta": ("up", _δ), "omega": ("up", _ω), "delta_down": ("down", _δ), "omega_down": ("down", _ω)}
 """Quantities that a compressor states: the direction of its link, what they are, and what has one."""
 
@@ -213,7 +213,7 @@ def takes_theorem_step(method: Any) -> bool:
 
 
 def evaluated(
-    key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theorems: Mapping[str, str], method: str = ""
+    key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theorems: Mapping[str, str], part: Any = None
 ) -> Schedule:
     """The value of a parameter that is a number, a formula or a schedule.
 
@@ -221,7 +221,7 @@ def evaluated(
         key: the parameter, for errors.
         numbers: what formulas may name.
         theorems: the formulas of the step sizes that the method states, by THEORY and TIGHT.
-        method: the name of the method whose class states the value; "": a job does.
+        part: the method, or the part of one, whose class states the value; None: a job does.
 
     Raises:
         NotMet: a compressor or a method that does not state what the formula names.
@@ -232,10 +232,13 @@ def evaluated(
         raise ValueError(nearest(name, known, "quantity"))
     for name in named & OF_COMPRESSORS.keys() - numbers.keys():
         way, (what, such) = OF_COMPRESSORS[name]
-        if method:
-            would_do = such.removeprefix("such as ") + " would do" + _INSTEAD.get(name, "")
-            raise NotMet(f"{method} needs {_KINDS[name[:5]]} {way}: {would_do}")
-        raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none; one with it is required, {such}")
+        if part is not None:
+            would_do = f"{such} would do{_INSTEAD.get(name, '')}"
+            link = getattr(part, way, None)
+            if link is not None and not is_ours(link.compressor):
+                would_do += f"; {link.compressor.name} states none: define {name[:5]}(self, dim), or give algorithm.{key} a number"
+            raise NotMet(f"{part.name} needs {_KINDS[name[:5]]} {way}: {would_do}")
+        raise NotMet(f"{key} = '{value}' needs {what}, such as {such}, and the {way}link's compressor states none")
     if named & {THEORY, TIGHT}:
         tight = ", or no tight one: ef and ef21 do" if TIGHT in named else ""
         raise NotMet(f"{key} = '{value}' names the step of a theorem, and this method states none{tight}")
@@ -253,6 +256,5 @@ def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, st
         ready = (key for key, (value, _) in formulas.items() if not names_of(value, theorems) & formulas.keys() - {key})
         key = next(ready, next(iter(formulas)))
         known = {**{name: value for name, value in values.items() if not isinstance(value, Changing)}, **numbers}
-        name = part.name if key in own else ""
-        values[key] = if_known(evaluated, key, *formulas.pop(key), known, theorems, name)
+        values[key] = if_known(evaluated, key, *formulas.pop(key), known, theorems, part if key in own else None)
     return values

@@ -57,7 +57,7 @@ def _asked_for(error: BaseException) -> Iterator[str]:
         here = [frame.f_locals[word] for word in words if word in frame.f_locals]
         held = [one for each in here for one in (each, *getattr(each, "__dict__", {}).values())]
         for cls in dict.fromkeys(base for one in held for base in type(one).__mro__ if not is_ours(base)):
-            places = [(word, place_of(vars(cls)[word]) or place_of_class(cls)) for word in words if word in vars(cls)]
+            places = [(word, place_of(vars(cls)[word]) or place_of_class(cls)) for word in words if word in {*vars(cls)} - {"name"}]
             yield from (f"{place[:-1]}, {cls.__name__}.{word})" for word, place in places if place)
     for cls in (type(one) for frame in frames for one in frame.f_locals.values() if hasattr(type(one), "name")):
         if not (isinstance(error, UserError) or is_ours(cls)) and (place := place_of_class(cls)):

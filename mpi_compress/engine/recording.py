@@ -3,7 +3,7 @@
     python -m mpi_compress.engine.recording FOLDER
 
 `FOLDER/play.json` says what to run and how. Each rank appends to `FOLDER/<rank>.jsonl` a list for every message and every state:
-the run, the round, a stage of `guard.of_algorithms.STAGES`, whose it is, and a hash.
+the run, the round, a stage of `guard.of_algorithms.STAGES`, whose it is, and a hash; and what parts of one's own kept in the run.
 """
 
 import json
@@ -24,7 +24,7 @@ from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.runner import run_as
 from mpi_compress.exchange.ranks import Ranks, launched
-from mpi_compress.guard.of_algorithms import FAILED
+from mpi_compress.guard.of_algorithms import FAILED, KEPT
 from mpi_compress.job.loading import parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Ending, Stop
@@ -108,9 +108,13 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
             job = parse_job(tomllib.loads(text), "verified", Path(plan["folder"]), {})
             short = replace(job, runs=[shortened(spec, plan["rounds"]) for spec in job.runs])
             out = folder / "out" / str(number)
-            for run in run_as(short, Request(out, ranks, Interrupts(), quiet=True, keeper=keeper)):
+            request = Request(out, ranks, Interrupts(), quiet=True, keeper=keeper)
+            for run in run_as(short, request):
                 if run.status == "failed":
                     raise RuntimeError(run.attrs["reason"])
+            if request.kept:
+                said = "; ".join(map(". ".join, request.kept.items()))
+                notes.write(json.dumps([number, FAILED[0], "error", KEPT[2], said]) + "\n")
         except Stopped:
             pass
         except Exception as error:

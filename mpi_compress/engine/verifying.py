@@ -60,7 +60,8 @@ def verify(job: Job | Mapping[str, Any] | str | Path, rounds: int = ROUNDS) -> l
     Args:
         job: a job, or what `load_job` takes. Parts of its own stand in modules that `plugins` names.
 
-    Returns: a line for each run: that all are equal, or the first round and part that differ.
+    Returns: a line for each run: that all are equal, or the first round and part that differ, or which part keeps
+    something from call to call.
     """
     job = job if isinstance(job, Job) else load_job(job)
     if rounds < 2:

@@ -18,6 +18,7 @@ from mpi_compress.problem.datasets.said import captioned, elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of, varying
+from mpi_compress.results.status import accuracy_of_gaps
 from mpi_compress.results.summary import kept, rise, without_overhead
 from mpi_compress.results.targets import RAISED, Target
 from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
@@ -43,7 +44,7 @@ class Cell:
     late: float = 0.0  # the largest share of it that was spent since the row before, where rounds lie between the two
     again: float = 0.0  # the share of later rows that miss the target again
     stays: float = math.inf  # what it took to come to the target and stay there
-    point: str = ""  # that it may be at another stationary point
+    doubt: str = ""  # that it may be at another stationary point, or that f* is not known to the target
 
     @property
     def median(self) -> float:
@@ -76,7 +77,7 @@ class Cell:
             missed = f"reached by {len(reached)} of {of} seeds, in {ends}; by the others {missed}"
         stays = "at the end, too" if self.stays == math.inf else f"for good from {amount(self.stays, self.by, self.unit)} on"
         again = f"left again: {self.again:.0%} of the later rows miss it; {stays}" if self.again > _AGAIN else ""
-        return "; ".join(filter(None, (missed, again, later, self.point)))
+        return "; ".join(filter(None, (missed, again, later, self.doubt)))
 
     @property
     def numbers(self) -> list[str]:
@@ -326,7 +327,7 @@ def _column(groups: Sequence[Sequence[Run]], target: Target, by: str) -> list[Ce
     if "grad_norm" not in target.column:
         return cells
     reached = [[run for run in group if run.has(target.column) and target.row_of(run) is not None] for group in groups]
-    return [replace(own, point=point) for own, point in zip(cells, other_points(reached), strict=True)]
+    return [replace(own, doubt=point) for own, point in zip(cells, other_points(reached), strict=True)]
 
 
 def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
@@ -344,8 +345,11 @@ def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
     late = max((_late(by, run, row) for run, row in reached), default=0.0)
     last = float(np.median([run.column(target.column)[-1] for run in runs])) * (-1.0 if target.rising else 1.0)
     nearest = math.inf if math.isnan(last) else last
-    again = np.median([_again(target, by, run, row) for run, row in reached] or [(0.0, math.inf)], axis=0).tolist()
-    return Cell([target.took(run, by) for run in runs], by, end, "", unit, diverged, nearest, late, *again)
+    known = max(map(accuracy_of_gaps, runs))
+    is_below = target.column == "suboptimality" and target.level < known
+    doubt = f"f* is known to {known:.1g}, and the target is below that" * is_below
+    again, stays = np.median([_again(target, by, run, row) for run, row in reached] or [(0.0, math.inf)], axis=0).tolist()
+    return Cell([target.took(run, by) for run in runs], by, end, "", unit, diverged, nearest, late, again, stays, doubt)
 
 
 def _again(target: Target, by: str, run: Run, row: int) -> tuple[float, float]:

@@ -23,6 +23,7 @@ STAGES = {
 }  # fmt: skip
 """What is noted of a round, in the order in which it is made."""
 FAILED = (10**9, [*STAGES].index("error"), 0)
+KEPT = (*FAILED[:2], 1)  # which parts of one's own kept something from call to call, in a run that came to its end
 
 Key = tuple[int, int, int]  # round, stage and whose it is
 Notes = Mapping[Key, Any]  # messages and states, or their hashes
@@ -44,13 +45,13 @@ def two_rounds(_: Method, play: Callable[[], None]) -> Findings:
 
 def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str] | None = None) -> Finding:
     """A run's rounds, `of` such as "8 rounds", as they were noted in one process, against those that were run in other ways. The
-    line ends with what `makers` says of a stage: who makes what is noted there."""
+    line ends with what `makers` says of a stage: who makes what is noted there. What is KEPT may change later rounds."""
     if FAILED in plain:
         return Finding("ways", False, f"cannot be run: {plain[FAILED]}")
-    unlike = {way: [key for key in {*plain, *notes} if plain.get(key) != notes.get(key)] for way, notes in others.items()}
+    unlike = {way: [key for key in {*plain, *notes} - {KEPT} if plain.get(key) != notes.get(key)] for way, notes in others.items()}
     differing = {way: min(keys) for way, keys in unlike.items() if keys}
     if not differing:
-        return Finding("ways", True, f"{of} are the same {', '.join(others)}")
+        return Finding("ways", KEPT not in plain, plain.get(KEPT, f"{of} are the same {', '.join(others)}"))
     way = min(differing, key=differing.__getitem__)
     key, notes, also = differing.pop(way), others[way], " and ".join(differing)
     what, when = [*STAGES.values()][key[1]].format(key[2]), "before the first round" if key[0] < 0 else f"in round {key[0]}"

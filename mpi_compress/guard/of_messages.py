@@ -67,8 +67,9 @@ def link_in_run(compressor: Compressor, dim: int) -> Link:
     """The same for this d; ValueError or TypeError if it does not go with the parameters."""
     found = compressor.in_run(dim, step=0.1, regime=False, noise=(1.0, 1.0))
     found.check(dim)
-    checked(found.applied(np.ones(dim), round_of(0, state=found.start(dim))), dim)
-    return Link(found, codecs[found.codec](), dim)
+    link = Link(found, codecs[found.codec](), dim)
+    link.refuse_other_kind(checked(found.applied(np.ones(dim), round_of(0, state=link.start())), dim))
+    return link
 
 
 def usual(cls: type[Compressor]) -> Compressor:

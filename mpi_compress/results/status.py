@@ -8,6 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.files import checkpoint_of, part_of, refuse_no_file
 from mpi_compress.results.locks import is_being_written
@@ -74,8 +76,13 @@ class LastRow:
 
 def last_gap(run: Run) -> float:
     """f − f* at the end of a run; 0 where it is below the accuracy of f*, or lost in rounding."""
-    gap, loss = (float(run.trace[name][-1]) if name in run.trace else math.nan for name in ("suboptimality", "loss"))
-    return 0.0 if abs(gap) <= max(ROUNDING * abs(loss), run.attrs.get("f_star_accuracy", 0.0)) else gap
+    gap = float(run.trace.get("suboptimality", [math.nan])[-1])
+    return 0.0 if abs(gap) <= accuracy_of_gaps(run) else gap
+
+
+def accuracy_of_gaps(run: Run) -> float:
+    """What f − f* is known to near the optimum: the accuracy of f*, or rounding of the least loss."""
+    return max(ROUNDING * float(np.abs(run.trace["loss"]).min()), run.attrs.get("f_star_accuracy", 0.0))
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,19 @@ def test_a_gap_to_an_unknown_optimum_is_not_a_gap_that_is_not_reached(tmp_path):
     assert endings([run])[1][0][3] == "–"
 
 
+@pytest.mark.parametrize(("accuracy", "target", "note"), [
+    (0.0, 1e-16, "¹ f* is known to 3e-16, and the target is below that"), (0.0, 1e-15, ""),
+    (1e-9, 1e-10, "¹ f* is known to 1e-09, and the target is below that"), (1e-9, 1e-8, ""), (math.nan, 1e-10, ""),
+])  # fmt: skip
+def test_a_target_below_what_f_star_is_known_to_has_a_note(accuracy, target, note, tmp_path):
+    run = written(tmp_path, "a", [1.0, 0.3])
+    run.trace["suboptimality"][-1] = 0.0
+    run.attrs["f_star_accuracy"] = accuracy
+    found = compare([run], [Target.of("suboptimality", target), Target.of("loss", 1e-16)])
+    assert found.cells[0][1] == "1 kbit" + " ¹" * bool(note)
+    assert [each for each in found.notes if "f* is known" in each] == [note] * bool(note)
+
+
 @pytest.mark.parametrize(("gap", "shown"), [(-5.55e-17, "0"), (3e-16, "0"), (2e-12, "2e-12"), (-1e-9, "-1e-09")])
 def test_a_gap_that_rounding_decides_is_0(gap, shown, tmp_path):
     run = written(tmp_path, "a", [1.0, 0.3])

@@ -591,6 +591,29 @@ def test_a_run_says_in_one_line_what_a_part_keeps_outside_of_its_state(source, p
         assert any(re.search(naming(says), line) for line in capsys.readouterr().out.splitlines()), words
 
 
+def test_a_verification_names_what_a_part_keeps_though_the_first_rounds_are_the_same(tmp_path):
+    late = f"type(self).calls += 1; v = v * (1 + (type(self).calls > 5000)); {SORTED}"
+    said = command("run", written(tmp_path, MODULE + compressor(late, field="calls = 0")), "--verify", "2")
+    assert said.returncode == 1
+    assert re.search(naming("mine keeps something in Mine.calls from call to call memory comes from start(dim)"), said.stdout.strip()), said
+
+
+def test_check_part_names_a_kind_that_the_class_does_not_say_once(tmp_path):
+    source = compressor("i = np.arange(3); return mc.SignSparse(v.size, i, v[i] < 0, 1.0)")
+    (found,) = findings_in_job("mine", mc.load_job(written(tmp_path, source))).values()
+    (wrong,) = (each.text for each in found if not each.holds)
+    assert "a SignSparse was given, and receivers read a Sparse; makes = SignSparse in the class says otherwise" in wrong
+    assert wrong.endswith(", Mine.compress)"), wrong
+
+
+def test_a_compressor_without_a_delta_is_told_how_to_state_it_or_to_do_without(tmp_path):
+    file = written(tmp_path, compressor(SORTED), algorithm="ef21")
+    with pytest.raises(UserError, match=naming("mine states none: define delta(self, dim), or give algorithm.step a number")):
+        mc.run(mc.load_job(file), out=tmp_path)
+    (run,) = mc.run(mc.load_job(file, {"algorithm.step": 0.1}), out=tmp_path)
+    assert run.status == "complete"
+
+
 @pytest.mark.parametrize("ranks", [None, 3])
 def test_a_run_says_once_what_its_parts_keep_also_of_workers_on_other_ranks_than_a_dedicated_master(ranks, tmp_path):
     file = written(tmp_path, MODULE + compressor(f"type(self).calls += 1; {SORTED}", field="calls = 0"))
