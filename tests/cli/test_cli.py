@@ -545,7 +545,7 @@ def test_plan_says_what_a_model_needs_and_is_not_here(tmp_path, capsys, monkeypa
     )
     assert main(["plan", str(tmp_path / "job.toml"), "--out", str(tmp_path)]) == 2
     said = capsys.readouterr()
-    assert said.out.endswith("would be refused: needs the framework of that name\n0 of 2 runs done, 2 would be refused\n")
+    assert said.out.endswith("would be refused: needs the framework of that name: job\n0 of 2 runs done, 2 would be refused\n")
     assert {line.rpartition(": ")[2] for line in said.err.splitlines()} == {"needs the framework of that name"}
 
 
