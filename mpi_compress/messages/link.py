@@ -193,13 +193,14 @@ class Link:
         """C(v) of v (dim,), or of rows (m, dim), not encoded; OverflowError where finite numbers become infinite, as by the d/k of
         random-k."""
         c = self._applied(v, t)
-        self.refuse_other_kind(c)
+        if type(c) is not self.compressor.makes:
+            self.refuse_other_kind(c)
         return c if type(c) is Dense else self.within_floats(v, c)
 
     def refuse_other_kind(self, c: Compressed) -> None:
         """UserError if receivers would read C(v) as a vector of another kind."""
         kind, wanted = type(c), self.compressor.makes
-        if kind is not wanted and not (issubclass(kind, wanted) or self._is_read(c)):
+        if not (issubclass(kind, wanted) or self._is_read(c)):
             why = f"a {kind.__name__} was given, and receivers read a {wanted.__name__}"
             raise UserError(f"{self.compressor.name}, compress: {why}; makes = {kind.__name__} in the class says otherwise")
 
