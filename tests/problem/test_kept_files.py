@@ -111,7 +111,7 @@ def test_a_seal_finds_every_flipped_bit_and_every_cut(key, tmp_path):
         assert seals.content(file, key) == content
         assert not seals.holds(file, "another key")
         sealed = file.read_bytes()
-        with file.open("r+b") as out:  # to write a file anew takes longer
+        with file.open("r+b") as out:  # a new file takes longer
             for bit in range(8 * len(sealed)) if size < 100 else draw.sample(range(8 * len(sealed)), 200):
                 at = bit // 8
                 os.pwrite(out.fileno(), bytes([sealed[at] ^ 1 << bit % 8]), at)
