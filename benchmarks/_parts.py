@@ -31,8 +31,8 @@ from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Ending, Stop
+from mpi_compress.messages.batch import Batch
 from mpi_compress.messages.costs import costs as cost_models
-from mpi_compress.messages.link import Batch
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, without_optimum
 from mpi_compress.preparing.runs import Prepared, prepare

@@ -43,7 +43,7 @@ def raw(comm: Any, size: int) -> Callable[[], None]:
 def ours(comm: Any, size: int) -> Callable[[], None]:
     """A round by the exchange of a run, one worker on each rank but the first."""
     from mpi_compress.exchange.mpi import PointToPoint
-    from mpi_compress.messages.link import batch_of, together
+    from mpi_compress.messages.batch import batch_of, together
 
     exchange, data = PointToPoint(comm, comm.size - 1, False, 1800.0), np.ones(size, np.uint8)
 

@@ -28,6 +28,8 @@ from mpi_compress.job.loading import load_job as load_job
 from mpi_compress.job.stops import StopRule as StopRule
 from mpi_compress.job.stops import stops as stops
 from mpi_compress.messages import kinds as kinds
+from mpi_compress.messages.batch import SILENT as SILENT
+from mpi_compress.messages.batch import Message as Message
 from mpi_compress.messages.codecs import Codec as Codec
 from mpi_compress.messages.codecs import codecs as codecs
 from mpi_compress.messages.coders import Coder as Coder
@@ -68,9 +70,7 @@ from mpi_compress.messages.kinds import (
 from mpi_compress.messages.kinds import (
     WithScalar as WithScalar,
 )
-from mpi_compress.messages.link import SILENT as SILENT
 from mpi_compress.messages.link import Link as Link
-from mpi_compress.messages.link import Message as Message
 from mpi_compress.messages.measuring import measure as measure
 from mpi_compress.messages.several import PairLink as PairLink
 from mpi_compress.preparing.alone import problem as problem

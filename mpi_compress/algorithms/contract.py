@@ -35,10 +35,11 @@ from mpi_compress.core.forms import complete
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.returned import returns
 from mpi_compress.core.streams import Round, Rounds
+from mpi_compress.messages.batch import Batch, Message, attempt, together
 from mpi_compress.messages.compressors.base import coordinates_sent
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Batch, ChoosingLink, Link, Message, attempt, together
+from mpi_compress.messages.link import ChoosingLink, Link
 from mpi_compress.messages.mean import Averager
 from mpi_compress.problem.computing import Computing
 from mpi_compress.problem.objective import Objective, Shards

@@ -12,9 +12,10 @@ from mpi_compress.algorithms.needs import ROUNDED_DOWN
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import feedback as kernels
 from mpi_compress.kernels.threshold import reaching_among
+from mpi_compress.messages.batch import Message
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Compressed, Pair, Sparse, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import Shards
 from mpi_compress.problem.scaled_vector import ScaledVector
 

@@ -22,8 +22,8 @@ from mpi_compress.algorithms.needs import Need
 from mpi_compress.algorithms.steps import Decreasing, step_at, values_of
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
+from mpi_compress.messages.batch import Message
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
 from mpi_compress.problem.scaled_vector import ScaledVector
 
 Point = Vector | ScaledVector

@@ -15,8 +15,8 @@ from mpi_compress.core import arrays
 from mpi_compress.core.errors import NotMet, UserError
 from mpi_compress.core.returned import returns
 from mpi_compress.core.streams import Round
+from mpi_compress.messages.batch import Message
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
 
 
 @dataclass

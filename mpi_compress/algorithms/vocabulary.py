@@ -67,6 +67,7 @@ from mpi_compress.core.fields import AtLeastOne, Decay, Positive, Share, within
 from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
 from mpi_compress.kernels.vectors import means_of_parts, norm, squared_norm, squared_norms
+from mpi_compress.messages.batch import Batch, Message, silent, spread, together
 from mpi_compress.messages.compressors.base import Count, Sized, coordinates_sent, count_of, has_state
 from mpi_compress.messages.costs import CostModel, at_moment, costs
 from mpi_compress.messages.kinds import (
@@ -88,6 +89,6 @@ from mpi_compress.messages.kinds import (
     stacked,
     triangle,
 )
-from mpi_compress.messages.link import Batch, ChoosingLink, Link, Message, ScalarLink, silent, spread, together
+from mpi_compress.messages.link import ChoosingLink, Link, ScalarLink
 from mpi_compress.messages.several import PairLink, RefreshLink, SeveralLink, means_of_pairs
 from mpi_compress.problem.objective import Objective, Shards

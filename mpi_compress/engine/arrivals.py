@@ -14,8 +14,9 @@ from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.streams import Role, Rounds
 from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.observer import Observer
+from mpi_compress.messages.batch import LENGTH_BYTES, Batch
 from mpi_compress.messages.costs.links import Links
-from mpi_compress.messages.link import LENGTH_BYTES, Arrived, Batch, Link, arrived
+from mpi_compress.messages.link import Arrived, Link, arrived
 from mpi_compress.problem.computing import NS
 from mpi_compress.results.columns import named
 from mpi_compress.saving.checkpoint import States

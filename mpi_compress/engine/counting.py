@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.clock import stood_still
+from mpi_compress.messages.batch import LENGTH_BYTES, Batch
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.link import LENGTH_BYTES, Batch, Link
+from mpi_compress.messages.link import Link
 from mpi_compress.problem.computing import NS
 from mpi_compress.results.columns import COLUMNS
 

@@ -19,9 +19,10 @@ from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.stops.base import why_it_ends
 from mpi_compress.job.tables import Ending, Stop
+from mpi_compress.messages.batch import Batch
 from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
 from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.link import Batch, Link
+from mpi_compress.messages.link import Link
 from mpi_compress.results.columns import RowsSoFar
 from mpi_compress.results.writer import Row
 

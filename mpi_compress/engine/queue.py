@@ -20,8 +20,9 @@ from mpi_compress.engine.arrivals import AtOnce, decoded, travelled
 from mpi_compress.engine.counting import Counts
 from mpi_compress.engine.observer import Observer
 from mpi_compress.kernels.vectors import lengths_of
+from mpi_compress.messages.batch import LENGTH_BYTES, Batch, silent, together
 from mpi_compress.messages.kinds import Dense
-from mpi_compress.messages.link import LENGTH_BYTES, Arrived, Batch, Link, silent, together
+from mpi_compress.messages.link import Arrived, Link
 from mpi_compress.problem.computing import NS
 from mpi_compress.results.columns import named
 from mpi_compress.saving.checkpoint import States

@@ -28,7 +28,7 @@ from mpi_compress.guard.of_algorithms import FAILED, KEPT
 from mpi_compress.job.loading import parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Ending, Stop
-from mpi_compress.messages.link import Batch
+from mpi_compress.messages.batch import Batch
 from mpi_compress.preparing.problems import without_optimum
 from mpi_compress.saving.checkpoint import States
 from mpi_compress.saving.frames import dump

@@ -8,8 +8,9 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.queue import Arrival, ArrivalQueue
+from mpi_compress.messages.batch import Batch
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.messages.link import Arrived, Batch, Link
+from mpi_compress.messages.link import Arrived, Link
 from mpi_compress.saving.checkpoint import States
 
 

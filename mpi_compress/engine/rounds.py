@@ -18,8 +18,9 @@ from mpi_compress.engine.queue import ArrivalQueue, Queued
 from mpi_compress.engine.ringleader import Ringleader, tables_at
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Ending
+from mpi_compress.messages.batch import SILENT, Batch, together
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.messages.link import SILENT, Arrived, Batch, Link, together
+from mpi_compress.messages.link import Arrived, Link
 from mpi_compress.saving.checkpoint import States
 
 

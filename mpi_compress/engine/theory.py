@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.tuning.search import Improvement
 from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.messages.batch import LENGTH_BYTES
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Sparse, Vector, index_bits
-from mpi_compress.messages.link import LENGTH_BYTES
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.second_order import sampling_noise
 

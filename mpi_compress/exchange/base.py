@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import NotAsAnnounced
+from mpi_compress.messages.batch import Batch, new_room, silent
 from mpi_compress.messages.fields import ROOM
-from mpi_compress.messages.link import Batch, Bytes, new_room, silent
+from mpi_compress.messages.kinds import Bytes
 
 _REFUSED = 2**32 - 1  # the length that stands for a refused message
 _NOTHING: Bytes = np.empty(0, np.uint8)

@@ -20,8 +20,8 @@ from mpi_compress.exchange.base import T, announced, arrived, framed
 from mpi_compress.exchange.futexes import Futexes
 from mpi_compress.exchange.host import Buffers, nap, wake_on_time
 from mpi_compress.exchange.patience import Patience, Wait
+from mpi_compress.messages.batch import LENGTH_BYTES, Batch
 from mpi_compress.messages.fields import ROOM
-from mpi_compress.messages.link import LENGTH_BYTES, Batch
 
 _OBJECT = 99  # tag
 _SHORT = 2**14  # bytes; messages up to this travel together with their lengths

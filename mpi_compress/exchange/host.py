@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.messages.link import Bytes
+from mpi_compress.messages.kinds import Bytes
 
 _SHARE, _SHORTEST_NAP, _LONGEST_NAP = 0.05, 2e-5, 2e-3  # a nap is this share of the time waited, within these seconds
 _DEATH_OF_PARENT = 1  # Linux: the signal that a process gets then

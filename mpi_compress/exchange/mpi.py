@@ -18,8 +18,9 @@ from mpi_compress.exchange.channel import Channel, Messages
 from mpi_compress.exchange.futexes import Futexes
 from mpi_compress.exchange.host import Buffers
 from mpi_compress.exchange.patience import Patience
+from mpi_compress.messages.batch import LENGTH_BYTES, Batch, silent, together
 from mpi_compress.messages.fields import ROOM
-from mpi_compress.messages.link import LENGTH_BYTES, Batch, Bytes, silent, together
+from mpi_compress.messages.kinds import Bytes
 
 UP, DOWN, DOWN_TO_EACH, REPORT, STATE = range(1, 6)  # tags
 

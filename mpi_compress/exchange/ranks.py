@@ -16,7 +16,7 @@ from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.host import end_with_the_launcher, refuse_little_shared_memory
-from mpi_compress.messages.link import batch_of
+from mpi_compress.messages.batch import batch_of
 
 T = TypeVar("T")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")  # mpiexec's before SLURM's

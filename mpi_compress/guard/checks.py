@@ -13,10 +13,11 @@ import numpy as np
 from mpi_compress.guard import hidden_state, of_algorithms, of_data, of_functions, of_messages
 from mpi_compress.guard.findings import Finding, Findings, either, seeded, tried
 from mpi_compress.guard.of_messages import link_at, round_of, stated, states_something
+from mpi_compress.messages.batch import batch_of
 from mpi_compress.messages.compressors.base import Compressor, has_state
 from mpi_compress.messages.costs.base import CostModel, check_cost
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Link, batch_of
+from mpi_compress.messages.link import Link
 from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.problem.rows import Rows
 

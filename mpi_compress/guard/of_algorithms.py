@@ -12,7 +12,8 @@ from mpi_compress.algorithms.memories import one, put
 from mpi_compress.algorithms.vocabulary import Algorithm, AllSent, Dense, Downlink, Method, Server, Shards, Vector, stacked
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
 from mpi_compress.guard.findings import SEED, Finding, Findings, tried
-from mpi_compress.messages.link import Batch, arrived, together
+from mpi_compress.messages.batch import Batch, together
+from mpi_compress.messages.link import arrived
 from mpi_compress.saving.frames import dump
 from mpi_compress.saving.saved_states import Expected, load
 

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage, UserError, checked_at
 from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.batch import Message, batch_of
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.explained import explained
 from mpi_compress.messages.from_tables import parts_of
 from mpi_compress.messages.kinds import Bytes, Vector
-from mpi_compress.messages.link import Link, Message, batch_of
+from mpi_compress.messages.link import Link
 
 F = TypeVar("F", np.float32, np.float64)
 Floats = NDArray[np.float32] | Vector

@@ -13,8 +13,9 @@ import numpy as np
 
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.sums import added
+from mpi_compress.messages.batch import Batch
 from mpi_compress.messages.kinds import Accompanied, Blocks, Chained, Dense, Each, Hybrid, SignSparse, Sparse, Vector
-from mpi_compress.messages.link import Batch, Link
+from mpi_compress.messages.link import Link
 
 
 @dataclass(frozen=True)

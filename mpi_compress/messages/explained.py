@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.tables import plain
+from mpi_compress.messages.batch import Batch
 from mpi_compress.messages.fields import Reader
-from mpi_compress.messages.link import Batch, Link
+from mpi_compress.messages.link import Link
 
 _NAMES = {"counts": "count", "numbers": "float", "floats": "floats", "signs": "signs", "integers": "integers", "signed": "integers"}
 _READ = {*_NAMES, "skip", "bytes", "wholes"}

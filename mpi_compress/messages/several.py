@@ -5,9 +5,10 @@ from typing import Any, Self
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.sums import added
+from mpi_compress.messages.batch import Batch
 from mpi_compress.messages.fields import Field, Reader, joined, some_of
 from mpi_compress.messages.kinds import Compressed, Dense, Each, Pair, Several, no_coordinates
-from mpi_compress.messages.link import Arrived, Batch, Link
+from mpi_compress.messages.link import Arrived, Link
 
 
 class SeveralLink(Link):

@@ -16,7 +16,7 @@ import tomli_w
 from mpi_compress.core.arrays import Vector
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.messages.link import batch_of, together
+from mpi_compress.messages.batch import batch_of, together
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective

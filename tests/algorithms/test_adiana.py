@@ -7,8 +7,8 @@ from helpers.plain_ef import shards
 from helpers.plays import bound, gradients, optimum, play, problem, start
 
 from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.batch import SILENT, batch_of
 from mpi_compress.messages.kinds import Pair
-from mpi_compress.messages.link import SILENT, batch_of
 
 IDENTITY, RANDOM = {"name": "identity"}, {"name": "random-k", "k": 10}
 

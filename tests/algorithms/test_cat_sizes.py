@@ -18,12 +18,13 @@ from mpi_compress.algorithms.tuning.search import BudgetSearch, Improvement
 from mpi_compress.algorithms.tuning.sizes import SizedLink, UnbiasedSizes, sizes_of, tuned
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.batch import batch_of
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs.formulas import Affine, Payload, UDPEthernet, Wire
 from mpi_compress.messages.kinds import Sparse, WithSize, index_bits
-from mpi_compress.messages.link import Link, batch_of
+from mpi_compress.messages.link import Link
 
 COSTS = {"payload": Payload(), "affine": Affine(c0="20 B"), "udp": UDPEthernet(), "start only": Affine(c0=3.0, c1=0.0)}
 T0 = Round(0, Streams(1), Role.WORKER)

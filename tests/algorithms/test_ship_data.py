@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from mpi_compress.algorithms.papers import ship_data
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.job.loading import parse_job
+from mpi_compress.messages.batch import LENGTH_BYTES
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.fields import Reader, counts
 from mpi_compress.messages.formats import FORMATS
-from mpi_compress.messages.link import LENGTH_BYTES
 from mpi_compress.messages.samples import Samples, SamplesLink
 from mpi_compress.problem.datasets.store import open_data
 

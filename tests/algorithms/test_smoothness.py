@@ -12,8 +12,9 @@ import mpi_compress as mc
 from mpi_compress.algorithms.smoothness import scaled
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.job.loading import load_job
+from mpi_compress.messages.batch import batch_of, together
 from mpi_compress.messages.kinds import Dense, Sparse, stacked
-from mpi_compress.messages.link import arrived, batch_of, together
+from mpi_compress.messages.link import arrived
 
 RANDOM, ROUNDS = {"name": "random-k", "k": 5}, 60
 MATRICES = ["full", "diagonal"]

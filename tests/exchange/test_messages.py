@@ -13,15 +13,15 @@ from helpers.running import BIN, PATIENT
 
 from mpi_compress.core.errors import NotAsAnnounced
 from mpi_compress.exchange.base import announced, arrived, framed
+from mpi_compress.messages.batch import SILENT, batch_of, together
 from mpi_compress.messages.fields import ROOM
-from mpi_compress.messages.link import SILENT, batch_of, together
 
 PROGRAM = """
 import numpy as np
 from mpi4py import MPI
 from mpi_compress.exchange.mpi import AllGather, PointToPoint
 from dataclasses import replace
-from mpi_compress.messages.link import SILENT, batch_of, silent, together
+from mpi_compress.messages.batch import SILENT, batch_of, silent, together
 
 comm = MPI.COMM_WORLD
 lengths = [0, 1, None, 100, 16384, 16385, 16385, 16385, 20000, 16385, 5, 300_000, 300_000, None, 300_000, 2_000_000, 70_000, 0]
@@ -103,7 +103,7 @@ import numpy as np
 from mpi4py import MPI
 from mpi_compress.core.ending import run_to_the_end
 from mpi_compress.exchange import channel
-from mpi_compress.messages.link import batch_of
+from mpi_compress.messages.batch import batch_of
 
 part, length, change = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 

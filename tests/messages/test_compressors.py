@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mpi_compress.algorithms.tuning.search import alistarh_budget
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Pool, Role, Round, Streams
+from mpi_compress.messages.batch import batch_of
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.among_workers import Pattern, PermK
@@ -23,7 +24,7 @@ from mpi_compress.messages.compressors.levels import Rounding
 from mpi_compress.messages.compressors.signs import LQ, SQ
 from mpi_compress.messages.compressors.whole import Identity, LatticeQuantizer
 from mpi_compress.messages.kinds import Sparse
-from mpi_compress.messages.link import Link, batch_of
+from mpi_compress.messages.link import Link
 
 STREAMS = Streams(0)
 FAST = settings(max_examples=25, deadline=None, derandomize=True)

@@ -17,8 +17,8 @@ from mpi_compress.job.timing import TimeTable
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import at_moment, costs
-from mpi_compress.messages.kinds import SignSparse, Sparse
-from mpi_compress.messages.link import Link, ScalarLink, WithScalar
+from mpi_compress.messages.kinds import SignSparse, Sparse, WithScalar
+from mpi_compress.messages.link import Link, ScalarLink
 from mpi_compress.planning import links as calibrate
 
 BITS = np.arange(0.0, 40_000.0, 7.0)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.batch import batch_of
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.coders import coder
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import coordinates_sent
 from mpi_compress.messages.kinds import BlockSigns, Dithered, Permuted, Powers, Sketch
-from mpi_compress.messages.link import Link, batch_of
+from mpi_compress.messages.link import Link
 from mpi_compress.messages.mean import Averager
 
 STREAMS = Streams(3)

@@ -11,12 +11,13 @@ import mpi_compress as mc
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.streams import Role, Round, Rounds, Streams
+from mpi_compress.messages.batch import batch_of, silent, spread, together
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.at_random import Stochastic
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
-from mpi_compress.messages.link import Link, ScalarLink, arrived, batch_of, silent, spread, together
+from mpi_compress.messages.link import Link, ScalarLink, arrived
 from mpi_compress.messages.several import PairLink
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))

@@ -21,7 +21,7 @@ from helpers import plain_samples
 import mpi_compress as mc
 from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.messages.link import batch_of, together
+from mpi_compress.messages.batch import batch_of, together
 
 JOBS = Path(__file__).parents[2] / "jobs" / "records"
 FEATURES, WORKERS, KAPPA = {"a1a": 123, "w1a": 300}, {"a1a": 16, "w1a": 10}, 1e3
