@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.core.expressions import rate_text
+from mpi_compress.evidence.endings import comes_nearer
 from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import Target, grows
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class TimeToTarget:
     fixed: float  # seconds of computing and latency
     bits: float  # the messages that were waited for
     follows_link: bool  # True if its messages depend on the link
+    cut_off: float = np.inf  # the seconds at which it ended before the target, on no plateau
 
     def on(self, bandwidth: float) -> float:
         """Seconds on steady, equal links, with the latency of its run [bit/s]."""
@@ -38,10 +40,11 @@ def crossing(one: TimeToTarget, other: TimeToTarget) -> float | None:
 
 
 def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
-    """Say for runs on the same links which one is fastest to a target, and at which bandwidths another one would be."""
+    """Say for runs on the same links which one is fastest to a target, and at which bandwidths another one would be. To spend a
+    budget first is no merit."""
     on_links: dict[str, list[Run]] = {}
     for run in runs:
-        if "links" in run.attrs and run.has(target.column):
+        if "links" in run.attrs and run.has(target.column) and not grows(target.column):
             on_links.setdefault(json.dumps([run.written.get(key) for key in ("cost", "time")], sort_keys=True), []).append(run)
     for group in on_links.values():
         needs = sorted((_need(each, target) for each in by_seed(group)), key=lambda need: need.seconds)
@@ -51,7 +54,8 @@ def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
         best = reached[0]
         computing = ", computing by [time] included" * ("compute" in group[0].written.get("time", {}))
         on = f"on links of {group[0].attrs['links']}{computing}, by the model"
-        yield f"{on}: {best.label} is fastest to {target}, in {best.seconds:.4g} s"
+        of_these = " of those that reach it" * any(need.cut_off < best.seconds for need in needs)
+        yield f"{on}: {best.label} is fastest{of_these} to {target}, in {best.seconds:.4g} s"
         are_alike = {"up", "down"}.isdisjoint(group[0].written.get("cost", ()))  # else one bandwidth says nothing of both
         steady = [need for need in reached if are_alike and not need.follows_link]
         for need in needs[1:]:
@@ -61,19 +65,22 @@ def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
 def _compared(need: TimeToTarget, first: TimeToTarget | None) -> str:
     """What a method took, and where it is faster than the fastest of those whose messages do not depend on the link."""
     if need.seconds == np.inf:
-        return f"{need.label} does not reach it"
+        return f"{need.label} {'does not reach it' if need.cut_off == np.inf else f'was cut off at {need.cut_off:.4g} s'}"
     took = f"{need.label} takes {need.seconds:.4g} s"
     if need.follows_link:
         return f"{took}; its messages follow the link"
-    if first is None or need is first:
+    if first is None or need is first or need.on(1.0) == first.on(1.0):
         return took
     where = crossing(first, need)
     if where is None:
-        return f"{took}; {(need if need.on(1.0) < first.on(1.0) else first).label} is faster on every steady link"
+        return f"{took}; {(need if need.on(1.0) < first.on(1.0) else first).label} is faster at every bandwidth"
     return f"{took}; it wins {'below' if need.bits < first.bits else 'above'} {rate_text(where)}, against {first.label}"
 
 
 def _need(runs: Sequence[Run], target: Target) -> TimeToTarget:
     found = [[target.took(run, name) for run in runs] for name in ("model_seconds", "model_fixed", "model_bits")]
     seconds, fixed, bits = (float(np.median(each)) for each in found)
-    return TimeToTarget(name_of(runs[0]), seconds, fixed, bits, bool(runs[0].attrs["follows_link"]))
+    missed = [run for run in runs if run.status == "complete" and target.row_of(run) is None] if seconds == np.inf else []
+    is_cut = bool(missed) and comes_nearer(missed, target) is not False
+    cut_off = float(np.median([run.column("model_seconds")[-1] for run in missed])) if is_cut else np.inf
+    return TimeToTarget(name_of(runs[0]), seconds, fixed, bits, bool(runs[0].attrs["follows_link"]), cut_off)

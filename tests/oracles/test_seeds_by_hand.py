@@ -104,6 +104,20 @@ def test_a_crossing_is_that_of_the_medians_over_seeds():
     assert second == "  sparse takes 5 s; it wins below 333.3 kbit/s, against dense"
 
 
+def test_who_was_cut_off_is_not_said_to_be_slow_and_to_spend_a_budget_first_is_no_merit():
+    """The short run falls by a half a round until its job ends it, at 1 s; the long one comes to the target at 3 s."""
+    clock, level = {"model_fixed": [0] * 9, "model_bits": range(9), "links": "1 Mbit/s"}, Target.of("loss", 0.1)
+    falls = [2.0**-i for i in range(9)]
+    short = run("short", loss=[8 * v + 1 for v in falls], model_seconds=np.linspace(0, 1, 9), wire_bits=range(9), **clock)
+    long = run("long", loss=falls, model_seconds=np.linspace(0, 6, 9), wire_bits=range(9), **clock)
+    first, second = statements([short, long], level)
+    assert "long is fastest of those that reach it to loss ≤ 0.1, in 3 s" in first
+    assert second == "  short was cut off at 1 s"
+    assert [*statements([short, long], Target.of("wire_bits", 3))] == []
+    twin = run("twin", loss=falls, model_seconds=np.linspace(0, 6, 9), wire_bits=range(9), **clock)
+    assert [*statements([long, twin], level)][1] == "  twin takes 3 s"
+
+
 @pytest.mark.parametrize(
     ("cores", "ranks", "outcome"), [(8, 8, "holds"), (4, 4, "holds"), (2, 8, "not tested"), (8, 2, "not tested"), (3, 4, "not tested")]
 )
