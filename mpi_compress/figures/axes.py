@@ -18,6 +18,7 @@ from mpi_compress.results.units import COSTS, charged, named_model, unit_of
 
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
 _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
+_SUBS = (5, (1, 2, 5)), (2, (1, 1.5, 2, 3, 4, 5, 6, 8))  # of an axis that is so many times as long as its begin: two ticks or more
 _TICKS, _RATIO = 9, 1.4  # values at most that have a tick each, and how far apart they are at least
 _LARGE = 10_000.0  # a number without a unit, from which on ticks have a prefix
 
@@ -31,7 +32,7 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
             text += f", {model}"
         text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")
         unit = _unit(which, figure, runs)
-        if not (which == "x" and figure.at and _tick_values(ax)):
+        if not (which == "x" and figure.at and _tick_values(ax, column, runs)):
             _write_ticks(ax, which, unit)
         ax.set(**{f"{which}label": f"{drawable(text) if given is None else given}{f' [{unit}]' if unit else ''}".strip()})
 
@@ -65,8 +66,8 @@ def scales(figure: FigureTable) -> tuple[str, str]:
 
 
 def _write_ticks(ax: Axes, which: Literal["x", "y"], unit: str) -> None:
-    """Write ticks with a unit, or of large numbers, with prefixes such as "2 M", unless they are powers of ten. A logarithmic axis
-    with fewer than two of these gets plain ticks."""
+    """Write ticks with a unit, or of large numbers, with prefixes such as "2 M", unless they are powers of ten; seconds as plain
+    numbers. A logarithmic axis with fewer than two powers of ten, or a short one, gets further ticks."""
     axis, (low, high) = getattr(ax, f"{which}axis"), getattr(ax, f"get_{which}lim")()
     is_log = getattr(ax, f"get_{which}scale")() == "log"
     is_long = is_log and high >= _SHORT_AXIS * low
@@ -74,17 +75,18 @@ def _write_ticks(ax: Axes, which: Literal["x", "y"], unit: str) -> None:
         axis.set_minor_formatter(NullFormatter())
         return
     if is_log:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if is_long else MaxNLocator(5))
+        subs = next((subs for ratio, subs in _SUBS if high >= ratio * low), None)
+        axis.set_major_locator(LogLocator(subs=subs) if subs else MaxNLocator(5))
         axis.set_minor_locator(NullLocator())
-    if unit or max(abs(low), abs(high)) >= _LARGE:
+    if unit not in ("", "s") or max(abs(low), abs(high)) >= _LARGE:
         axis.set_major_formatter(EngFormatter())
-    elif is_log:
+    elif is_log or unit:
         axis.set_major_formatter("{x:g}")
 
 
-def _tick_values(ax: Axes) -> bool:
-    """Write a tick at each value along a logarithmic x axis where these are few and apart, as those of a swept key; True if so."""
-    values = np.unique(np.concatenate([np.zeros(0), *(np.asarray(line.get_xdata(), dtype=float) for line in ax.lines)]))
+def _tick_values(ax: Axes, key: str, runs: Sequence[Run]) -> bool:
+    """Write a tick at each value of a swept key along a logarithmic x axis, where these are few and apart, drawn or not; True if so."""
+    values = np.unique([run.column(key)[-1] for run in runs if run.rows and run.has(key)]).astype(float)
     if ax.get_xscale() != "log" or not 1 < values.size <= _TICKS or values[0] <= 0 or np.min(values[1:] / values[:-1]) < _RATIO:
         return False
     ax.set_xticks(values, [f"{value:.4g}" for value in values])

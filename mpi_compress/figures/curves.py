@@ -44,7 +44,6 @@ def draw_on(
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), _above_the_end(figure.ylim))
     each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in looks(names).items()}
     labels, noisy = {line.label: entry(line.entry) for line in reversed(drawn)}, False
-    left = _left_of(drawn) if xscale == "log" and not points else math.inf
     for line in drawn:
         look = each_look[line.label] | {"label": labels.pop(line.label, None)}
         if line.x is None:
@@ -58,8 +57,6 @@ def draw_on(
         number = names.index(line.label)
         every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
-        if not each and line.x[0] == 0 < left < math.inf:
-            _draw_start(ax, line, left, look)
         _point_down(ax, line.rows(seen.y > line.y), lowest, look["color"])
         if figure.at:  # the axis has the values of x, too, at which its level is not reached
             ax.update_datalim([(x, x) for x in line.x], updatey=False)
@@ -73,22 +70,6 @@ def draw_on(
         ax.set_ylim(top=highest)
     set_limits(ax, figure)
     return noisy
-
-
-def _left_of(drawn: Sequence[Line]) -> float:
-    """Where curves begin whose first x is 0, which a logarithmic axis does not have: half of the least x of any row."""
-    each = [line.x[line.x > 0] for line in drawn if line.x is not None and len(np.unique(line.x)) > POINTS]
-    return min((float(x.min()) for x in each if x.size), default=math.inf) / 2
-
-
-def _draw_start(ax: Axes, line: Line, left: float, look: Mapping[str, Any]) -> None:
-    """Draw a curve from its first row, at x = 0, to the second one, thin and dotted, since no record lies between: what is a
-    straight line on a linear axis."""
-    first = int(np.argmax(line.x > 0))
-    x = np.geomspace(left, line.x[first], _ROWS)
-    if np.isfinite(line.y[first]):
-        y = line.y[0] + x / line.x[first] * (line.y[first] - line.y[0])
-        ax.plot(x, y, **{**look, "label": None, "marker": None, "linestyle": ":", "linewidth": 0.6}, zorder=1.9)
 
 
 def up_to(line: Line, highest: float) -> Line:

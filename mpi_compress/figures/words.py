@@ -17,7 +17,7 @@ from mpi_compress.core.tables import RAISED, in_math
 
 _LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure it
 _POINTS = 72.0  # in an inch
-_BETWEEN_WORDS = r"(?<!−) (?!−)"
+_BETWEEN_WORDS = r"(?<![−≤≥]) (?!−)"
 _OUTSIDE_MATHEMATICS = r"(?=(?:[^$]*\$[^$]*\$)*[^$]*$)"  # an even number of dollar signs follows
 
 
@@ -59,7 +59,7 @@ def width(text: str, size: float) -> float:
 
 def wrapped(text: str, room: float, size: float) -> str:
     """A text in lines that are not wider than `room` in inches, broken between words, or in a word that has no room by itself. A
-    difference such as f(x) − f* is one word, and so is what stands between two dollar signs."""
+    difference such as f(x) − f* is one word, a bound such as ≤ 0.1, and what stands between two dollar signs."""
     return "\n".join(line for given in text.splitlines() for line in _lines(_words(given), room, size))
 
 

@@ -16,7 +16,7 @@ def ax():
 
 
 @pytest.mark.parametrize(("unit", "scale", "ends", "wanted"), [
-    ("bit", "linear", (0, 2e6), "2 M"), ("bit", "linear", (0, 999), "999"), ("s", "linear", (0, 2e-3), "2 m"),
+    ("bit", "linear", (0, 2e6), "2 M"), ("bit", "linear", (0, 999), "999"), ("s", "linear", (0, 2e-3), "0.002"),
     ("bit", "log", (2e5, 2e6), "2 M"), ("", "linear", (0, 10_000), "10 k"), ("", "log", (1000, 11_000), "11 k"), ("", "log", (1000, 9000), "9000"),
 ])  # fmt: skip
 def test_ticks_with_a_unit_or_of_large_numbers_have_prefixes(ax, unit, scale, ends, wanted):
@@ -44,6 +44,15 @@ def test_a_logarithmic_axis_with_a_single_power_of_ten_has_further_ticks(ax):
     ax.set(xscale="log", xlim=(0.013, 0.25))
     axes._write_ticks(ax, "x", "")
     assert [round(tick, 3) for tick in ax.get_xticks() if 0.013 <= tick <= 0.25] == [0.02, 0.05, 0.1, 0.2]
+
+
+@pytest.mark.parametrize("ends", [(0.8, 7.0), (0.27, 1.7), (1.01, 2.1), (2.01, 4.1), (5.1, 26.0), (1.01, 5.1)])
+def test_a_short_logarithmic_axis_has_ticks_in_its_lower_part_too(ax, ends):
+    ax.set(yscale="log", ylim=ends)
+    axes._write_ticks(ax, "y", "s")
+    ticks = [tick for tick in ax.get_yticks() if ends[0] <= tick <= ends[1]]
+    assert len(ticks) >= 2
+    assert ticks[0] <= ends[0] * (ends[1] / ends[0]) ** 0.65
 
 
 @pytest.mark.parametrize(("figure", "wanted"), [

@@ -223,6 +223,9 @@ def test_a_swept_key_is_x_and_y_what_it_took_to_a_target(done, tmp_path, capsys)
     assert "uplink bits, on the wire, over all workers to f(x) ≤ 0.68 [bit]" in words.replace("\n", " ")
     assert main([*asked, "--x", "data.c2", "--y", "round"]) == 0
     assert "data.c2" in refused([*asked, "--x", "c2"], capsys)
+    assert main([*asked[:-1], "loss=0.66", "--x", "data.c2"]) == 0
+    ticks = {each.strip() for each in ElementTree.parse(tmp_path / "a.svg").getroot().itertext()}
+    assert {"0.25", "0.5"} <= ticks
     refused(asked, capsys, "one --to goes with --x KEY")
     refused([*asked, "--x", "data.c2", "--to", "loss=0.6"], capsys, "one --to goes with --x KEY")
 

@@ -201,15 +201,13 @@ def test_a_width_is_read_in_its_unit(width, inches):
     assert style.inches(width) == (None if inches is None else pytest.approx(inches))
 
 
-def test_on_a_logarithmic_x_axis_curves_begin_with_round_0_at_the_left_end():
+def test_on_a_logarithmic_x_axis_curves_begin_with_their_first_record():
+    """Round 0 lies at no place of it, and a way from there would cross curves that it has no record beside."""
     _, ax = plt.subplots()
     x = np.arange(5.0)
     drawn = [Line("fast", 10 * x, 0.5**x), Line("slow", 40 * x, 0.9**x), Line("the data", x[:2] * 3, x[:2] + 0.1)]
     draw_on(ax, [], drawn, FigureTable(x="wire_bits_up", y="loss", xscale="log"), [line.label for line in drawn])
-    fast, to_fast, slow, to_slow, data = (line.get_xydata() for line in ax.lines)
-    assert [fast[0].tolist(), slow[0].tolist(), data[0].tolist()] == [[10, 0.5], [40, 0.9], [3, 1.1]]
-    assert [ax.lines[i].get_linestyle() for i in (1, 3)] == [":", ":"], "no record lies there"
-    np.testing.assert_allclose([to_fast[0], to_fast[-1], to_slow[0], to_slow[-1]], [[5, 0.75], [10, 0.5], [5, 0.9875], [40, 0.9]])
+    assert [line.get_xydata()[0].tolist() for line in ax.lines] == [[10, 0.5], [40, 0.9], [3, 1.1]]
     plt.close("all")
 
 
