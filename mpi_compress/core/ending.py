@@ -60,7 +60,7 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
         case UserError():
             return EXIT_USER_ERROR, printable(str(error))
         case Interrupted():
-            return EXIT_STOPPED, f"stopped by {error} while it was being prepared; run the same command again to go on"
+            return EXIT_STOPPED, f"stopped by {error} {error.when}; run the same command again to go on"
         case KeyboardInterrupt():
             return EXIT_KEYBOARD, INTERRUPTED
         case SystemExit():  # in a user's part: the other ranks would wait

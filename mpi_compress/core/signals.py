@@ -19,7 +19,9 @@ class Stopped(Exception):
 
 
 class Interrupted(BaseException):
-    """A signal came where there was nothing to save (exit 75)."""
+    """A signal came where there was nothing to save (exit 75); `when` says where."""
+
+    when = "while it was being prepared"
 
 
 class Interrupts:

@@ -92,7 +92,7 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
         with interrupts.caught((signal.SIGINT,) if signal.getsignal(signal.SIGINT) is signal.default_int_handler else ()):
             yield
     except Interrupted as interrupted:
-        raise Stopped(f"stopped by {interrupted} while it was being prepared; {_CALL_AGAIN}") from None
+        raise Stopped(f"stopped by {interrupted} {interrupted.when}; {_CALL_AGAIN}") from None
 
 
 def run_as(job: Job, request: Request) -> Runs:

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text, print_line
+from mpi_compress.core.signals import Interrupted, Stopped
 from mpi_compress.engine.request import Request
 from mpi_compress.job import trials
 from mpi_compress.job.loading import Job
@@ -19,6 +21,7 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import Rank, tune_of
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import prepare
+from mpi_compress.results.files import result_file
 from mpi_compress.results.reader import COPY_OF, Run, Runs
 from mpi_compress.results.tuning import BEYOND, caveat, in_words, sizes
 
@@ -56,6 +59,7 @@ class _Trying:
     request: Request
     play: Play
     counts: Counter[int] = field(default_factory=Counter)  # trials that were executed, by number of run; at rank 0
+    files: set[Path] = field(default_factory=set)  # of their results
 
     def results(self, asked: Mapping[int, list[RunSpec]], by: Mapping[int, RunSpec]) -> dict[int, list[Run]]:
         """The results of the trials that runs ask for, `by` number, in their order; at rank 0."""
@@ -64,10 +68,20 @@ class _Trying:
         texts = {i: [written[id(trial)] for trial in each] for i, each in asked.items()}
         those = {text: trial for i, each in asked.items() for text, trial in zip(texts[i], each, strict=True)}
         job = replace(self.job, name=trials.folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
-        found = dict(zip(those, self.play(job, self.request), strict=False))
+        self.files.update(result_file(job.name, trial.label, trial.run_id, self.request.out) for trial in job.runs)
+        try:
+            found = dict(zip(those, self.play(job, self.request), strict=False))
+        except Interrupted as interrupted:
+            interrupted.when = f"while trials were being prepared, {self._kept()}"
+            raise
+        except Stopped as stopped:
+            raise Stopped(f"{stopped}; {self._kept()}") from None
         of_each = {i: [found[text] for text in each] for i, each in texts.items()} if self.request.ranks.is_root else {}
         self.counts.update({i: sum(COPY_OF not in run.attrs for run in each) for i, each in of_each.items()})
         return of_each
+
+    def _kept(self) -> str:
+        return f"{count_text(sum(file.exists() for file in self.files), 'trial')} of [tune] done and kept"
 
 
 def _found(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:

@@ -6,10 +6,12 @@ import re
 import numpy as np
 import pytest
 from helpers.refusals import naming
+from helpers.running import After
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import summary
+from mpi_compress.core.signals import Interrupted
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.lines import name_in_paper, name_of
 from mpi_compress.evidence.verdicts import check
@@ -425,3 +427,19 @@ def test_a_value_that_some_seeds_do_not_bring_to_the_target_is_said_to_have_lost
     assert note == f"1/L pays no more in the median, but 1 of 5 seeds missed the target; more rounds may let it win: {runs[0].label}"
     earlier = {key: value for key, value in runs[0].tuned.items() if key != "paid"}
     assert lost_by_seeds(earlier) == ""
+
+
+def test_a_tuning_that_is_interrupted_says_how_many_trials_are_kept_and_goes_on(tmp_path, monkeypatch):
+    (tmp_path / "a.toml").write_text(JOB)
+    with pytest.raises(mc.Stopped, match=r"and saved; .* again to go on; \d trials? of \[tune\] done and kept"):
+        mc.run(tmp_path / "a.toml", out=tmp_path, interrupts=After(30))
+    kept = len([*tmp_path.rglob("*.h5")])
+
+    def interrupted(*_):
+        raise Interrupted("SIGINT")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("mpi_compress.engine.runner.prepare", interrupted)
+        with pytest.raises(mc.Stopped, match=rf"stopped by SIGINT while trials were being prepared, {kept} trials? of \[tune\] done and kept"):
+            mc.run(tmp_path / "a.toml", out=tmp_path)
+    assert all(run.status == "complete" for run in mc.run(tmp_path / "a.toml", out=tmp_path))
