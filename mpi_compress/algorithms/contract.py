@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
+
 from mpi_compress.algorithms import memories
 from mpi_compress.algorithms.error_memory import packed, residual_of
 from mpi_compress.algorithms.lemma import Lemma
@@ -216,7 +218,11 @@ class Algorithm(Method):
     def workers_send(self, node: Any, w: Any, fs: Shards, t: Rounds) -> Batch:
         """The messages of round t.k of the workers `t.who`, whose memories and f_i are the rows of w and fs. It must not change
         `node`."""
-        return together([self._sent(node, w, fs, t, i) for i in range(len(fs))])
+        before = _x_of(node)
+        sent = together([self._sent(node, w, fs, t, i) for i in range(len(fs))])
+        if _x_of(node) != before:
+            raise UserError(f"{self.name}: worker_sends changes node.x, which workers share; change a copy, node.x.copy()")
+        return sent
 
     def _sent(self, node: Any, w: Any, fs: Shards, t: Rounds, i: int) -> Batch:
         worker = memories.one(w, i)
@@ -264,6 +270,10 @@ class Algorithm(Method):
         average, setting = Averager(self.setting.dim).mean, self.setting
         n = setting.n if setting.rule else None  # several of a worker's messages may be taken
         return partial(average, n=setting.participants if self.partial_mean == "over participants" else n)
+
+
+def _x_of(node: Any) -> bytes:
+    return np.asarray(getattr(node, "x", 0)).tobytes()
 
 
 def _starts(self: Any, of_rows: Callable[..., Any], node: Any, f: Objective) -> Any:

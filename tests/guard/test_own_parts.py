@@ -472,6 +472,8 @@ AS_IT_RUNS = [
     *((EACH.format(answers), {"algorithm": "mine", "compressor": '"identity"'}, "mine, answers: a list of messages, one to each worker")
       for answers in ("messages[:1]", "messages * 2", "messages[0]")),
     # points, rows and logs
+    *((algorithm(f"{wrong}; {SENDS}"), TOP, "mine: worker_sends changes node.x, which workers share; change a copy, node.x.copy()")
+      for wrong in ("node.x[0] += t.who", "y = node.x; y -= 0.01 * f.gradient(y)")),
     *((algorithm(f"return self.up.pack(f.gradient({asked}), t)"), TOP, f"gradient: {says}") for asked, says in (
         ("node.x[:5]", "coordinates of x (5,) (20,)"), ("np.append(node.x, 1.0)", "coordinates of x (21,)"),
         ("node.x, np.arange(20)", "rows go from 0 to 19; they should be from 0 to 9"),
@@ -518,7 +520,6 @@ SEEN_BY_CHECKS = [
     (algorithm().replace("return Node(x0.copy())", "z = np.zeros((2, x0.size)); z[0] = x0; return Two(z[0], z)").replace(
         "@mc.algo", "@dataclass\nclass Two:\n    x: np.ndarray\n    all: np.ndarray\n\n@mc.algo").replace("node.x, -0.1", "node.all[0], -0.1"), TOP, "differs"),
     (algorithm().replace("down.add_to(node.x, -0.1)", "node.x = (node.x - 0.1 * down.dense()).astype('f4')"), TOP, "numpy.ndarray was saved, and the run begins with"),
-    (algorithm("node.x[0] += t.who; " + SENDS), TOP, "differs in round 0"),
     *((compressor(SORTED) + f"\n    def {name}(self, dim):\n        return {given}\n", {}, f"mine, {name}: {given} for d = number from 0")
       for name, given in (("delta", "1.5"), ("omega", "-1"))),
 ]  # fmt: skip
