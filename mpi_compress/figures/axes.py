@@ -85,7 +85,7 @@ def _write_ticks(ax: Axes, which: Literal["x", "y"], unit: str) -> None:
 
 
 def _tick_values(ax: Axes, key: str, runs: Sequence[Run]) -> bool:
-    """Write a tick at each value of a swept key, drawn or not, where these are few and apart on a logarithmic x axis; True if so."""
+    """Write a tick at each value of a swept key, drawn or not, where few lie apart on a logarithmic x axis; True if so."""
     values = np.unique([run.column(key)[-1] for run in runs if run.rows and run.has(key)]).astype(float)
     if ax.get_xscale() != "log" or not 1 < values.size <= _TICKS or values[0] <= 0 or np.min(values[1:] / values[:-1]) < _RATIO:
         return False
