@@ -17,6 +17,7 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of
 from mpi_compress.results.status import ROUNDING
+from mpi_compress.results.summary import met_at_end
 from mpi_compress.results.targets import Target, grows, rises
 from mpi_compress.results.tuning import caveat, in_words, put_by
 
@@ -160,9 +161,9 @@ def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
 
 
 def _is_there(run: Run) -> bool:
-    """True if a run ended before its rounds were over: it came to the level at which its job stops it."""
-    rounds = run.written.get("stop", {}).get("rounds") if "job" in run.attrs else None
-    return run.status == "complete" and rounds is not None and run.column("round")[-1] < rounds
+    """True if a run ended at a level, or by a stop of one's own, and not at a budget."""
+    at_level = not all(grows(target.column) for target in met_at_end(run))
+    return run.status == "complete" and (at_level or bool(run.attrs.get("reason")))
 
 
 def _drawable(run: Run, y: str) -> NDArray[Any]:

@@ -20,13 +20,18 @@ def why_ended(run: Run) -> str:
         return reason
     if run.attrs.get("status") != "complete" or not run.rows:
         return ""
-    stop = run.written.get("stop", {})
-    levels = {key: seconds(level) for key, level in stop.items() if run.has(key) and key != "seconds"}
-    met = [str(target) for key, level in levels.items() if (target := Target.of(key, level, run.rising)).is_met(run)]
+    stop, met = run.written.get("stop", {}), [*map(str, met_at_end(run))]
     if stop.get("rounds") == run.trace["round"][-1]:
         met.append(f"{stop['rounds']:,} rounds")
     limit = stop.get("seconds", "")
     return met[0] if met else limit if isinstance(limit, str) else f"{limit:g} s"
+
+
+def met_at_end(run: Run) -> list[Target]:
+    """The targets and budgets of [stop], but for seconds, that the last row of a run meets."""
+    levels = {key: seconds(level) for key, level in run.written.get("stop", {}).items() if run.has(key) and key != "seconds"}
+    targets = [Target.of(key, level, run.rising) for key, level in levels.items()]
+    return [target for target in targets if target.is_met(run)]
 
 
 def rise(runs: Sequence[Run]) -> str:
