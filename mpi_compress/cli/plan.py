@@ -16,8 +16,8 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
 from mpi_compress.engine.earlier_runs import equal_run, shorter_run, siblings
-from mpi_compress.evidence import comparison
 from mpi_compress.evidence.lines import with_seeds
+from mpi_compress.evidence.notes import said_of as lines_of_labels
 from mpi_compress.job.dotted import tables_in
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -68,7 +68,7 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         rows.append([str(spec.index), label, run_id, room, str(replace(status, reason="") if is_said else status)])
     said = [*said_of(job.runs), *_costs(job)]
     said += [f"data: {title}: what its labels, its values or L decide is not checked yet" for title in statuses.unchecked]
-    notes = comparison.said_of(whys, [spec.label for spec in job.runs])
+    notes = lines_of_labels(whys, [spec.label for spec in job.runs])
     say(*said, *shown(sys.stdout, _HEADS, rows, ("memory", "run id"), "rlcrl"), *notes.values())
     if any(row[3] == memory.UNKNOWN_SIZE for row in rows):
         say(f"{memory.UNKNOWN_SIZE}: not known before the data are parsed, which `mpi-compress run` does first")

@@ -78,7 +78,7 @@ def _print_endings(runs: "list[Run]", told: tuple[str, ...]) -> None:
 
 def _waited(runs: "list[Run]") -> list[str]:
     """Lines of which runs on several ranks went by in waiting, and what may help."""
-    from mpi_compress.evidence.comparison import said_of
+    from mpi_compress.evidence.notes import said_of
 
     said, may_help = [], "if there are fewer cores than it seems, as in containers, MPI_COMPRESS_CROWDED=1 may help"
     for run in runs:

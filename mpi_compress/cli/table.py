@@ -8,9 +8,10 @@ from mpi_compress.cli.results_of import found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import WRITERS, comma_separated, latex, markdown, shown
 from mpi_compress.core.terminal import say
-from mpi_compress.evidence import comparison
+from mpi_compress.evidence.comparison import Comparison, compare
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.method_status import LESS_NEEDED, endings
+from mpi_compress.evidence.notes import on_data
 from mpi_compress.results.reader import rising
 from mpi_compress.results.targets import Target, typed
 
@@ -25,11 +26,11 @@ def act(options: Namespace) -> int:
     warn_of_mixtures(runs)
     if not asked:
         heads, rows, notes = endings(runs)
-        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *comparison.on_data(runs, [run.label for run in runs]))
+        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *on_data(runs, [run.label for run in runs]))
         say("--to COLUMN=LEVEL compares what each method needed, such as --to loss=0.4")
         return 0
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
-    table = comparison.compare(runs, targets, options.by)
+    table = compare(runs, targets, options.by)
     say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes)
     say(*(line for target in targets for line in statements(runs, target)))
     if options.table:
@@ -37,7 +38,7 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _write(table: comparison.Comparison, file: Path) -> None:
+def _write(table: Comparison, file: Path) -> None:
     texts = len(table.heads()) - len(table.targets)
     if file.suffix == ".tex":
         heads = table.heads(lambda target: target.in_signs)

@@ -1,9 +1,8 @@
 """A table of what each method needed to reach a target, over its seeds."""
 
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -13,19 +12,17 @@ import numpy as np
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.endings import ending, other_points
-from mpi_compress.evidence.lines import Namer, by_seed, changes, equal_seeds, name_of, seeds_text, tuned_column, tuned_text
-from mpi_compress.problem.datasets.said import captioned, elsewhere, line_of
-from mpi_compress.results.columns import NOT_ATTAINED, column_of
-from mpi_compress.results.reader import ANY_SEED, Run
+from mpi_compress.evidence.lines import Namer, by_seed, changes, name_of, seeds_text, tuned_column, tuned_text
+from mpi_compress.evidence.notes import LABELS, notes_of, said_of
+from mpi_compress.problem.datasets.said import captioned, line_of
+from mpi_compress.results.columns import column_of
+from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import accuracy_of_gaps
-from mpi_compress.results.summary import kept, rise, without_overhead
 from mpi_compress.results.targets import RAISED, Target
-from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
-from mpi_compress.results.units import charged, clocked_by, counted_by, model_of, unit_of
+from mpi_compress.results.units import charged, counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
-_LABELS = 4  # that a note names on a screen
 _LATE = 0.1  # of what was spent
 _AGAIN = 0.1  # of the rows after the first one at a target
 
@@ -141,60 +138,29 @@ class Comparison:
         return [*filter(None, dict.fromkeys(cell.why for method in self.methods for cell in method.cells))]
 
     @property
-    def _firsts(self) -> list[Run]:
-        return [method.runs[0] for method in self.methods]
-
-    @property
     def whole_caption(self) -> str:
-        """The caption in a file, which stands alone: with the data, and the cost model, or the links and the law of computing."""
-        models = [f"costs by {model}" for run in self._firsts if (model := counted_by(self.by, run))]
-        clocks = map(clocked_by, self._firsts if self.by == "model_seconds" else ())
-        return "; ".join(filter(None, dict.fromkeys([self.caption, *map(captioned, self._firsts), *models, *clocks])))
+        """The caption in a file, which stands alone: with the data, and what counts the costs, or the model's seconds."""
+        firsts = [method.runs[0] for method in self.methods]
+        counted = (counted_by(self.by, run) for run in firsts)
+        return "; ".join(filter(None, dict.fromkeys([self.caption, *map(captioned, firsts), *counted])))
 
     @property
     def notes(self) -> list[str]:
         """What is said below the table on a screen, of the first labels alone where a note is about many."""
-        return self.notes_of(_LABELS)
+        return self.notes_of(LABELS)
 
     def notes_of(self, most: int | None = None) -> list[str]:
-        """What is to be said below the table: the numbered reasons of its cells; what all methods share; on which data and costs,
-        whose seeds change nothing, whose rows are too far apart for its numbers, and who was tuned for another question. Each
-        names the first so many labels; None: all."""
-        firsts, labels = self._firsts, [method.label for method in self.methods]
-
-        def said(texts: Iterable[str]) -> list[str]:
-            return [*said_of(texts, labels, most).values()]
-
-        models = said([model and f"costs by {model}" for model in (counted_by(self.by, run) for run in firsts)])
-        equal = [equal_seeds(method.runs) for method in self.methods]
-        attrs = [run.attrs for run in firsts]
-        infima = {f"f* = {a['f_star']:.6g} is {s}" for a in attrs if NOT_ATTAINED in (s := str(a.get("f_star_source")))}
+        """What is to be said below the table: the numbered reasons of its cells, what all methods share, whose rows are too far
+        apart for its numbers, and `notes` of methods. Each names the first so many labels; None: all."""
+        groups, labels = [method.runs for method in self.methods], [method.label for method in self.methods]
         late = [max(cell.late for cell in method.cells) for method in self.methods]
         too_much = f"read at logged rows, so up to {max(late):.0%} too much (log.every)"
         return [
             *(f"{raised(i)} {why}" for i, why in enumerate(self.whys, 1)),
             *self.shared,
-            *on_data(firsts, labels, most),
-            *(models if len(models) > 1 else ()),
-            *said(equal),
-            *sorted(infima),
-            *said([too_much if share > _LATE else "" for share in late]),
-            *said([rise(method.runs) for method in self.methods]),
-            *said([kept(method.runs) for method in self.methods]),
-            *said([without_overhead(method.runs) for method in self.methods]),
-            *said([in_a_sentence(run.tuned or {}) for run in firsts]),
-            *said([_scored_where_tuned(method.runs) for method in self.methods]),
-            *said([lost_by_seeds(run.tuned or {}) for run in firsts]),
-            *said(map(self._tuned_for, firsts)),
-            *_steps(firsts, labels),
+            *notes_of(groups, labels, self.by, self.targets, most),
+            *said_of((too_much if share > _LATE else "" for share in late), labels, most).values(),
         ]
-
-    def _tuned_for(self, run: Run) -> str:
-        """That a run was tuned to pay the least of another column than the table's, or to reach another target; or ""."""
-        tuned = run.tuned or {}
-        if "to" not in tuned or (tuned["by"] == self.by and [tuned["to"]] == [*map(str, self.targets)]):
-            return ""
-        return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}, so another value may need less here"
 
     @property
     def cells(self) -> list[list[str]]:
@@ -213,45 +179,6 @@ class Comparison:
             about = [line_of(runs[0], with_place=False).removeprefix("data: "), model_of(runs[0])]
             rows.append([label, f"{len(runs)}", *chain(*(cell.numbers for cell in cells)), *about])
         return ["method", "seeds", *heads, "data", "cost model"], rows
-
-
-def _scored_where_tuned(runs: Sequence[Run]) -> str:
-    """That a method stands here by one seed, by which it was tuned, where that draws anything; or ""."""
-    own = len(runs) == 1 and ANY_SEED not in runs[0].attrs and (runs[0].tuned or {}).get("seeds") == [runs[0].seed]
-    return f"tuned by seed {runs[0].seed}, the only one here" if own else ""
-
-
-def _steps(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
-    """A line of where the methods have their steps from, if that differs and labels do not say it."""
-    each: dict[str, list[str]] = {}
-    for run, label in zip(runs, labels, strict=True):
-        if (source := _source_of_step(run)) and not re.search(r"\bstep = ", label):
-            each.setdefault(source, []).append(label)
-    return [f"steps: {'; '.join(f'{source}: ' + ', '.join(those) for source, those in each.items())}"] if len(each) > 1 else []
-
-
-def _source_of_step(run: Run) -> str:
-    """Whether a run's step is tuned, given, or the default of its method; "" for a method without one."""
-    if "algorithm.step" in put_by(run.tuned or {"value": {}}):
-        return "tuned"
-    given = settings_of(run.written).get("algorithm.step")
-    return f"{given}, given" if given is not None else "by default" if "step" in run.evaluated else ""
-
-
-def on_data(runs: Sequence[Run], labels: Sequence[str], most: int | None = _LABELS) -> list[str]:
-    """Lines that name several data sets, with their runs' labels, or one that is not the paper's, or not as it is published."""
-    found = said_of((line_of(run, with_place=False) for run in runs), labels, most)
-    return [*found.values()] if len(found) > 1 else [*found] if any(map(elsewhere, runs)) else []
-
-
-def said_of(said: Iterable[str], labels: Sequence[str], most: int | None = _LABELS) -> dict[str, str]:
-    """By what is said of labels, without "", the line that says it of them; of more than so many it names the first ones."""
-    found: dict[str, dict[str, None]] = {}
-    for text, label in zip(said, labels, strict=True):
-        found.setdefault(text, {})[label] = None
-    found.pop("", None)
-    more = {text: f" and {len(own) - most} more" if most and len(own) > most else "" for text, own in found.items()}
-    return {text: f"{text}: {'; '.join([*own][:most])}{more[text]}" for text, own in found.items()}
 
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:

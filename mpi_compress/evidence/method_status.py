@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.progress import bits_text, time_text
-from mpi_compress.evidence.comparison import labels_of, said_of
+from mpi_compress.evidence.comparison import labels_of
 from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of, seeds_text, tuned_column
+from mpi_compress.evidence.notes import said_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import LastRow, State, Status, status_of_run
 from mpi_compress.results.summary import kept, rise, why_ended, without_overhead

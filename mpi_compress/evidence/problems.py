@@ -16,16 +16,19 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import put_by
+from mpi_compress.results.units import counted_by
 
 HEADS = ("problem", "target", "least", "method", "then", "not compressed", "sending the data", "reached by")
 _WAYS = {by: ["wire_bits_up", "wire_bits"] for by in ("wire_bits_up", "wire_bits")}  # two tables of equal rank
 _OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [workers] that are no part of the problem
 
 
-def key_of(run: Run) -> str:
-    """A text that is the same for all runs on one problem, and on no other one of files with the same name."""
+def key_of(run: Run, by: str) -> str:
+    """A text that is the same for all runs on one problem whose column `by` one cost model, or the same links, count, and for no
+    other ones; files with the same name differ."""
     constants = [f"{run.attrs.get(name, np.nan):.6g}" for name in ("L", "mu")]
-    return json.dumps([_problem(run), str(run.attrs.get("n_samples")), constants], sort_keys=True, default=str)
+    texts = [str(run.attrs.get("n_samples")), *constants, by, counted_by(by, run)]
+    return json.dumps([_problem(run), texts], sort_keys=True, default=str)
 
 
 def _problem(run: Run) -> dict[str, Any]:
@@ -40,8 +43,8 @@ def name_in(part: Any) -> str:
     return str(part.get("name", "")) if isinstance(part, Mapping) else str(part or "")
 
 
-def words(run: Run) -> str:
-    """A problem in words: its functions, data, size, and workers."""
+def words(run: Run, by: str) -> str:
+    """A problem in words: its functions, data, size, and workers; and what counts the column `by`, such as a cost model."""
     problem = _problem(run)
     objective, workers = problem["objective"], problem["workers"]
     functions = name_in(objective.get("model") or objective.get("loss") or "logistic")
@@ -55,7 +58,7 @@ def words(run: Run) -> str:
     dealt = f", {name_in(split)}{detail}" if split != "contiguous" else ""
     others = [f"{k} = {v}" for k, v in problem["data"].items() if k in ("heterogeneity", "seed") and "generator" in problem["data"]]
     sizes = f"d = {run.attrs['dim']}", f"n = {run.attrs['n_workers']}{dealt}"
-    return ", ".join([functions, str(run.attrs["data"]), *others, *sizes])
+    return ", ".join(filter(None, [functions, str(run.attrs["data"]), *others, *sizes, counted_by(by, run)]))
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Fewest:
 
     def _took(self, method: ComparedMethod) -> str:
         median = method.cells[0].median
-        return amount(median, self.comparison.by) if median < math.inf else method.cells[0].why
+        return amount(median, self.comparison.by, method.cells[0].unit) if median < math.inf else method.cells[0].why
 
 
 def fewest(found: Sequence[Outcome]) -> list[Fewest]:
@@ -103,11 +106,11 @@ def fewest(found: Sequence[Outcome]) -> list[Fewest]:
         ((column, level),) = o.job.figure.to.items()
         for by, run in itertools.product(_WAYS.get(o.job.figure.by, [o.job.figure.by]), o.runs):
             if run.has(column) and run.has(by):
-                key = json.dumps([key_of(run), column, level, by])
+                key = json.dumps([key_of(run, by), column, level])
                 runs, _, _ = groups.setdefault(key, ([], Target.of(column, level, run.rising), by))
                 if not any(_is_same(run, other, column, by) for other in runs):
                     runs.append(run)
-    return [Fewest(words(runs[0]), compare(runs, [target], by)) for runs, target, by in groups.values()]
+    return [Fewest(words(runs[0], by), compare(runs, [target], by)) for runs, target, by in groups.values()]
 
 
 def _is_same(run: Run, other: Run, *columns: str) -> bool:

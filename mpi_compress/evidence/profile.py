@@ -59,7 +59,8 @@ class Profile:
 
 
 def profile(runs: Sequence[Run], targets: Sequence[Target], by: str) -> Profile:
-    """The profile of these runs, each target on each problem counting once; what a method took is the median over its seeds.
+    """The profile of these runs, each target on each problem, by each cost model, counting once; what a method took is the median
+    over its seeds.
 
     A method is a label without the values of a grid. One that has no run on a problem has missed its targets.
 
@@ -68,7 +69,7 @@ def profile(runs: Sequence[Run], targets: Sequence[Target], by: str) -> Profile:
     """
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in {run.attrs["run_id"]: run for run in runs if run.rows}.values():
-        groups.setdefault((key_of(run), stem(run.label)), []).append(run)
+        groups.setdefault((key_of(run, by), stem(run.label)), []).append(run)
     taken: dict[str, dict[Any, float]] = {}
     for (problem, method), those in groups.items():
         for target in targets:

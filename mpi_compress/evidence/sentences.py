@@ -21,20 +21,22 @@ class Sentence:
     @property
     def outcome(self) -> str:
         """The outcome of all cases that were tested: "holds" if each of them does, "holds in part" if some do."""
-        found = [v.outcome for _, v in self.cases]
-        tested = {outcome for outcome in found if outcome not in _UNTESTED}
-        if tested - {"holds"} and "holds" in tested:
+        found = {*self.tested} or {v.outcome for _, v in self.cases}
+        if found - {"holds"} and "holds" in found:
             return "holds in part"
-        return next(o for o in ("holds", "does not hold", "undecided", *_UNTESTED) if o in (tested or found))
+        return next(o for o in ("holds", "does not hold", "undecided", *_UNTESTED) if o in found)
+
+    @property
+    def tested(self) -> list[str]:
+        """The outcomes of the cases that were tested."""
+        return [v.outcome for _, v in self.cases if v.outcome not in _UNTESTED]
 
     @property
     def verdict(self) -> str:
         """The outcome in words, with how many cases hold of those that were tested."""
-        found = [v.outcome for _, v in self.cases]
-        untested = sum(outcome in _UNTESTED for outcome in found)
-        held, tested = found.count("holds"), len(found) - untested
-        text = f"holds in {held} of {tested} cases" if self.outcome == "holds in part" else self.outcome
-        return text + (f", {untested} of {len(found)} cases not tested" if untested and tested else "")
+        tested, of = len(self.tested), len(self.cases)
+        text = f"holds in {self.tested.count('holds')} of {tested} cases" if self.outcome == "holds in part" else self.outcome
+        return text + (f", {of - tested} of {of} cases not tested" if 0 < tested < of else "")
 
     @property
     def ids(self) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
 from mpi_compress.evidence.answers import NOTES, Answers
-from mpi_compress.evidence.comparison import said_of
 from mpi_compress.evidence.endings import other_points
+from mpi_compress.evidence.notes import said_of
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
 from mpi_compress.job.claims import bar, divides, meets, value_of
 from mpi_compress.job.loading import Job

@@ -18,7 +18,7 @@ from mpi_compress.report.needed import measure
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import grows
-from mpi_compress.results.units import charged, counted_by, unit_of
+from mpi_compress.results.units import COSTS, charged, model_of, unit_of
 
 _XS = ("wire_bits_up", "wire_bits", "round", "cost_up", "paper_bits_up", "model_seconds", "seconds")
 _PARTS = 48  # of a run; each keeps two rows
@@ -30,7 +30,7 @@ def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
     on no axis. Of a figure of other than rows it is the loss against bits."""
     y = next((name for name in (*figure.ys, "loss") if _has(runs, name)), "")
     xs = [x for x in dict.fromkeys((measure(runs, figure), figure.x, *_XS)) if grows(x) and _has(runs, x)]
-    xs = [x for x in xs if len({counted_by(x, run) for run in runs}) == 1]
+    xs = [x for x in xs if x not in COSTS or len({*map(model_of, runs)}) == 1]
     if not y or not xs:
         return None
     along = figure.xscale if grows(figure.x) else None

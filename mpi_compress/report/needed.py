@@ -42,7 +42,7 @@ def target_of(runs: Sequence[Run], figure: FigureTable) -> Mapping[str, float]:
 
 def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
     """Who needed the least to the job's `own` target, or where no method reaches it, to the hardest one that any does, and who
-    comes next: a sentence; and another one for each further cost model, since costs of two models are not compared."""
+    comes next: a sentence; and another one for each further cost model, or links, since what two of them count is not compared."""
     reached = [i for i in range(len(found.targets)) if any(_took(m, i) < math.inf for m in found.methods)]
     if not reached:
         return ""
@@ -53,7 +53,7 @@ def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
     runs = [method.runs[0] for method in found.methods]
     least = f"Least {column_of(found.by).in_sentence}{charged(found.by, runs)} to {found.targets[i]}"
     return " ".join(
-        f"{least}{f', by {model}' * (len(by_model) > 1)}{_ranked(methods, i, found.by)}." for model, methods in by_model.items()
+        f"{least}{f', {model}' * (len(by_model) > 1)}{_ranked(methods, i, found.by)}." for model, methods in by_model.items()
     )
 
 

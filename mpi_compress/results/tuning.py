@@ -9,19 +9,19 @@ from typing import Any
 from mpi_compress.core.expressions import evaluate, names_in
 
 BEYOND = "a better one may lie beyond"
+MISSED = "trials missed the target"
 
 
 def caveat(tuned: Mapping[str, Any]) -> str:
-    """What speaks against the value that won, by `reader.Run.tuned`: "not settled", "trials missed the target" in the median of
-    each value, or ""."""
+    """What speaks against the value that won, by `reader.Run.tuned`: "not settled"; `MISSED` in the median of each value; or ""."""
     if not tuned.get("settled", True):
         return "not settled"
-    return "" if any(took is not None for took in tuned.get("took", [0])) else "trials missed the target"
+    return "" if any(took is not None for took in tuned.get("took", [0])) else MISSED
 
 
 def in_a_sentence(tuned: Mapping[str, Any]) -> str:
     """What speaks against the value that won, in more words; or ""."""
-    if (note := caveat(tuned)) == "trials missed the target":
+    if (note := caveat(tuned)) == MISSED:
         return f"no value's trials reached {tuned['to']} in the median, so the nearest is taken"
     return f"tuned value {note}" if note else ""
 

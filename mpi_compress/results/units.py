@@ -42,12 +42,10 @@ def model_of(run: Run) -> str:
 
 
 def counted_by(column: str, run: Run) -> str:
-    """The cost model that counts a column of a run; "" for a column that is no cost."""
-    return model_of(run) if column in COSTS else ""
-
-
-def clocked_by(run: Run) -> str:
-    """What the model's clock counts: "on links of 1 Mbit/s, compute.law = linear, compute.unit = 1 ms"."""
+    """What counts a column of a run: of costs "costs by packet, c1 = 128 B", of the model's clock "on links of 1 Mbit/s,
+    compute.law = linear, compute.unit = 1 ms"; "" for another column."""
+    if column != "model_seconds":
+        return f"costs by {model_of(run)}" if column in COSTS else ""
     computing = [f"{key[5:]} = {value}" for key, value in settings_of(run.written).items() if key.startswith("time.compute")]
     return ", ".join([f"on links of {run.attrs['links']}"] * ("links" in run.attrs) + computing)
 

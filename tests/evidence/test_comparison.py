@@ -316,6 +316,9 @@ def test_a_caption_of_modelled_seconds_names_the_links_and_the_law_of_computing(
         "compute.law = linear, compute.unit = 1 ms, compute.noise = half-normal"
     )
     assert "links" not in compare(runs, [Target.of("loss", 0.6)], "round").whole_caption
+    faster = mc.load_job(job, {**links, "cost.up.rows": [["0 s", "2 ms", "9 Mbit/s"]]}, name="faster")
+    both = compare([*runs, *mc.run(faster, out=tmp_path, quiet=True)], [Target.of("loss", 0.6)], "model_seconds")
+    assert [method.runs[0].attrs["links"] for method in both.methods] == [note.removeprefix("on links of ").partition(", ")[0] for note in both.notes if note.startswith("on links")]
 
 
 def test_several_numbers_of_workers_stand_in_groups(tmp_path):
@@ -337,9 +340,9 @@ def test_a_note_says_where_steps_come_from_that_are_not_alike(tmp_path):
         ],
     }  # fmt: skip
     runs = mc.run(job, out=tmp_path, quiet=True)
-    (note,) = (note for note in compare(runs, [Target.of("loss", 0.6)]).notes if note.startswith("steps: "))
-    assert sorted(note.removeprefix("steps: ").split("; ")) in (
-        ["2 theory, given: EF21", f"by default: {both}", "tuned: GD"] for both in ("CAT, EF", "EF, CAT")
+    notes = [note for note in compare(runs, [Target.of("loss", 0.6)]).notes if note.startswith("step ")]
+    assert sorted(notes) in (
+        ["step 2 theory, given: EF21", f"step by default: {both}", "step tuned: GD"] for both in ("CAT; EF", "EF; CAT")
     )
     alike = [run for run in runs if run.label in ("EF", "CAT", "data")]
-    assert not [note for note in compare(alike, [Target.of("loss", 0.6)]).notes if note.startswith("steps: ")]
+    assert not [note for note in compare(alike, [Target.of("loss", 0.6)]).notes if note.startswith("step ")]

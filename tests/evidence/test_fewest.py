@@ -80,6 +80,18 @@ def test_a_run_tuned_to_its_theorems_step_stands_once_beside_the_run_of_that_ste
     assert row.cells[3:] == [name := "GD, tuned step = theory (trials missed the target)", "–", f"{name}, {row.cells[2]}", "–", "1 of 1"]
 
 
+def test_costs_of_two_models_are_two_problems_and_have_their_units(tmp_path):
+    file = tmp_path / "costs.toml"
+    packets = '[[run]]\nlabel = "packets"\nalgorithm = { name = "gd" }\ncost = { model = "packet", c1 = "8 B", c0 = "8 B", pmax = "8 B" }\n'
+    file.write_text(JOB.replace('1e-3 } }', '1e-3 }, by = "cost_up" }') + packets)
+    runs = mc.run(mc.load_job(file), out=tmp_path)
+    by_packet, by_udp = sorted(fewest(outcomes([file], tmp_path)), key=lambda row: row.problem)
+    assert [row.problem.rpartition(", costs by ")[2] for row in (by_packet, by_udp)] == ["packet, c1 = 8 B, c0 = 8 B, pmax = 8 B", "udp-ethernet"]
+    assert (by_packet.cells[3], by_udp.cells[-1]) == ("packets", "2 of 3")
+    cost = next(run for run in runs if run.label == "packets").to("squared_grad_norm", 1e-3)["cost_up"]
+    assert by_packet.cells[2] == amount(cost, "cost_up", "bit")
+
+
 def test_the_data_itself_has_a_column(tmp_path):
     file = tmp_path / "sent.toml"
     runs = [f'[[run]]\nlabel = "{label}"\nalgorithm = {{ name = "{label}" }}\n' for label in ("gd", "ship-data")]

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,15 @@ def test_a_target_that_nobody_reaches_is_counted_apart_and_none_at_all_is_an_err
     assert (found.targets, found.missed) == (2, 1)
     with pytest.raises(mc.UserError, match="1e-09"):
         profile([made("A", 10)], beyond[2:], "wire_bits")
+
+
+def test_costs_of_two_models_are_not_compared():
+    """A has the least by its own model, and so does B, which costs three times as much by another one."""
+    runs = [made("A", 10), made("B", 30)]
+    runs[1].attrs["job"] += '\ncost = { model = "packet" }'
+    runs = [replace(run, trace=run.trace | {"cost_up": run.trace["wire_bits_up"]}) for run in runs]
+    found = profile(runs, TARGETS, "cost_up")
+    assert {name: each.tolist() for name, each in found.ratios.items()} == {"A": [1, 1, math.inf, math.inf], "B": [math.inf, math.inf, 1, 1]}
 
 
 def test_the_floor_halves_the_distance_for_each_bit_a_coordinate_and_direction():

@@ -134,8 +134,8 @@ def test_costs_of_two_models_are_ranked_apart_and_on_no_common_axis(tmp_path):
     table = needed(runs, figure)
     assert [method.label for method in table.methods] == ["GD, packets", "GD by fifths, packets", "GD", "GD by fifths"]
     packets, payload = winner(table, {"loss": 0.6}).split(". ")
-    assert re.fullmatch(r"Least .*cost.* to loss ≤ 0.6, by packet, .* – GD, packets: \S+ k?bit; then GD by fifths, packets, \S+ k?bit", packets)
-    assert re.fullmatch(r"Least .*cost.* to loss ≤ 0.6, by payload – GD: \S+ k?bit; then GD by fifths, \S+ k?bit\.", payload)
+    assert re.fullmatch(r"Least .*cost.* to loss ≤ 0.6, costs by packet, .* – GD, packets: \S+ k?bit; then GD by fifths, packets, \S+ k?bit", packets)
+    assert re.fullmatch(r"Least .*cost.* to loss ≤ 0.6, costs by payload – GD: \S+ k?bit; then GD by fifths, \S+ k?bit\.", payload)
     assert "cost_up" not in curves(runs, figure)["labels"]
     assert "cost_up" in curves([run for run in runs if "packets" in run.label], figure)["labels"]
 

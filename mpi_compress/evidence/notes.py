@@ -1,0 +1,82 @@
+"""What is to be said below a table of methods, which are groups of seeds with a label each."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from mpi_compress.evidence.lines import equal_seeds
+from mpi_compress.problem.datasets.said import elsewhere, line_of
+from mpi_compress.results.columns import NOT_ATTAINED, column_of
+from mpi_compress.results.reader import ANY_SEED, Run
+from mpi_compress.results.settings import settings_of
+from mpi_compress.results.summary import kept, rise, without_overhead
+from mpi_compress.results.targets import Target
+from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
+from mpi_compress.results.units import counted_by
+
+LABELS = 4  # that a note names on a screen
+
+
+def notes_of(
+    groups: Sequence[Sequence[Run]], labels: Sequence[str], by: str, targets: Sequence[Target], most: int | None
+) -> list[str]:
+    """On which data; what counts the numbers, and where steps come from, if methods differ in it; whose seeds change nothing, whose
+    loss rose, and who was tuned for another question. Each names the first so many labels; None: all."""
+    firsts = [group[0] for group in groups]
+    tuned = [run.tuned or {} for run in firsts]
+    differing = (counted_by(by, run) for run in firsts), map(_step_of, firsts, labels)
+    others = (
+        map(_infimum_of, firsts), map(equal_seeds, groups), map(rise, groups), map(kept, groups), map(without_overhead, groups),
+        map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
+        (_tuned_for(run, by, targets) for run in firsts),
+    )  # fmt: skip
+    return [
+        *on_data(firsts, labels, most),
+        *(line for texts in differing if len(found := said_of(texts, labels, most)) > 1 for line in found.values()),
+        *(line for texts in others for line in said_of(texts, labels, most).values()),
+    ]
+
+
+def _infimum_of(run: Run) -> str:
+    """That no point attains f*; or ""."""
+    source = str(run.attrs.get("f_star_source"))
+    return f"f* = {run.attrs['f_star']:.6g} is {source}" if NOT_ATTAINED in source else ""
+
+
+def _scored_where_tuned(runs: Sequence[Run]) -> str:
+    """That a method stands here by one seed, by which it was tuned, where that draws anything; or ""."""
+    own = len(runs) == 1 and ANY_SEED not in runs[0].attrs and (runs[0].tuned or {}).get("seeds") == [runs[0].seed]
+    return f"tuned by seed {runs[0].seed}, the only one here" if own else ""
+
+
+def _tuned_for(run: Run, by: str, targets: Sequence[Target]) -> str:
+    """That a run was tuned to pay the least of another column than the table's, or to reach another target; or ""."""
+    tuned = run.tuned or {}
+    if "to" not in tuned or (tuned["by"] == by and [tuned["to"]] == [*map(str, targets)]):
+        return ""
+    return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}, so another value may need less here"
+
+
+def _step_of(run: Run, label: str) -> str:
+    """Whether a run's step is tuned, given, or the default of its method; "" where it has none, or the label says it."""
+    if re.search(r"\bstep = ", label):
+        return ""
+    if "algorithm.step" in put_by(run.tuned or {"value": {}}):
+        return "step tuned"
+    given = settings_of(run.written).get("algorithm.step")
+    return f"step {given}, given" if given is not None else "step by default" if "step" in run.evaluated else ""
+
+
+def on_data(runs: Sequence[Run], labels: Sequence[str], most: int | None = LABELS) -> list[str]:
+    """Lines that name several data sets, with their runs' labels, or one that is not the paper's, or not as it is published."""
+    found = said_of((line_of(run, with_place=False) for run in runs), labels, most)
+    return [*found.values()] if len(found) > 1 else [*found] if any(map(elsewhere, runs)) else []
+
+
+def said_of(said: Iterable[str], labels: Sequence[str], most: int | None = LABELS) -> dict[str, str]:
+    """By what is said of labels, without "", the line that says it of them; of more than so many it names the first ones."""
+    found: dict[str, dict[str, None]] = {}
+    for text, label in zip(said, labels, strict=True):
+        found.setdefault(text, {})[label] = None
+    found.pop("", None)
+    more = {text: f" and {len(own) - most} more" if most and len(own) > most else "" for text, own in found.items()}
+    return {text: f"{text}: {'; '.join([*own][:most])}{more[text]}" for text, own in found.items()}
