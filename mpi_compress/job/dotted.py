@@ -115,9 +115,7 @@ def refuse_unknown(table: Tables, known: Sequence[str], where: str) -> None:
 
 
 def plain(value: Any) -> str:
-    """A value as labels show it, a target as "loss = 0.4"."""
-    if isinstance(value, Mapping) and all(isinstance(level, float) for level in value.values()):
-        return ", ".join(f"{key} = {level:g}" for key, level in value.items())
+    """A value as labels show it."""
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
 
 
@@ -127,8 +125,9 @@ def text_of(value: Any) -> str:
 
 
 def labelled(label: str, point: Tables) -> str:
-    """The label of a run at a point of its grid."""
-    return ", ".join([label, *(f"{key.split('.')[-1]} = {plain(value)}" for key, value in point.items() if key != "seed")])
+    """The label of a run at a point of its grid; a target is in it as jobs write it, "suboptimality = 0.01"."""
+    values = leaves(point, parts=True)
+    return ", ".join([label, *(f"{key.split('.')[-1]} = {plain(value)}" for key, value in values if key != "seed")])
 
 
 def refuse_labelled(label: str, point: Tables, values: Tables) -> None:

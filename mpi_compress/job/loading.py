@@ -54,7 +54,8 @@ class Job:
     @property
     def changes(self) -> str:
         """What is set from outside in its runs, such as "stop.rounds = 300" by --set; "" for nothing."""
-        return ", ".join(dict.fromkeys(f"{key} = {dotted.plain(value)}" for r in self.runs for key, value in r.overridden.items()))
+        each = (value for r in self.runs for value in dotted.leaves(r.overridden, parts=True))
+        return ", ".join(dict.fromkeys(f"{key} = {dotted.plain(value)}" for key, value in each))
 
     @property
     def titled_figure(self) -> FigureTable:

@@ -291,8 +291,8 @@ def test_a_grid_over_what_is_tuned_for_tunes_a_run_for_each_and_tables_say_for_w
     up, rounds = job.runs[:2]
     assert [spec.label for spec in (up, rounds)] == ["EF21, by = wire_bits_up", "EF21, by = round"]
     of_gd = [(spec.label, spec.seed, str(spec.tune.target()), spec.tune.seeds) for spec in job.runs[2:] if spec.tune]
-    levels = {"suboptimality = 0.01": "suboptimality ≤ 0.01", "stop": "suboptimality ≤ 0.001"}
-    assert of_gd == [(f"GD, to = {to}", seed, levels[to], [0, 1]) for seed in (0, 1) for to in levels]
+    levels = {"suboptimality = 0.01": "suboptimality ≤ 0.01", "to = stop": "suboptimality ≤ 0.001"}
+    assert of_gd == [(f"GD, {to}", seed, levels[to], [0, 1]) for seed in (0, 1) for to in levels]
     assert [(spec.label, spec.seed) for spec in job.runs[2:] if not spec.tune] == [("GD, step = theory", 0), ("GD, step = theory", 1), ("plain", 0)]
     runs = mc.run(job.only("EF21*"), out=tmp_path, quiet=True)
     played = {trial.label: trial for trial in map(mc.read, (tmp_path / "job" / "tuning").glob("*.h5"))}
