@@ -76,6 +76,14 @@ def test_seeds_are_one_line_in_a_band(done):
     assert ax.figure.get_supxlabel() == "median and range over 3 seeds"
 
 
+def test_a_title_says_that_the_runs_are_not_on_the_data_of_the_job(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(JOB.partition("[[run]]")[0])
+    for changed, title in (({"data.generator": "least-squares", "objective.loss": "least-squares"}, "panels\non least-squares in place of the job's data"), ({"data.samples": 30}, "panels")):
+        job = mc.load_job(file, changed)
+        assert figures.draw(mc.run(job, out=tmp_path, quiet=True), job.titled_figure).axes[0].get_title() == title
+
+
 def test_a_panel_whose_level_no_run_reaches_is_empty_and_the_others_are_drawn(done):
     _, _, runs = done
     panels = [PanelTable(title="(a)"), PanelTable(title="(b)", x="data.c2", y="wire_bits", at={"loss": 1e-9})]

@@ -1,5 +1,6 @@
 """What is said of data before anything else: the set, where it is from, its size, and where that is not what is published."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,15 @@ def elsewhere(run: Run, words: str = "{}, {} × {}, {}") -> str:
 
 
 def titles(runs: Sequence[Run]) -> list[str]:
-    """What the title of a figure says of data that are not the paper's, or not as published: a line for each set."""
-    each = [elsewhere(run, "{} of {} × {}, {}") for run in runs]
+    """What the title of a figure says of data that are not the job's, not the paper's, or not as published: a line for each set."""
+    each = [elsewhere(run, "{} of {} × {}, {}") or _in_place(run) for run in runs]
     return [f"on {text}".replace("differs from", "not") for text in dict.fromkeys(each) if text]
+
+
+def _in_place(run: Run) -> str:
+    """The set of a run whose data are set from outside, as by --set; "" for the job's own."""
+    is_other = {"data", "data.name", "data.path", "data.generator"} & json.loads(run.attrs.get("overridden", "{}")).keys()
+    return f"{run.attrs['data']} in place of the job's data" if is_other else ""
 
 
 def differs(run: Run, after: str = "") -> str:
