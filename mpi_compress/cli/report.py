@@ -20,17 +20,19 @@ def act(options: Namespace) -> int:
     if options.get and not options.run:
         raise UserError("--get: fetches sets for runs; --run is needed, too")
     files, title = job_files(options.jobs), options.title
+    words = [f"--{name}={value}" for name in ("only", "set") for value in getattr(options, name) or ()]
+    words += [f"--out={options.out}"] * (options.out != Path("results"))
     found_in = partial(outcomes, out=options.out, full=options.full, overrides=overrides_of(options), only=options.only)
     if options.only is not None:  # those that have such a run
         files = [each.file for each in found_in(files)]
     try:
-        failed = _run(files, options) if options.run else []
+        failed = _run(files, options, words) if options.run else []
     except Interrupted as interrupted:
         print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
         print_line("`mpi-compress report` without --run draws what is done")
         return EXIT_STOPPED
     found = found_in(files)
-    render.write(found, options.page, title)
+    render.write(found, options.page, title, words)
     if options.table:
         text.write_table(found, options.table, title)
     say(*text.summary(found), str(options.page))
@@ -39,14 +41,13 @@ def act(options: Namespace) -> int:
     return EXIT_FAILED if failed else 0
 
 
-def _run(files: Sequence[Path], options: Namespace) -> list[Path]:
-    """Run what is not done of these jobs; those that failed, or a run of which diverged."""
+def _run(files: Sequence[Path], options: Namespace, words: Sequence[str]) -> list[Path]:
+    """Run what is not done of these jobs, with further `words`; those that failed, or a run of which diverged."""
     if options.full:
         for line in estimates.text([*estimates.estimates(files, options.out, True)]):
             print_line(line)
     if options.get:
         pool.get_missing(files, print_line)
-    words = [f"--{name}={value}" for name in ("only", "set") for value in getattr(options, name) or ()]
     load = partial(loaded, overrides=overrides_of(options), only=options.only)
     status = pool.run_jobs(files, options.out, options.full, options.at_once, print_line, load, words)
     return [file for file, found in status.items() if found not in (0, 2)]

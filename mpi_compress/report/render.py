@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -43,11 +44,11 @@ _COLOURS = 64  # of a picture
 LONG = 24  # rows, from which on a table is folded
 
 
-def write(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
-    """Write the page of these jobs; UserError without results, or if it cannot be written."""
+def write(found: Sequence[Outcome], target: Path, title: str | None = None, words: Sequence[str] = ()) -> None:
+    """Write the page of these jobs, whose commands have `words` besides; UserError without results, or if it cannot be written."""
     if not any(o.runs or o.begun for o in found):
         raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `report --run` those of many jobs")
-    text = page(found, title)
+    text = page(found, title, words)
     with writing(target):
         target.write_text(text, encoding="utf-8")
 
@@ -57,7 +58,7 @@ def title_of(found: Sequence[Outcome]) -> str:
     return TITLE if any(map(group_of, found)) else found[0].title if len(found) == 1 else f"{len(found)} jobs"
 
 
-def page(found: Sequence[Outcome], title: str | None = None) -> str:
+def page(found: Sequence[Outcome], title: str | None = None, words: Sequence[str] = ()) -> str:
     """The page as text."""
     here = resources.files(__package__)
     files = {name: (here / name).read_text(encoding="utf-8") for name in _FILES}
@@ -66,14 +67,11 @@ def page(found: Sequence[Outcome], title: str | None = None) -> str:
     ids, groups = ids_of(found), _groups(found)
     cases = [(o, v) for group in groups for o in group["jobs"] for v in o.verdicts]
     drawn = {ids[o]: own for o in found if o.job and o.shown and (own := curves(o.shown, o.job.figure)) is not None}
-    scores = scorecard(found)
-    said = {GROUPS[group]: counted_of(sentences) for group, sentences in scores.items()}
-    outcomes = Counter(sentence.outcome for sentences in scores.values() for sentence in sentences)
     return environment.from_string(files["template.html"]).render(
         title=title or title_of(found), today=date.today().isoformat(), version=metadata.version("mpi-compress"),
         groups=groups, ran=_ran(found), ids=ids, titles=Counter(o.title for o in found), figures={o: _figure(o) for o in found},
         claims=[(o, v) for o, v in cases if o.group(v) != "ours"], ours=[(o, v) for o, v in cases if o.group(v) == "ours"],
-        scores=said, counts=outcomes, bases=GROUPS, drawn=drawn,
+        scores=scorecard(found), counted_of=counted_of, bases=GROUPS, drawn=drawn, words=shlex.join(words),
         fewest=by_column(fewest(found)), heads=HEADS, work=WORK, long=LONG, files=files,
     )  # fmt: skip
 

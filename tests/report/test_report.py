@@ -106,6 +106,7 @@ def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
 def test_tiles_say_of_how_many_sentences_and_cases_they_are(html):
     tiles = html.partition('<ul class="tiles">')[2].partition("</ul>")[0]
     assert "<strong>2 of 3 sentences hold, 1 does not; 2 of 6 cases hold, 1 does not, 3 not run</strong>" in tiles
+    assert "<strong>2</strong> sentences hold, 2 of 4 cases tested</li>" in tiles
     assert "<strong>0</strong> sentences not tested or not run" in tiles
     assert "in all" not in tiles, "one setting alone"
 
@@ -117,6 +118,14 @@ def test_a_figure_comes_with_its_job_commands_times_bits_and_host(folder, html):
     assert run.attrs["host"] in html
     assert f"{run.trace['loss'][-1]:.7g}" in html
     assert all(f">{name} %</th>" in html for name in ("compute", "pack", "exchange", "update"))
+
+
+def test_a_page_s_commands_are_those_that_its_results_are_read_by(folder, tmp_path):
+    job, out = str(folder / "jobs" / "ht" / "small.toml"), str(folder / "results")
+    assert main(["run", job, "--out", out, "--quiet", "--only", "GD", "--set", "data.seed=3"]) == 0
+    assert main(["report", job, "--out", out, "--only", "GD", "--set", "data.seed=3", "-o", str(tmp_path / "r.html")]) == 0
+    commands = re.search(r'<pre class="commands".*?>(.*?)</pre>', (tmp_path / "r.html").read_text(), re.DOTALL)[1]
+    assert commands.splitlines() == [f"mpi-compress {verb} {job} --only=GD --set=data.seed=3 --out={out}" for verb in ("run", "plot", "check")]
 
 
 def test_what_users_write_is_text_on_the_page_and_in_its_data(html):
