@@ -27,7 +27,7 @@ from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import COPY_OF, Run, read
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import last_gap, status_of_run
-from mpi_compress.results.summary import kept, rise, split, why_ended
+from mpi_compress.results.summary import kept, no_f_star, rise, split, why_ended
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import BIT_FOR_BIT, difference
 from mpi_compress.results.tuning import caveat, in_words
@@ -151,7 +151,7 @@ def _problem(run: Run) -> Iterator[Line]:
     L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")
     sources = {"lowest seen": "the lowest seen", "given": "given by the job", INFIMUM: INFIMUM, INFIMUM_IN_PART: INFIMUM_IN_PART}
     how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
-    unknown = "f* was left out; a table of suboptimality computes it" if a.get("f_star_source") == LEFT_OUT else "f* is not known"
+    unknown = "f* was left out; a table of suboptimality computes it" if a.get("f_star_source") == LEFT_OUT else no_f_star(run)
     optimum = unknown if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"
     yield "problem", f"{L}{', mu included' if a['mu'] else ''}, mu = {a['mu']:.6g}, {optimum}"
     if "condition" in a:

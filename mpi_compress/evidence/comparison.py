@@ -19,6 +19,7 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import accuracy_of_gaps
+from mpi_compress.results.summary import no_f_star
 from mpi_compress.results.targets import RAISED, Target
 from mpi_compress.results.units import charged, counted_by, model_of, unit_of
 
@@ -262,7 +263,7 @@ def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
     if missing := [name for name in (target.column, by) if not all(run.has(name) for run in runs)]:
         return Cell([], by, unknown=f"has no {missing[0]}")
     if all(target.is_unknown(run) for run in runs):
-        return Cell([], by, unknown=f"{'f*' if target.column == 'suboptimality' else target.column} is not known")
+        return Cell([], by, unknown=no_f_star(runs[0]) if target.column == "suboptimality" else f"{target.column} is not known")
     rows, unit, end = [(run, target.row_of(run)) for run in runs], unit_of(by, runs), ""
     reached, missed = [(run, row) for run, row in rows if row is not None], [run for run, row in rows if row is None]
     if missed:  # with what those had spent that were cut off

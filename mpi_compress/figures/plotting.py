@@ -1,5 +1,6 @@
 """Figures from result files alone, as wide as a paper's column, or as its page where there are panels."""
 
+import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ from mpi_compress.figures.words import draw_dollars
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
-from mpi_compress.results.summary import all_kept
+from mpi_compress.results.summary import all_kept, no_f_star
 
 FORMATS = (".png", ".pdf", ".svg")
 _BESIDE = 0.62  # inches beside a plot, for the ticks and the name of its y axis
@@ -90,13 +91,14 @@ def _refuse_no_runs(runs: Sequence[Run]) -> None:
         raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
 
 
-def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable) -> None:
+def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable, runs: Sequence[Run]) -> None:
     xscale, yscale = scales(figure)
     if not any(shown(line.y if line.x is None else line.x, line.y, xscale, yscale).any() for line in drawn):
         if figure.at:
             ((column, level),) = figure.at.items()
             raise UserError(f"nothing to draw: no run comes down to {column} = {level:g}")
-        raise UserError(f"nothing to draw: no record has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show")
+        why = f"; {no_f_star(runs[0])}" * ("suboptimality" in (figure.x, figure.y) and math.isnan(runs[0].attrs["f_star"]))
+        raise UserError(f"nothing to draw: no record has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show{why}")
 
 
 def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float) -> Axes:
@@ -107,7 +109,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         shared = changes(runs[0]) if len({run.attrs.get("overridden") for run in runs}) == 1 else []
         plain = [replace(run, attrs={**run.attrs, "overridden": "{}"}) for run in runs] if shared else runs
         drawn = lines_of(plain, figure, style.name)
-        _refuse_nothing(drawn, figure)
+        _refuse_nothing(drawn, figure, runs)
         names = list(dict.fromkeys(line.label for line in drawn))
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, names, style.name)

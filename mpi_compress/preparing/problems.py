@@ -26,12 +26,11 @@ from mpi_compress.problem.constants import Smoothness, estimated, gram_eigenvalu
 from mpi_compress.problem.datasets.store import DataSet, open_data, open_test
 from mpi_compress.problem.mean_loss import MeanLoss, Outline
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum import Optimum, is_soon_solved, lowest, optimum, optimum_file, solver_of
+from mpi_compress.problem.optimum import Optimum, Unsolved, is_soon_solved, lowest, optimum, optimum_file
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, NOT_ATTAINED
 
-_SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
 OF_WORKERS = ("L_max", "L_mean", "L_rms", "L_pm")  # quantities that need all workers' smoothness
 OF_OPTIMUM = ("distance", "relative_distance", "bound", "gap")  # columns that need x* in the rounds
 OF_SMOOTHNESS = ("L", "kappa", "L_row", *OF_WORKERS)
@@ -81,7 +80,7 @@ class Problem:
     x_star: Vector | None = None
     f_star: float = math.nan
     f_star_accuracy: float = math.nan
-    f_star_source: str = ""  # "solver", "given" by the job, "lowest seen", an upper bound, INFIMUM or LEFT_OUT; "": not known
+    f_star_source: str = ""  # "solver", "given", "lowest seen", an upper bound, INFIMUM or LEFT_OUT; else why it is not known
     test: DataSet | None = None
 
     @property
@@ -214,13 +213,15 @@ def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, tell
         return problem
     if not (needs or asked or problem.is_soon_solved):
         return replace(problem, f_star_source=LEFT_OUT)
-    best = _solved(problem, tells)
-    if best.reached > _SOLVED:
+    try:
+        best = _solved(problem, tells)
+    except Unsolved as error:
         if needs:
-            why = f"the {solver_of(loss).measure} falls to {best.reached:.1e} of its start only" + "; set mu > 0" * (not problem.mu)
-            how = f"`check-part {loss.name} --job JOB` says whether its slopes are wrong"
-            raise UserError(f"objective: x* cannot be computed: {why}; {how}")
-        return problem
+            raise
+        why = str(error).removeprefix("objective: ")
+        if tells:
+            print_once(f"{problem.data.title}: f* is not known: {why}")
+        return replace(problem, f_star_source=why)
     problem = replace(problem, f_star=best.f, f_star_accuracy=best.accuracy)
     if best.attained:
         return replace(problem, x_star=best.x, f_star_source="solver")

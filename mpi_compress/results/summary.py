@@ -34,6 +34,11 @@ def met_at_end(run: Run) -> list[Target]:
     return [target for target in targets if target.is_met(run)]
 
 
+def no_f_star(run: Run) -> str:
+    """That f* of a result is not known, and why, where it says so."""
+    return ": ".join(filter(None, ["f* is not known", str(run.attrs.get("f_star_source", ""))]))
+
+
 def rise(runs: Sequence[Run]) -> str:
     """That complete runs end above their start, with the medians of those that do: "loss rose from 0.6931 to 520", "loss rose
     from 0.6931 to 15.5 in 1 of 5 seeds"; or ""."""

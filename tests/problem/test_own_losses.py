@@ -1,12 +1,14 @@
 """Losses and partitions that users register: what one does not state is refused or unknown, never taken from another."""
 
+import re
 
 import numpy as np
 import pytest
 from helpers.own_parts import module_in
-from helpers.refusals import naming
+from helpers.refusals import naming, refused
 
 import mpi_compress as mc
+from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import losses as kernels
 from mpi_compress.problem.losses import Loss, losses
@@ -114,6 +116,36 @@ def test_a_loss_that_states_what_the_hinge_states_is_the_hinge(tmp_path):
     hinge = played(tmp_path, "", "hinge")
     assert mine.trace["suboptimality"].tobytes() == hinge.trace["suboptimality"].tobytes()
     assert (mine.trace["suboptimality"] > 0).all()
+
+
+OWN = "solver = '{}'\n    curvature = 2.0\n    def value_and_slope(self, y, m): {}"
+TWO_FUNCTIONS = OWN.format("newton", "return 1.01 * np.log1p(np.exp(-y * m)), -y / (1 + np.exp(y * m))")
+
+
+def test_values_and_slopes_of_two_functions_have_no_f_star(tmp_path, capfd):
+    why = "slope mine values `check-part mine --job JOB`"
+    with pytest.raises(UserError, match=naming(f"objective: x* {why}")):
+        played(tmp_path, LOSS.format(TWO_FUNCTIONS), **{"stop.suboptimality": 1e-3})
+    run = played(tmp_path, LOSS.format(TWO_FUNCTIONS))
+    assert np.isnan(run.attrs["f_star"])
+    assert re.search(naming(f"x* cannot be computed: {why}"), run.attrs["f_star_source"])
+    refused(["data", "solve", tmp_path / "own.toml"], capfd, f"x* {why}")
+    refused(["plot", run.file, "-o", tmp_path / "a.png", "--y", "suboptimality"], capfd, f"suboptimality f* {why}")
+    for told in (["table", run.file, "--to", "suboptimality=1e-3"], ["show", run.file]):
+        assert main([*map(str, told)]) == 0
+        assert "f* is not known: x* cannot be computed: at the margin " in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("loss", [
+    OWN.format("hinge-dual", "r = 1 - y * m; return np.maximum(r, 0), -y * (r > 0)"),
+    OWN.format("newton", "r = 1 - y * m; s = np.clip(2 * r, 0, 1); return s * (r - s / 4), -y * s"),
+    OWN.format("newton", "return 1e-9 * np.logaddexp(0, -y * m), -1e-9 * y / (1 + np.exp(y * m))"),
+    OWN.format("newton", "return 1e9 + (m - 1e3 * y) ** 2 / 2, m - 1e3 * y"),
+    "convex = False\n    " + OWN.format("newton", "return np.log1p((m - y) ** 2), 2 * (m - y) / (1 + (m - y) ** 2)"),
+])  # fmt: skip
+def test_a_loss_whose_values_and_slopes_agree_has_its_f_star(tmp_path, loss):
+    run = played(tmp_path, LOSS.format(loss))
+    assert run.attrs["f_star_source"] == "solver"
 
 
 def test_another_source_of_a_loss_is_another_run_and_has_its_own_optimum(tmp_path):

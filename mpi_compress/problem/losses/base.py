@@ -16,7 +16,7 @@ from mpi_compress.problem.datasets.labels import Labels
 from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.rows import Rows
 
-_DIFFERENCE = 1e-6  # of margins, over 1 + |m|: the square root of their rounding, and more
+DIFFERENCE = 1e-6  # of margins, over 1 + |m|: the square root of their rounding, and more
 
 
 def _values_and_slopes(given: Any, m: Vector) -> tuple[Vector, Vector]:
@@ -78,7 +78,7 @@ class Loss(MeanLoss):
     def second_derivative(self, y: Vector, m: Vector) -> Vector:
         """∂²ℓ/∂m² (N,), for solvers; where a loss gives none, a difference quotient of its slopes."""
         if self.kernel is None:
-            h = _DIFFERENCE * (1.0 + np.abs(m))
+            h = DIFFERENCE * (1.0 + np.abs(m))
             return (self.value_and_slope(y, m + h)[1] - self.value_and_slope(y, m - h)[1]) / (2.0 * h)
         out = np.empty(m.size)
         kernels.curvatures(self.kernel, y, m, out)
