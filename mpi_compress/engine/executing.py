@@ -41,7 +41,6 @@ from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten
 from mpi_compress.results.reader import ANY_SEED, KEPT, read
 from mpi_compress.results.reader import attributes as attributes_of_file
-from mpi_compress.results.summary import why_ended
 from mpi_compress.results.writer import LostRows, Mark, Recorder, Row
 from mpi_compress.saving.checkpoint import Checkpoint, Header, States, remove_checkpoint, schema_of
 from mpi_compress.saving.saved_states import Expected
@@ -252,7 +251,7 @@ class Execution:
         if request.tells_ends:
             why, sent = keeper.observer.reason, keeper.observer.counters.wire_bits_up
             if request.shared and not why:  # of a trial: whether it came down to its target, or to the end of its budget
-                why = why_ended(read(self.file))
+                why = read(self.file).ended_by
             label += f", seed {self.p.spec.seed}" * ("seed" in self.p.spec.written)
             print_line(f"{label}: {verdict.name.lower()}{f' ({why})' if why else ''}, {bits_text(sent)} up, {self.file}")
         return self.file

@@ -16,11 +16,11 @@ from mpi_compress.evidence.lines import Namer, by_seed, changes, name_of, seeds_
 from mpi_compress.evidence.notes import LABELS, notes_of, said_of
 from mpi_compress.problem.datasets.said import captioned, line_of
 from mpi_compress.results.columns import column_of
-from mpi_compress.results.reader import Run
+from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import accuracy_of_gaps
 from mpi_compress.results.summary import no_f_star
-from mpi_compress.results.targets import RAISED, Target
+from mpi_compress.results.targets import RAISED, Target, grows, rises
 from mpi_compress.results.units import charged, counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
@@ -50,6 +50,16 @@ class Cell:
         return float(np.median(self.took)) if self.took else math.inf
 
     @property
+    def is_left(self) -> bool:
+        """True if more than a tenth of the later rows miss the target again."""
+        return self.again > _AGAIN
+
+    @property
+    def is_cut(self) -> bool:
+        """True if it does not reach the target, and was cut off on no plateau."""
+        return self.median == math.inf and self.end.startswith("in ")
+
+    @property
     def short(self) -> str:
         """Median and range; whether it is not reached, or cannot be said, but not why."""
         if self.median == math.inf:
@@ -73,8 +83,8 @@ class Cell:
         if missed and reached:
             ends = " … ".join(dict.fromkeys(amount(end, self.by, self.unit) for end in (min(reached), max(reached))))
             missed = f"reached by {len(reached)} of {of} seeds, in {ends}; by the others {missed}"
-        stays = "at the end, too" if self.stays == math.inf else f"for good from {amount(self.stays, self.by, self.unit)} on"
-        again = f"left again: {self.again:.0%} of the later rows miss it; {stays}" if self.again > _AGAIN else ""
+        stays = "up to the end" if self.stays == math.inf else f"for good from {amount(self.stays, self.by, self.unit)} on"
+        again = f"left again: {self.again:.0%} of the later rows miss it; {stays}" if self.is_left else ""
         return "; ".join(filter(None, (missed, again, later, self.doubt)))
 
     @property
@@ -155,7 +165,8 @@ class Comparison:
         apart for its numbers, and `notes` of methods. Each names the first so many labels; None: all."""
         groups, labels = [method.runs for method in self.methods], [method.label for method in self.methods]
         late = [max(cell.late for cell in method.cells) for method in self.methods]
-        too_much = f"read at logged rows, so up to {max(late):.0%} too much (log.every)"
+        kind = "beyond the budget" if any(grows(target.column) for target in self.targets) else "too much"
+        too_much = f"read at logged rows, so up to {max(late):.0%} {kind} (log.every)"
         return [
             *(f"{raised(i)} {why}" for i, why in enumerate(self.whys, 1)),
             *self.shared,
@@ -185,7 +196,7 @@ class Comparison:
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
     """What each method took to reach the targets, by a column such as `wire_bits_up`; UserError if no run has one of the columns.
     Methods are sorted by their number of workers, by the cost model where `by` is a cost, and then by what they took to the first
-    target; those that do not reach it come last, the nearest first."""
+    target, or at it in a column that rises; those that do not reach it come last, the nearest first."""
     for column in (by, *(target.column for target in targets)):
         if runs and not any(run.has(column) for run in runs):
             if column in ("test_loss", "test_accuracy"):
@@ -198,10 +209,12 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     by_target = [_column(groups, target, by) for target in targets]
     methods = [ComparedMethod(*method) for method in zip(labels, groups, zip(*by_target, strict=True), strict=True)]
     models = [*dict.fromkeys(counted_by(by, group[0]) for group in groups)]
+    better = -1 if rises(by, rising(runs)) and not grows(by) else 1  # of an accuracy at a budget the largest
 
     def place(method: ComparedMethod) -> Any:
         first = method.runs[0]
-        return first.attrs.get("n_workers", 1), models.index(counted_by(by, first)), [(c.median, c.last) for c in method.cells]
+        took = [(better * c.median if c.median < math.inf else math.inf, c.last) for c in method.cells]
+        return first.attrs.get("n_workers", 1), models.index(counted_by(by, first)), took
 
     methods.sort(key=place)
     return Comparison(targets, by, methods, shared)
@@ -270,7 +283,7 @@ def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
         spent = [float(run.column(by)[-1]) for run in missed if run.status == "complete"]
         end = ending(missed, target, amount(float(np.median(spent)), by, unit) + " rounds" * (by == "round") if spent else "")
     diverged = sum(run.status == "diverged" for run, _ in reached)
-    late = max((_late(by, run, row) for run, row in reached), default=0.0)
+    late = max((_late(target, by, run, row) for run, row in reached), default=0.0)
     last = float(np.median([run.column(target.column)[-1] for run in runs])) * (-1.0 if target.rising else 1.0)
     nearest = math.inf if math.isnan(last) else last
     known = max(map(accuracy_of_gaps, runs))
@@ -281,19 +294,22 @@ def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
 
 
 def _again(target: Target, by: str, run: Run, row: int) -> tuple[float, float]:
-    """The share of the rows after the first one at a target that miss it again, and what was spent when it came there for good;
-    infinite where it does not."""
+    """The share of the rows after the first one at a target that miss it again, and what was spent when it came there for
+    good; infinite where the last tenth of the rows misses it, too."""
     values = run.column(target.column)[row:]
     misses = np.flatnonzero(values < target.level if target.rising else values > target.level)
     if not misses.size:
         return 0.0, float(run.column(by)[row])
     last = int(misses[-1]) + 1
-    return misses.size / (values.size - 1), float(run.column(by)[row + last]) if last < values.size else math.inf
+    stays = last < (1 - _AGAIN) * values.size
+    return misses.size / (values.size - 1), float(run.column(by)[row + last]) if stays else math.inf
 
 
-def _late(by: str, run: Run, row: int) -> float:
-    """The share of what was spent at a row that was spent since the row before, 0 where no round lies between. Uplink bits of
-    ship-data were all spent in the first round."""
+def _late(target: Target, by: str, run: Run, row: int) -> float:
+    """The share of what was spent at a row that was spent since the row before, 0 where no round lies between, or by which a row is
+    beyond a budget. Uplink bits of ship-data were all spent in the first round."""
+    if grows(target.column):
+        return float(run.column(target.column)[row] / target.level - 1)
     spent, rounds = run.column(by), run.column("round")
     up = f"{by}_up" if run.has(f"{by}_up") else by
     at_once = settings_of(run.written).get("algorithm.name") == "ship-data" and column_of(up).label.startswith("uplink")

@@ -17,7 +17,6 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of
 from mpi_compress.results.status import ROUNDING
-from mpi_compress.results.summary import met_at_end
 from mpi_compress.results.targets import Target, grows, rises
 from mpi_compress.results.tuning import caveat, in_words, put_by
 
@@ -128,7 +127,7 @@ def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
 
 def seeds_text(runs: Sequence[Run]) -> str:
     """Over how many seeds lines of these runs are: "over 10 seeds", "over 1 to 10 seeds", or "" where each is a run."""
-    counts = sorted(1 if equal_seeds(group) else len(group) for group in by_seed(runs))
+    counts = sorted(map(len, by_seed(runs)))
     return f"over {f'{counts[0]} to ' * (counts[0] < counts[-1])}{counts[-1]} seeds" if counts[-1] > 1 else ""
 
 
@@ -153,17 +152,8 @@ def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
         return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact)
     along, half, ys = at_equal_x(runs, x, values, column_of(y).falls)
     median = np.median(ys, axis=0)
-    moved = np.flatnonzero(np.r_[True, median[1:] != median[:-1]])[-1]
-    if sum(_is_there(run) and run.column(x)[-1] <= half for run in runs) > len(runs) / 2:
-        moved = 0
-    median[(along > half) & (np.arange(along.size) > moved)] = np.nan  # no plateau, but seeds that have ended
+    median[along > half] = np.nan  # no plateau, but seeds that have ended
     return Line(name, along, median, np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact)
-
-
-def _is_there(run: Run) -> bool:
-    """True if a run ended at a level, or by a stop of one's own, and not at a budget."""
-    at_level = not all(grows(target.column) for target in met_at_end(run))
-    return run.status == "complete" and (at_level or bool(run.attrs.get("reason")))
 
 
 def _drawable(run: Run, y: str) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of, seeds_tex
 from mpi_compress.evidence.notes import said_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import LastRow, State, Status, status_of_run
-from mpi_compress.results.summary import kept, rise, why_ended, without_overhead
+from mpi_compress.results.summary import kept, rise, without_overhead
 
 LESS_NEEDED = ("ended by", "time here", "time", "down", "suboptimality", "up", "time, modelled")
 """Heads of `endings` that a narrow terminal leaves out, the first one first."""
@@ -66,7 +66,7 @@ def method_status(runs: Sequence[Run], known: Mapping[int, Status], name: str = 
     """Several seeds of one method; `known` is the status of runs that are begun, by number. It says why those ended that are not
     complete, or where all are what ended them."""
     statuses = [known.get(i) or status_of_run(run) for i, run in enumerate(runs)]
-    whys = [", ".join(known[i].details) if i in known else why_ended(run) for i, run in enumerate(runs)]
+    whys = [", ".join(known[i].details) if i in known else run.ended_by for i, run in enumerate(runs)]
     open_ = [why for status, why in zip(statuses, whys, strict=True) if status.state is not State.COMPLETE]
     last = [row for run in runs if (row := LastRow.of(run)) is not None]
     middle = LastRow(0, *(known_of(np.median, [getattr(row, name) for row in last]) for name in _NUMBERS))

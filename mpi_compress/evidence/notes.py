@@ -14,16 +14,18 @@ from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
 from mpi_compress.results.units import counted_by
 
 LABELS = 4  # that a note names on a screen
+_DEFAULT = "step by default"
 
 
 def notes_of(
     groups: Sequence[Sequence[Run]], labels: Sequence[str], by: str, targets: Sequence[Target], most: int | None
 ) -> list[str]:
-    """On which data; what counts the numbers, and where steps come from, if methods differ in it; whose seeds change nothing, whose
-    loss rose, and who was tuned for another question. Each names the first so many labels; None: all."""
+    """On which data; what counts the numbers, if methods differ in it; where steps come from, if they differ, or none is tuned; whose
+    seeds change nothing, whose loss rose, and who was tuned for another question. Each names the first so many labels; None: all."""
     firsts = [group[0] for group in groups]
     tuned = [run.tuned or {} for run in firsts]
-    differing = (counted_by(by, run) for run in firsts), map(_step_of, firsts, labels)
+    counted, steps = (counted_by(by, run) for run in firsts), map(_step_of, firsts, labels)
+    differing = [said_of(texts, labels, most) for texts in (counted, steps)]
     others = (
         map(_infimum_of, firsts), map(equal_seeds, groups), map(rise, groups), map(kept, groups), map(without_overhead, groups),
         map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
@@ -31,7 +33,7 @@ def notes_of(
     )  # fmt: skip
     return [
         *on_data(firsts, labels, most),
-        *(line for texts in differing if len(found := said_of(texts, labels, most)) > 1 for line in found.values()),
+        *(line for found in differing if len(found) > 1 or (len(labels) > 1 and _DEFAULT in found) for line in found.values()),
         *(line for texts in others for line in said_of(texts, labels, most).values()),
     ]
 
@@ -63,7 +65,7 @@ def _step_of(run: Run, label: str) -> str:
     if "algorithm.step" in put_by(run.tuned or {"value": {}}):
         return "step tuned"
     given = settings_of(run.written).get("algorithm.step")
-    return f"step {given}, given" if given is not None else "step by default" if "step" in run.evaluated else ""
+    return f"step {given}, given" if given is not None else _DEFAULT if "step" in run.evaluated else ""
 
 
 def on_data(runs: Sequence[Run], labels: Sequence[str], most: int | None = LABELS) -> list[str]:

@@ -69,10 +69,12 @@ def _took(method: ComparedMethod, i: int) -> float:
 
 def _ranked(methods: Sequence[ComparedMethod], i: int, by: str) -> str:
     """How many methods reach a target, who needed the least, and who comes next."""
-    took = sorted((_took(m, i), m.label) for m in methods if _took(m, i) < math.inf)
+    cells = [(m.label + ", which leaves it again" * m.cells[i].is_left, m.cells[i]) for m in methods]
+    took = sorted((cell.median, name) for name, cell in cells if cell.median < math.inf)
     if not took:
         return ": no method reaches it"
     (least, best), *others = [(amount(value, by, methods[0].cells[i].unit), label) for value, label in took]
     then = "; ".join(f"{label}, {value}" for value, label in others[:2])
-    share = f" ({len(took)} of {len(methods)} methods reach it)" if len(took) < len(methods) else ""
+    cut = f", {n} cut off before" if (n := sum(cell.is_cut for _, cell in cells)) else ""
+    share = f" ({len(took)} of {len(methods)} methods reach it{cut})" if len(took) < len(methods) else ""
     return f"{share} – {best}: {least}" + (f"; then {then}" if then else "")

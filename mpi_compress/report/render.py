@@ -33,7 +33,6 @@ from mpi_compress.report.needed import needed, target_of, winner
 from mpi_compress.report.text import PAPERS, group_of
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.summary import why_ended
 from mpi_compress.results.units import unit_of
 
 WORK = ("compute", "pack", "exchange", "update")  # what a run's seconds are spent on
@@ -143,7 +142,7 @@ def _row(r: Run) -> dict[str, Any]:
     total, rounds = max(seconds["seconds"], 1e-12), max(int(last["round"]), 1)
     cost = unit_of("cost_up", [r])
     return {
-        "run": r, "label": name_of(r), "reason": why_ended(r), "last": last, "more": [name for name in _MORE if name in last],
+        "run": r, "label": name_of(r), "reason": r.ended_by, "last": last, "more": [name for name in _MORE if name in last],
         "seconds": seconds, "total": total, "rounds": rounds, "shares": {name: seconds[name] / total for name in WORK},
         "cost": bits_text(float(last["cost_up"])) if cost == "bit" else f"{last['cost_up']:.4g} {cost}".strip(),
         "ways": [_way(last, way) for way in ("up", "down")],

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import seals, tables
 from mpi_compress.core.errors import UserError, nearest, system_text
+from mpi_compress.core.expressions import seconds
 from mpi_compress.core.terminal import printable
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, hdf5
@@ -90,6 +91,19 @@ class Run:
     @property
     def status(self) -> str:
         return self.attrs["status"]
+
+    @property
+    def ended_by(self) -> str:
+        """Why it ended, in a few words: the reason in its file, or which value of [stop] it reached; "" if that does not say."""
+        if (reason := str(self.attrs.get("reason", ""))) or self.status != "complete" or not self.rows:
+            return reason
+        stop = self.written.get("stop", {})
+        targets = [Target.of(key, seconds(level), self.rising) for key, level in stop.items() if self.has(key) and key != "seconds"]
+        met = [str(target) for target in targets if target.is_met(self)]
+        if stop.get("rounds") == self.trace["round"][-1]:
+            met.append(f"{stop['rounds']:,} rounds")
+        limit = stop.get("seconds", "")
+        return met[0] if met else limit if isinstance(limit, str) else f"{limit:g} s"
 
     @property
     def cores(self) -> int:

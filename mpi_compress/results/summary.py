@@ -1,4 +1,4 @@
-"""Why a run ended, whether above its start, and what its split gave each worker, as text."""
+"""Whether a run ended above its start, and what its split gave each worker, as text."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,32 +6,10 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core import tables
-from mpi_compress.core.expressions import seconds
 from mpi_compress.results.reader import KEPT, Run
-from mpi_compress.results.targets import Target
 
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
 _RISE = 1e-3  # of the loss, from which on it has risen
-
-
-def why_ended(run: Run) -> str:
-    """Why a run ended, in a few words: the reason in its file, or which value of [stop] it reached; "" if that does not say."""
-    if reason := str(run.attrs.get("reason", "")):
-        return reason
-    if run.attrs.get("status") != "complete" or not run.rows:
-        return ""
-    stop, met = run.written.get("stop", {}), [*map(str, met_at_end(run))]
-    if stop.get("rounds") == run.trace["round"][-1]:
-        met.append(f"{stop['rounds']:,} rounds")
-    limit = stop.get("seconds", "")
-    return met[0] if met else limit if isinstance(limit, str) else f"{limit:g} s"
-
-
-def met_at_end(run: Run) -> list[Target]:
-    """The targets and budgets of [stop], but for seconds, that the last row of a run meets."""
-    levels = {key: seconds(level) for key, level in run.written.get("stop", {}).items() if run.has(key) and key != "seconds"}
-    targets = [Target.of(key, level, run.rising) for key, level in levels.items()]
-    return [target for target in targets if target.is_met(run)]
 
 
 def no_f_star(run: Run) -> str:

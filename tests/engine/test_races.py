@@ -8,7 +8,6 @@ from helpers.running import After
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Stopped
-from mpi_compress.results.summary import why_ended
 
 JOB = """
 data = { generator = "gspar", samples = 40, dim = 12 }
@@ -78,7 +77,7 @@ def test_a_run_ends_in_the_round_in_which_its_budget_is_spent(key, value, tmp_pa
     spent, rounds = run.trace[key][-1], run.trace["round"][-1]
     assert 0 < rounds < 1000
     assert spent >= value > spent * (rounds - 1) / rounds, "every round sends the same"
-    assert why_ended(run) == f"{key} ≥ 2000"
+    assert run.ended_by == f"{key} ≥ 2000"
 
 
 def test_a_squared_norm_is_the_level_of_its_root(tmp_path):
@@ -88,4 +87,4 @@ def test_a_squared_norm_is_the_level_of_its_root(tmp_path):
     (root,) = mc.run({**job, "stop": {"rounds": 500, "grad_norm": 1e-3}}, out=tmp_path)
     assert squared.trace["round"][-1] == root.trace["round"][-1] < 500
     assert squared.column("squared_grad_norm")[-1] <= 1e-6 < squared.column("squared_grad_norm")[-2]
-    assert why_ended(squared) == "squared_grad_norm ≤ 1e-06"
+    assert squared.ended_by == "squared_grad_norm ≤ 1e-06"

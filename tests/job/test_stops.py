@@ -8,7 +8,6 @@ import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.results.columns import column_of
-from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target
 
 SOURCE = """
@@ -156,7 +155,7 @@ def test_any_column_that_a_run_logs_ends_it_as_its_result_says(stop, more, colum
     target = Target.of(column, float(stop.split(" = ")[1]), run.rising)
     ended = run.trace["round"][-1]
     assert run.trace["round"][target.row_of(run)] == ended < 200
-    assert why_ended(run) == str(target)
+    assert run.ended_by == str(target)
     if column_of(column).counted:
         assert ended % 10, "it is judged every round"
 
