@@ -20,8 +20,8 @@ _DEFAULT = "step by default"
 def notes_of(
     groups: Sequence[Sequence[Run]], labels: Sequence[str], by: str, targets: Sequence[Target], most: int | None
 ) -> list[str]:
-    """On which data; what counts the numbers, if methods differ in it; where steps come from, if they differ, or none is tuned; whose
-    seeds change nothing, whose loss rose, and who was tuned for another question. Each names the first so many labels; None: all."""
+    """On which data; what counts the numbers, where methods differ; where steps come from, if they differ or none is tuned;
+    whose seeds change nothing, whose loss rose, and who was tuned for another question. Each names so many labels; None: all."""
     firsts = [group[0] for group in groups]
     tuned = [run.tuned or {} for run in firsts]
     counted, steps = (counted_by(by, run) for run in firsts), map(_step_of, firsts, labels)
