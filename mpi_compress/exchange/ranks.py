@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange
 from mpi_compress.exchange.host import end_with_the_launcher, refuse_little_shared_memory
+from mpi_compress.kernels import NotCompiled, without_compiling
 from mpi_compress.messages.batch import batch_of
 
 T = TypeVar("T")
@@ -38,12 +40,14 @@ class Ranks:
         """Do `work` on rank 0 and return its result on every rank. A UserError there is raised on all ranks."""
         return work()
 
-    def each(self, work: Callable[[], object]) -> None:
-        """Do `work` on every rank. If it raises UserErrors, the first such rank's is raised on all ranks."""
-        work()
+    def each(self, work: Callable[[], T]) -> T:
+        """Do `work` on every rank, and return its result there. If it raises UserErrors, the first such rank's is raised on all
+        ranks."""
+        return work()
 
     def compiling_once(self, work: Callable[[], None]) -> None:
-        """Do `work` on every rank. What has to be compiled for it, one rank of each host compiles, and the others wait for that."""
+        """Do `work` on every rank, perhaps twice. What has to be compiled for it, one rank of each host compiles, and the others
+        wait for that."""
         work()
 
     def that_see(self, file: Path) -> Sequence[int]:
@@ -99,13 +103,15 @@ class MPIRanks(Ranks):
                 result = error
         return self._shared(result)
 
-    def each(self, work: Callable[[], object]) -> None:
+    def each(self, work: Callable[[], T]) -> T:
+        result: Any = None
         error: UserError | None = None
         try:
-            work()
+            result = work()
         except UserError as raised:
             error = raised
         self._shared(next(filter(None, self._channel.to_root(error)), None))
+        return result
 
     def _shared(self, result: Any) -> Any:
         """Rank 0's result, on every rank; a UserError is raised there."""
@@ -116,6 +122,8 @@ class MPIRanks(Ranks):
 
     def compiling_once(self, work: Callable[[], None]) -> None:
         if self._host.rank > 0:
+            with suppress(NotCompiled), without_compiling():  # what is compiled already is loaded meanwhile
+                work()
             self._host.barrier()
         work()
         if self._host.rank == 0:

@@ -65,6 +65,7 @@ class Deferred:
 
 _making = RLock()
 _known: list[Callable[[], Any]] = []  # each makes functions known to Numba that kernels call
+_not_compiling: list[bool] = []
 _listening: list[tuple[Callable[[str], None], Callable[[], None]]] = []
 
 
@@ -121,8 +122,12 @@ def _checked_files() -> type:
 
     class CheckedFiles(IndexDataCacheFile):
         def load(self, key: Any) -> Any:
+            found = None
             with suppress(OSError):
-                return super().load(key)
+                found = super().load(key)
+            if found is None and _not_compiling:
+                raise NotCompiled
+            return found
 
         def save(self, key: Any, data: Any) -> None:
             with suppress(OSError):
@@ -193,6 +198,20 @@ def by_types(**options: Any) -> Callable:
         return choose
 
     return put
+
+
+class NotCompiled(Exception):
+    """Numba's cache lacks a kernel."""
+
+
+@contextmanager
+def without_compiling() -> Iterator[None]:
+    """Raise NotCompiled before a kernel is compiled. Where there is no cache at all, it is compiled."""
+    _not_compiling.append(True)
+    try:
+        yield
+    finally:
+        _not_compiling.pop()
 
 
 @contextmanager

@@ -114,6 +114,23 @@ def test_a_program_may_run_any_number_of_jobs_on_its_ranks(tmp_path):
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
+def test_one_rank_compiles_and_the_others_load(tmp_path):
+    script = tmp_path / "compiles.py"
+    script.write_text(
+        "import numpy as np\nfrom mpi4py import MPI\nfrom mpi_compress.exchange.ranks import ranks_of\n"
+        "from mpi_compress.kernels import compilations\nfrom mpi_compress.kernels.vectors import sum_of_squares\n"
+        "compiled = []\n"
+        "with compilations(compiled.append, lambda: None):\n"
+        "    ranks_of(MPI.COMM_WORLD).compiling_once(lambda: sum_of_squares(np.ones(3)))\n"
+        "found = MPI.COMM_WORLD.gather(compiled)\n"
+        "if MPI.COMM_WORLD.rank == 0:\n    print(found)\n"
+    )
+    line, env = [BIN / "mpiexec", "-n", "2", sys.executable, script], {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    for compiled in (["vectors.sum_of_squares"], []):  # from an empty cache, and once more
+        done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENT, env=env)
+        assert (done.returncode, done.stdout) == (0, f"{[compiled, []]}\n"), done.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="shared memory has no names in the file system here")
 def test_ranks_that_are_killed_leave_no_shared_memory(tmp_path):
     script = tmp_path / "killed.py"
