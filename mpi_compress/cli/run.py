@@ -28,7 +28,6 @@ def act(options: Namespace) -> int:
         return _verify(options)
     with Interrupts(time_of(options.time_limit, "--time-limit") if options.time_limit else None).caught() as interrupts:
         gc.disable()  # what is imported stays
-        from mpi_compress.cli.parsing import load
         from mpi_compress.engine.request import Request
         from mpi_compress.engine.runner import run_as
         from mpi_compress.exchange.ranks import Ranks, launched
@@ -36,8 +35,7 @@ def act(options: Namespace) -> int:
 
         gc.enable()
         ranks = Ranks() if options.one_process else launched()
-        ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
-        job = load(options, options.submitted)
+        job = ranks.each(lambda: _load(options))
         request = Request(
             options.out, ranks, interrupts, options.fresh, options.quiet, options.force,
             stopwatch=Stopwatch(BEGUN), lines=options.verbose or not has_bar(), details=options.verbose,
