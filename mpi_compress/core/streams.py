@@ -251,7 +251,7 @@ class Rounds(_InRound):
             one = Round(*address, int(who), self._own, self._states[int(rows)], self.second)
             one._row = int(at)
             return one
-        states = [self._states[i] for i in in_turn(self.who.size)[rows]]
+        states = self._states[rows] if isinstance(rows, slice) else [self._states[i] for i in in_turn(self.who.size)[rows]]
         return Rounds(*address, who, states, self.second, (self._own, at))
 
     @property

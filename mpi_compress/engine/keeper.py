@@ -100,8 +100,8 @@ class Keeper:
     def keep(self) -> bool:
         """Save the last states beside the finished result, if they are small; False if not. All ranks call it together."""
         states = self._states
-        own = [size(each) for each in self._of_workers(states)] + [size(OfMaster(states.master, states.down, states.tables))]
-        if self.exchange.allreduce(sum(own), sum) > KEPT:
+        own = size((states.workers, states.up, OfMaster(states.master, states.down, states.tables)))
+        if self.exchange.allreduce(own, sum) > KEPT:
             return False
         self._save(states)
         return True

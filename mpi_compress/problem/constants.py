@@ -140,8 +140,13 @@ def largest_eigenvalue(rows: Rows) -> float:
     else:
         operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=product, dtype=np.float64)
         found = float(scipy.sparse.linalg.eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
-    fraction, exponent = math.frexp(found)
-    return math.ldexp(round(math.ldexp(fraction, _BITS)), exponent - _BITS) if math.isfinite(found) else found
+    return _rounded(found)
+
+
+def _rounded(eigenvalue: float) -> float:
+    """It with 40 bits."""
+    fraction, exponent = math.frexp(eigenvalue)
+    return math.ldexp(round(math.ldexp(fraction, _BITS)), exponent - _BITS) if math.isfinite(eigenvalue) else eigenvalue
 
 
 def eigenvalues_file(data: DataSet, n_shards: int) -> Path:
@@ -149,9 +154,14 @@ def eigenvalues_file(data: DataSet, n_shards: int) -> Path:
 
 
 def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
-    """λmax(A_iᵀA_i) of every shard i of n, from the file beside the data if it is there."""
-    shards = data.shards(range(n_shards), n_shards)
-    return kept(eigenvalues_file(data, n_shards), lambda: [*map(largest_eigenvalue, shards)])
+    """λmax(A_iᵀA_i) of every shard i of n, from the file beside the data if it is there. That of a shard of one row is ‖a‖²."""
+
+    def find() -> list[float]:
+        if n_shards == data.n_samples and data.cuts(n_shards) == (*range(n_shards + 1),):
+            return [*map(_rounded, data.read(0, n_shards).squares().tolist())]
+        return [*map(largest_eigenvalue, data.shards(range(n_shards), n_shards))]
+
+    return kept(eigenvalues_file(data, n_shards), find)
 
 
 def gradient_noise(fs: Iterable[Objective], n: int, batch: int | None, x: Vector) -> tuple[float, float]:

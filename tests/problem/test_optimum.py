@@ -172,6 +172,13 @@ def test_wide_rows_have_the_eigenvalue_of_all_columns(n, dim, monkeypatch):
     assert largest_eigenvalue(rows) == pytest.approx(there, rel=1e-12)
 
 
+@pytest.mark.parametrize("generator", ["gspar", "rcv1-like"])
+def test_the_eigenvalue_of_a_shard_of_one_row_is_that_of_lanczos(generator, tmp_path):
+    data = open_data(DataTable(generator=generator, parameters={"samples": 30}), tmp_path, Split(), "sign")
+    each = [largest_eigenvalue(rows) for rows in data.shards(range(30), 30)]
+    assert gram_eigenvalues(data, 30) == pytest.approx(each, rel=2.0**-39)
+
+
 def test_noise_whose_squares_overflow_is_infinite(tmp_path):
     data = open_data(DataTable(generator="gspar", parameters={"samples": 20, "dim": 5}), tmp_path, Split(), "sign")
     fs = [Objective(rows, losses["logistic"](), 2 / 20, 0.1) for rows in data.shards(range(2), 2)]
