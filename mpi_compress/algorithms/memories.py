@@ -3,6 +3,7 @@ one worker are an array (m,). Memories of a user's own kind are a list."""
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,12 @@ def put(w: Any, rows: Any, changed: Any) -> None:
     if isinstance(w, list):
         w[rows] = changed
         return
-    for f in fields(w) if is_dataclass(w) else ():
-        held, new = getattr(w, f.name), getattr(changed, f.name)
+    for name in _names(type(w)):
+        held, new = getattr(w, name), getattr(changed, name)
         if is_dataclass(held):
             put(held, rows, new)
         elif not isinstance(held, np.ndarray) or (rows is ALL and held.shape != new.shape):
-            setattr(w, f.name, new)  # all workers share it
+            setattr(w, name, new)  # all workers share it
         elif not (isinstance(new, np.ndarray) and np.may_share_memory(new, held)):
             held[rows] = new
 
@@ -62,7 +63,13 @@ def together(each: Sequence[Any]) -> Any:
 
 
 def _each(w: Any, of: Any) -> Any:
-    if not is_dataclass(w) or isinstance(w, type):
+    held = {name: getattr(w, name) for name in _names(type(w))}
+    if not held:
         return w  # all workers share it
-    held = {f.name: getattr(w, f.name) for f in fields(w)}
     return replace(w, **{name: of(a) if isinstance(a, np.ndarray) else _each(a, of) for name, a in held.items()})
+
+
+@cache
+def _names(kind: type) -> Sequence[str]:
+    """The fields of a dataclass; none of another class."""
+    return [f.name for f in fields(kind)] if is_dataclass(kind) else []

@@ -150,6 +150,7 @@ def _measured(
         raise ValueError(f"'{text}' is no {no}; write a number and a unit, one of: {names}{more}") from None
 
 
+@lru_cache(_KEPT)
 def bits(size: float | str) -> float:
     """A size in bits: "576 B", "54 bits", or a number in any other unit, returned as it is; ValueError if it is none, or
     negative."""

@@ -120,9 +120,9 @@ class Counters:
         return {c.name: in_order(ways[way][name]) if name in ways[way] else getattr(self, c.name) for c, name, way in _COUNTED}
 
     @property
-    def workers(self) -> dict[str, list[float]]:
-        """The counted columns of a row of /workers."""
-        return {c.name: getattr(getattr(self, way), name).tolist() for c, name, way in _COUNTED if c.workers}
+    def workers(self) -> dict[str, NDArray]:
+        """The counted columns of a row of /workers, as they are now."""
+        return {c.name: getattr(getattr(self, way), name).copy() for c, name, way in _COUNTED if c.workers}
 
     @property
     def model_seconds(self) -> float:
@@ -145,9 +145,9 @@ class Counters:
         return in_order(self.busy_of)
 
     @property
-    def of_queue(self) -> dict[str, list[float]]:
-        """The columns of a queue of arrivals in a row of /workers."""
-        return {"arrivals": self.arrivals_of.tolist(), "busy_seconds": self.busy_of.tolist()}
+    def of_queue(self) -> dict[str, NDArray]:
+        """The columns of a queue of arrivals in a row of /workers, as they are now."""
+        return {"arrivals": self.arrivals_of.copy(), "busy_seconds": self.busy_of.copy()}
 
     @property
     def seconds(self) -> float:

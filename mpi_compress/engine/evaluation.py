@@ -91,7 +91,7 @@ class Evaluation:
     borrowed: float  # the part of `compute` that evaluations spent
     wall: float  # seconds of rounds, of the slowest rank that hosts workers
     columns: Mapping[str, float]  # of the trace: the algorithm's, and those that follow from x
-    of_workers: Mapping[str, list[float]]  # columns of /workers, (n,) each
+    of_workers: Mapping[str, Vector]  # columns of /workers, (n,) each
     theory: Mapping[str, Any] = field(default_factory=dict)
     lyapunov: float = math.nan  # V
 
@@ -141,15 +141,16 @@ class Evaluator:
         columns = len(log.columns)
         for places, block in (fs if self.samples is None else self.samples).blocks():
             values, gradients = block.at(point)
+            memories = some(workers, places)
             numbers = np.zeros((len(block), columns + len(_ADDED)))
-            numbers[:, :columns] = log.numbers(some(workers, places), len(block))
+            numbers[:, :columns] = log.numbers(memories, len(block))
             numbers[:, columns], numbers[:, columns + 1] = values, fs.samples[places]
             if self.theory:
                 gradients = gradients.copy()  # where the next lines evaluate one function, they may use the same memory
                 each = [self.theory.of_worker(algorithm, f, x, g) for f, g in zip(fs[places], gradients, strict=True)]
                 peaks, numbers[:, columns + 2] = np.max([of[0] for of in each], axis=0), [of[1] for of in each]
             largest = (compute, clock.sends - (compute - borrowed), borrowed, clock.wall, *peaks)
-            yield report(largest, numbers, log.vectors(some(workers, places), len(block)), gradients, block.listed)
+            yield report(largest, numbers, log.vectors(memories, len(block)), gradients, block.listed)
 
     def _evaluation(self, tally: Tally, x: Vector, algorithm: Method, node: Any) -> tuple[Evaluation, Vector]:
         """The evaluation without V, and ∇f(x) (d,)."""
@@ -169,6 +170,6 @@ class Evaluator:
         if tally.vector.size:
             found |= log.of_mean(tally.vector / n, node)
         theory = self.theory.row(gradient, peaks, moment, mean_square) if self.theory else {}
-        of_workers = dict(zip(log.columns, of_each.T.tolist(), strict=False))
+        of_workers = dict(zip(log.columns, of_each.T, strict=False))
         point = Evaluation(loss, norm(gradient), **numbers, columns=found, of_workers=of_workers, theory=theory)
         return point, gradient

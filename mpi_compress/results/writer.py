@@ -38,7 +38,7 @@ class Row:
     """The point after some rounds, and what it took to reach it: a number for each column of `columns.COLUMNS` that the run has."""
 
     trace: dict[str, float]
-    workers: dict[str, list[float]]  # one number a worker
+    workers: dict[str, Any]  # one number a worker
     timing: dict[str, float]
     theory: dict[str, Any] = field(default_factory=dict)
 
@@ -109,8 +109,8 @@ class Recorder:
         """Write the rows so far; a UserError if the disk is full."""
         try:
             if self._rows:
-                groups = vars(self._rows[0]).items()
-                blocks = {f"{g}/{name}": [getattr(row, g)[name] for row in self._rows] for g, columns in groups for name in columns}
+                groups = {group: [vars(row)[group] for row in self._rows] for group in vars(self._rows[0])}
+                blocks = {f"{group}/{name}": [row[name] for row in rows] for group, rows in groups.items() for name in rows[0]}
                 self._reserve(sum(8 * (np.size(block[0]) * len(block) + CHUNK) for block in blocks.values()))
                 for name, block in blocks.items():
                     self._extend(name, block)
