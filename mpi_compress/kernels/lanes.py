@@ -15,7 +15,7 @@ from mpi_compress.kernels.instructions import fma
 EIGHT, _FOUR = np.uint64(8), np.uint64(4)
 WHOLE = ~np.uint64(7)  # n & WHOLE: the whole eights of n
 _SUMS = 32  # of absolute values and of squares
-_AHEAD = 128  # columns: so early rows are fetched
+_AHEAD = 512  # bytes: so early rows are fetched
 _IN_PAIRS = [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 1), (2, 3)], [(0, 1)]
 
 
@@ -72,7 +72,7 @@ def _loop(rows: int, before: int) -> Callable[..., Any]:
         builder.position_at_end(loop)
         j, sums = builder.phi(index), [builder.phi(eight) for _ in now]
         for pointer in now:
-            ahead = builder.bitcast(builder.gep(pointer, [builder.add(j, index(_AHEAD))]), byte)
+            ahead = builder.gep(builder.bitcast(builder.gep(pointer, [j]), byte), [index(_AHEAD)])
             builder.call(fetch, [ahead, word(0), word(3), word(1)])
         at_x = read(x.data, j)
         added = [builder.call(fused, [read(p, j, held), at_x, s]) for p, s in zip(now, sums, strict=True)]
