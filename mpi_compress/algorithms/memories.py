@@ -70,6 +70,6 @@ def _each(w: Any, of: Any) -> Any:
 
 
 @cache
-def _names(kind: type) -> Sequence[str]:
+def _names(kind: Any) -> Sequence[str]:
     """The fields of a dataclass; none of another class."""
     return [f.name for f in fields(kind)] if is_dataclass(kind) else []
