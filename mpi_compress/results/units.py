@@ -43,10 +43,14 @@ def model_of(run: Run) -> str:
 
 def counted_by(column: str, run: Run) -> str:
     """What counts a column of a run: of costs "costs by packet, c1 = 128 B", of the model's clock "on links of 1 Mbit/s,
-    compute.law = linear, compute.unit = 1 ms"; "" for another column."""
+    compute.law = linear, compute.unit = 1 ms for a round's work"; "" for another column."""
     if column != "model_seconds":
         return f"costs by {model_of(run)}" if column in COSTS else ""
-    computing = [f"{key[5:]} = {value}" for key, value in settings_of(run.written).items() if key.startswith("time.compute")]
+    written = settings_of(run.written)
+    computing = [f"{key[5:]} = {value}" for key, value in written.items() if key.startswith("time.compute")]
+    if "time.compute.law" in written:
+        per = written.get("time.per", "gradient")
+        computing[-1] += " for a round's work" if per == "gradient" else f" for each {per}"
     return ", ".join([f"on links of {run.attrs['links']}"] * ("links" in run.attrs) + computing)
 
 

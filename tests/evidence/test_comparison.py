@@ -313,8 +313,8 @@ def test_a_caption_of_modelled_seconds_names_the_links_and_the_law_of_computing(
     runs = mc.run(mc.load_job(job, links, name="links"), out=tmp_path, quiet=True)
     caption = compare(runs, [Target.of("loss", 0.6)], "model_seconds").whole_caption
     assert caption == (
-        f"time by the model; data: gspar, 20 × 4; on links of {runs[0].attrs['links']}, "
-        "compute.law = linear, compute.unit = 1 ms, compute.noise = half-normal"
+        f"time by the model; data: gspar, 20 × 4, µ = 0, 2 workers; on links of {runs[0].attrs['links']}, "
+        "compute.law = linear, compute.unit = 1 ms, compute.noise = half-normal for a round's work"
     )
     assert "links" not in compare(runs, [Target.of("loss", 0.6)], "round").whole_caption
     faster = mc.load_job(job, {**links, "cost.up.rows": [["0 s", "2 ms", "9 Mbit/s"]]}, name="faster")

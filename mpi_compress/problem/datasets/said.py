@@ -24,9 +24,11 @@ def line_of(run: Run, with_place: bool = True) -> str:
 
 
 def captioned(run: Run) -> str:
-    """The same for a caption, without "other data" where the job names no paper whose data they could be."""
+    """The same for a caption, with µ and the number of workers, and without "other data" where the job names no paper whose data
+    they could be."""
     has_paper = run.attrs.get("data_kind") != "other data" or " in place of " in run.attrs["data"]
-    return line_of(run, with_place=False).replace(", other data", ", other data" * has_paper)
+    data = line_of(run, with_place=False).replace(", other data", ", other data" * has_paper)
+    return f"{data}, µ = {run.attrs.get('mu', 0.0):.3g}, {run.attrs['n_workers']} workers" if data else ""
 
 
 def elsewhere(run: Run, words: str = "{}, {} × {}, {}") -> str:
