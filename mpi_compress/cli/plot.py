@@ -23,8 +23,6 @@ from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.summary import all_kept
 from mpi_compress.results.targets import Target, grows, typed
 
-_OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "rows", "at")
-
 
 def act(options: Namespace) -> int:
     if options.profile:
@@ -80,7 +78,7 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
     target = options.out / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') for job in jobs)}.png"
     if len(jobs) == 1:
         return runs, jobs[0].titled_figure, target
-    return runs, FigureTable(**{key: getattr(jobs[0].figure, key) for key in _OF_AXES}), target
+    return runs, replace(jobs[0].figure, bounds=[], title=None, panel=[]), target
 
 
 def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import POINTS, Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.axes import entry, scales, set_limits
-from mpi_compress.figures.style import looks
+from mpi_compress.figures.style import Look
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of, known
 from mpi_compress.results.reader import Run
@@ -34,17 +34,17 @@ _WINDOWS = 60  # at most, side by side over the width of a plot
 
 
 def draw_on(
-    ax: Axes, runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str], name: Namer = name_of
+    ax: Axes, runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, look_of: Mapping[str, Look], name: Namer = name_of
 ) -> bool:
-    """Draw lines and their bounds; the place of a name among `names` decides its look. True if a curve is noise, which is drawn as
+    """Draw lines and their bounds, each name in its look. True if a curve is noise, which is drawn as
     its running median over faint points."""
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), _above_the_end(figure.ylim))
-    each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in looks(names).items()}
+    each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in look_of.items()}
     labels, noisy = {line.label: entry(line.entry) for line in reversed(drawn)}, False
-    for line in drawn:
+    for number, line in enumerate(drawn):
         look = each_look[line.label] | {"label": labels.pop(line.label, None)}
         if line.x is None:
             _draw_level(ax, line, yscale, look)
@@ -54,7 +54,6 @@ def draw_on(
         keep = shown(line.x, seen.y, xscale, yscale) | (line.y > highest)
         if line.least is not None:  # a band may go on behind the end of its line
             keep |= np.isnan(line.y) & shown(line.x, line.most, xscale, yscale)
-        number = names.index(line.label)
         every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
         _point_down(ax, line.rows(seen.y > line.y), lowest, look["color"])

@@ -64,12 +64,11 @@ def draw_bounds(run: Run) -> Figure:
 
 def draw_profiles(profiles: Sequence[Profile], style: str = "screen") -> Figure:
     """The share of targets that each method reaches within τ times the least, over τ from 1 to 100."""
-    names = list(dict.fromkeys(method for profile in profiles for method in profile.methods))
+    look_of = looks(method for profile in profiles for method in profile.methods)
     with mpl.rc_context(style_of(style).settings):
         figure, panels = plt.subplots(1, len(profiles), figsize=(PAGE_WIDTH, HEIGHT), sharey=True, squeeze=False)
-        look_of = looks(names)
         for ax, profile in zip(panels[0], profiles, strict=True):
-            for method in (name for name in names if name in profile.ratios):
+            for method in (name for name in look_of if name in profile.ratios):
                 ratios = sorted(ratio for ratio in profile.ratios[method] if ratio <= FACTORS[-1])
                 share = np.array([*range(len(ratios) + 1), len(ratios)]) / profile.targets
                 look = {**look_of[method].of_line, "marker": None, "label": entry(method)}

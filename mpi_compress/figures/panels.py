@@ -89,7 +89,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     each = [_Panel(own, chosen) for _, own, chosen in panels(runs, figure)]
     if not each:
         raise UserError("there are no results of the runs that the panels show; `mpi-compress run JOB` makes them")
-    names = list(dict.fromkeys(line.label for panel in each for line in panel.lines))
+    look_of = looks((line.label for panel in each for line in panel.lines), figure.methods)
     columns = max(1, min(figure.columns, len(each), int(width / NARROWEST)))
     rows = math.ceil(len(each) / columns)
     height = PANEL * (1.0 if columns > 2 else 1.25)
@@ -97,7 +97,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     for ax in grid.flat[len(each) :]:
         ax.remove()
     axes = list(grid.flat[: len(each)])
-    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.name) for ax, p in zip(axes, each, strict=True)]
+    noisy = [draw_on(ax, p.runs, p.lines, p.figure, look_of, p.name) for ax, p in zip(axes, each, strict=True)]
     _name_panels(axes, each, columns, (width / columns - _BESIDE, height - 0.7))
     all_runs = list({run.file: run for panel in each for run in panel.runs}.values())
     further = [ax.get_title().count("\n") + ax.get_xlabel().count("\n") for ax in axes]  # lines around each panel beyond one each
@@ -111,7 +111,6 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     fig.set_figheight(rooms)
     with measuring():
         fig.draw_without_rendering()
-    look_of = looks(names)
     under = [_write_notes(ax, panel, look_of, titled) for ax, panel in zip(axes, each, strict=True)]
     fig.set_figheight(rooms + sum(max(under[row * columns : (row + 1) * columns]) for row in range(rows)))
     return fig

@@ -22,7 +22,7 @@ from mpi_compress.figures.axes import name_axes, scales, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below
 from mpi_compress.figures.panels import by_cost_model, draw_panels
-from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, style_of
+from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, looks, style_of
 from mpi_compress.figures.words import draw_dollars
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
@@ -110,9 +110,8 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         plain = [replace(run, attrs={**run.attrs, "overridden": "{}"}) for run in runs] if shared else runs
         drawn = lines_of(plain, figure, style.name)
         _refuse_nothing(drawn, figure, runs)
-        names = list(dict.fromkeys(line.label for line in drawn))
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
-        noisy = draw_on(on, plain, drawn, figure, names, style.name)
+        noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
         above = ", ".join(filter(None, [heading(runs, noisy), *shared]))
         title = "\n".join(filter(None, [above, *all_kept(runs)])) or None
         name_axes(on, figure, runs)

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,14 +86,16 @@ class Look:
         return {"color": color, "linestyle": _DASHES[self.dash % len(_DASHES)], "marker": _MARKERS[self.marker % len(_MARKERS)]}
 
 
-def looks(names: Sequence[str]) -> dict[str, Look]:
-    """The look of each name: a hue for a method, with dashes of its own, or where it has several values of a grid a ramp of the hue
-    and dashes by value. Methods that share a hue have other dashes and markers. What was tuned, which a paper's figure leaves out,
-    decides only between runs that are otherwise of one name."""
+def looks(names: Iterable[str], of_job: Sequence[str] = ()) -> dict[str, Look]:
+    """The look of each name: a hue for a method, by its place among the labels `of_job`, with dashes of its own, or where it has
+    several values of a grid a ramp of the hue and dashes by value. Methods that share a hue have other dashes and markers. What was
+    tuned, which a paper's figure leaves out, decides only between runs that are otherwise of one name."""
     runs = {name: re.sub(_TUNED, "", name) for name in names}
     times = Counter(runs.values())
     parts = {name: method_and_values(run if times[run] == 1 else name) for name, run in runs.items()}
-    methods = [*dict.fromkeys(method for method, _ in parts.values())]
+    own = dict.fromkeys(method for method, _ in parts.values())
+    known = dict.fromkeys(method_and_values(label)[0] for label in of_job)
+    methods = [*(known if own.keys() <= known.keys() else own)]
     times = Counter(method for method, _ in parts.values())
     values = sorted(dict.fromkeys(value for method, value in parts.values() if times[method] > 1), key=_numbers)
     found = {}

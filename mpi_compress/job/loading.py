@@ -260,7 +260,7 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
     own = {key: value for key, value in table.items() if key != "panel"}
     if "at" in own:  # what it took to come there; the loss there is the target's
         own = {"y": own.get("by", FigureTable.by), **own}
-    return replace(checked(FigureTable, own, "figure"), panel=panels)
+    return replace(checked(FigureTable, {"methods": labels, **own}, "figure"), panel=panels)
 
 
 def _check_full_size(tables: Tables, name: str, folder: Path, *overriding: Any) -> None:

@@ -237,6 +237,7 @@ class FigureTable(AxesTable):
     rows: Literal["all", "last"] = "all"  # "last": one point a run, such as what it took to reach [stop]
     title: str | None = None
     columns: AtLeastOne = 3  # of panels
+    methods: list[str] = field(default_factory=list)  # labels, in the order of their hues; []: all of the job
     to: dict[str, float] | None = None  # { squared_grad_norm = 1e-4 }: the report says which method needs the least to get there
     by: str = "wire_bits_up"  # the column in which `to` is paid
     notes: list[str] = field(default_factory=list)  # columns whose last entries each panel shows

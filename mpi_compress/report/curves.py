@@ -38,7 +38,7 @@ def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
     (xscale, scale), runs, found = scales(asked), ended(runs), []
     highest = ceiling(runs, replace(asked, y=y))
     by_line = [*zip(*(lines(runs, x, y) for x in xs), strict=True)]
-    look_of = looks([first.label for first, *_ in by_line])
+    look_of = looks((first.label for first, *_ in by_line), figure.methods)
     for each in by_line:
         heights, look = [up_to(line, highest).y for line in each], look_of[each[0].label]
         if shown(heights[0], heights[0], "linear", scale).any():

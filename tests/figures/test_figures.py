@@ -4,6 +4,7 @@ import dataclasses
 import re
 from xml.etree import ElementTree
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from helpers.refusals import naming, refused
@@ -76,12 +77,30 @@ def test_seeds_are_one_line_in_a_band(done):
     assert ax.figure.get_supxlabel() == "median and range over 3 seeds"
 
 
+def test_a_method_has_one_hue_in_all_figures_of_a_job_and_in_those_that_list_the_same_methods(done):
+    file, job, runs = done
+
+    def colours(job, runs):
+        figure = figures.draw(runs, job.titled_figure.changed(x="round", y="loss"))
+        plt.close(figure)
+        return {line.get_label().partition(",")[0]: line.get_color() for line in figure.axes[0].lines}
+
+    both, alone = colours(job, runs), mc.load_job(file, only="base*")
+    assert both["GSpar"] != both["baseline"]
+    own = [run for run in runs if run.label.startswith("base")]
+    assert colours(alone, own)["baseline"] == both["baseline"]
+    listed = dataclasses.replace(alone, figure=dataclasses.replace(alone.figure, methods=["baseline", "GSpar"]))
+    assert colours(listed, own)["baseline"] == both["GSpar"]
+
+
 def test_a_title_says_that_the_runs_are_not_on_the_data_of_the_job(tmp_path):
     file = tmp_path / "job.toml"
     file.write_text(JOB.partition("[[run]]")[0])
     for changed, title in (({"data.generator": "least-squares", "objective.loss": "least-squares"}, "panels\non least-squares in place of the job's data"), ({"data.samples": 30}, "panels")):
         job = mc.load_job(file, changed)
-        assert figures.draw(mc.run(job, out=tmp_path, quiet=True), job.titled_figure).axes[0].get_title() == title
+        drawn = figures.draw(mc.run(job, out=tmp_path, quiet=True), job.titled_figure)
+        assert drawn.axes[0].get_title() == title
+        plt.close(drawn)
 
 
 def test_a_panel_whose_level_no_run_reaches_is_empty_and_the_others_are_drawn(done):

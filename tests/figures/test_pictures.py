@@ -76,7 +76,7 @@ def test_smooth_curves_and_slow_waves_are_drawn_as_they_are(wave):
 def test_a_logarithmic_axis_ends_where_only_rounding_is_left(last, lowest):
     _, ax = plt.subplots()
     line = Line("a", np.arange(3.0), np.array([1.0, 1e-3, last]))
-    draw_on(ax, [], [line], FigureTable(x="round", y="squared_grad_norm"), ["a"])
+    draw_on(ax, [], [line], FigureTable(x="round", y="squared_grad_norm"), style.looks("a"))
     assert lowest / 10 < ax.get_ylim()[0] < 30 * lowest
 
 
@@ -159,7 +159,7 @@ def test_a_difference_is_not_broken_before_what_is_taken_away():
 def test_all_of_many_curves_have_colours_and_are_named():
     _, ax = plt.subplots()
     names = [f"method {i}" for i in range(12)]
-    draw_on(ax, [], [Line(name, np.arange(9.0), np.arange(9.0) + i) for i, name in enumerate(names)], FigureTable(x="round", y="loss"), names)
+    draw_on(ax, [], [Line(name, np.arange(9.0), np.arange(9.0) + i) for i, name in enumerate(names)], FigureTable(x="round", y="loss"), style.looks(names))
     assert list(legends.handles_of([ax])) == names
     greys = [line for line in ax.lines if np.ptp(to_rgb(line.get_color())) < 0.1 and max(to_rgb(line.get_color())) > 0.1]
     assert not greys
@@ -206,7 +206,7 @@ def test_on_a_logarithmic_x_axis_curves_begin_with_their_first_record():
     _, ax = plt.subplots()
     x = np.arange(5.0)
     drawn = [Line("fast", 10 * x, 0.5**x), Line("slow", 40 * x, 0.9**x), Line("the data", x[:2] * 3, x[:2] + 0.1)]
-    draw_on(ax, [], drawn, FigureTable(x="wire_bits_up", y="loss", xscale="log"), [line.label for line in drawn])
+    draw_on(ax, [], drawn, FigureTable(x="wire_bits_up", y="loss", xscale="log"), style.looks(line.label for line in drawn))
     assert [line.get_xydata()[0].tolist() for line in ax.lines] == [[10, 0.5], [40, 0.9], [3, 1.1]]
     plt.close("all")
 
@@ -216,7 +216,7 @@ def test_few_points_far_below_the_others_stand_within_the_plot_with_an_arrow_dow
     _, ax = plt.subplots()
     x = np.arange(5.0)
     drawn = [Line("slow", x, 0.5**x), Line("the data", x[:2] * 3, np.array([1.0, last]))]
-    draw_on(ax, [], drawn, FigureTable(x="round", y="suboptimality", yscale="log"), [line.label for line in drawn])
+    draw_on(ax, [], drawn, FigureTable(x="round", y="suboptimality", yscale="log"), style.looks(line.label for line in drawn))
     assert ax.lines[1].get_xydata().tolist() == [[0, 1], [3, 0.5**4 / 10]]
     arrow, value = ax.texts
     assert (arrow.xy, arrow.get_position()) == ((3, 0.5**4 / 10), (0, -13)), "points down from where it stands"
@@ -243,7 +243,7 @@ def run(label, loss, status="complete"):
 
 def drawn(ax, each_line, runs=(), **figure):
     table = FigureTable(**{"x": "round", "y": "loss", **figure})
-    curves.draw_on(ax, runs, each_line, table, list(dict.fromkeys(each.label for each in each_line)))
+    curves.draw_on(ax, runs, each_line, table, style.looks(each.label for each in each_line))
     return [each.get_xydata().tolist() for each in ax.lines]
 
 
