@@ -44,7 +44,7 @@ def draw_on(
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), _above_the_end(figure.ylim))
     each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in look_of.items()}
     labels, noisy = {line.label: entry(line.entry) for line in reversed(drawn)}, False
-    for number, line in enumerate(drawn):
+    for line in drawn:
         look = each_look[line.label] | {"label": labels.pop(line.label, None)}
         if line.x is None:
             _draw_level(ax, line, yscale, look)
@@ -54,7 +54,7 @@ def draw_on(
         keep = shown(line.x, seen.y, xscale, yscale) | (line.y > highest)
         if line.least is not None:  # a band may go on behind the end of its line
             keep |= np.isnan(line.y) & shown(line.x, line.most, xscale, yscale)
-        every = None if each else (0.03 + 0.02 * (number % 7), 0.2)
+        every = None if each else (0.03 + 0.02 * ([*look_of].index(line.label) % 7), 0.2)
         noisy |= _draw_curve(ax, seen.rows(keep), highest, (xscale, yscale), look, every)
         _point_down(ax, line.rows(seen.y > line.y), lowest, look["color"])
         if figure.at:  # the axis has the values of x, too, at which its level is not reached
