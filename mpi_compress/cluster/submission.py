@@ -13,6 +13,7 @@ from mpi_compress.cluster.batch import Array, Options, arrays, comment, of_array
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED
+from mpi_compress.engine.earlier_runs import lacks
 from mpi_compress.job.loading import Job, freeze
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing.memory import most
@@ -56,6 +57,8 @@ class Statuses:
         if time.monotonic() > self._asked + _ASK_SECONDS:
             self._asked, self._tasks = time.monotonic(), slurm.tasks(self._job.name, self._out)
         status = _status(file, self._tasks.get(notes.key_of(spec)), read)
+        if status.state in (State.COMPLETE, State.DIVERGED) and (why := lacks(file, spec)):
+            status = Status(State.TO_DO, why)
         why = self._refusal(file)[0] if status.state is State.TO_DO else ""
         return Status(State.REFUSED, why) if why else status
 

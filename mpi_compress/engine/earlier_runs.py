@@ -124,14 +124,18 @@ def is_copied(spec: RunSpec, file: Path, tuned: Tables | None, among: Sequence[P
 
 def serves(file: Path, spec: RunSpec) -> bool:
     """True if a result is there, of the run's exchange, with the columns that its job asks for now."""
-    if not file.exists():
-        return False
+    return file.exists() and not lacks(file, spec)
+
+
+def lacks(file: Path, spec: RunSpec) -> str:
+    """What a result lacks of what its job asks for now, so that its run is run again; "" for nothing."""
     attrs = attributes(file)
-    left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attrs.get("f_star_source") == LEFT_OUT
     kept = json.loads(attrs.get("metrics", "{}"))
-    has_metrics = all(kept.get(column) == mark for column, mark in spec.marks.items())
-    ended_by_stop = "until" not in attrs  # in earlier versions a caller's function could end a run
-    return not left_out and has_metrics and ended_by_stop and _exchange(attrs) in ("", spec.workers.exchange)
+    changed = [column for column, mark in spec.marks.items() if kept.get(column) != mark]
+    left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attrs.get("f_star_source") == LEFT_OUT
+    other_ways = "until" in attrs or _exchange(attrs) not in ("", spec.workers.exchange)  # once a caller's function could end a run
+    found = {"another exchange": other_ways, "x*": left_out, f"{', '.join(changed)} as it is now": changed}
+    return next((f"the result lacks {what}" for what, is_lacking in found.items() if is_lacking), "")
 
 
 def _is_whole(other: Path, spec: RunSpec, needs: str = "") -> bool:

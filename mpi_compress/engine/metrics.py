@@ -1,8 +1,10 @@
 """The columns that follow from a point alone: ‖x − x*‖, those of the test set, and the metrics of a job."""
 
+import math
 from collections.abc import Callable
 
 from mpi_compress.core.errors import placed
+from mpi_compress.core.progress import print_once
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.runs import Prepared
@@ -35,4 +37,5 @@ def try_metrics(p: Prepared) -> None:
     with placed(p.spec.where):
         for metric in p.spec.metrics:
             refuse_column(metric.column, p.algorithm.log.columns)
-            metric.number(p.x0, view_of(p))
+            if math.isnan(metric.number(p.x0, view_of(p))):
+                print_once(f"{p.spec.where}log.metrics: '{metric.name}' is NaN at x0")

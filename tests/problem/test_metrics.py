@@ -4,9 +4,11 @@ import textwrap
 
 import numpy as np
 import pytest
-from helpers.running import After
+from helpers.own_parts import module_in
+from helpers.running import After, command
 
 import mpi_compress as mc
+from mpi_compress.cli.main import main
 
 JOB = {
     "name": "metrics",
@@ -37,6 +39,49 @@ def test_accuracy_of_several_classes_is_that_of_the_largest_score(tmp_path):
     (run,) = mc.run(job, out=tmp_path)
     assert run.trace["accuracy"][0] == pytest.approx(1 / 3)
     assert run.trace["accuracy"][-1] == 1.0
+
+
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+import mpi_compress as mc
+@mc.metrics.register("of-held-out")
+@dataclass(frozen=True)
+class HeldOut(mc.Metric):
+    def value(self, x, problem): {}
+"""
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+def test_a_metric_has_the_held_out_rows_as_it_has_those_of_training(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    path, test = mc.data.save(X, X[:, 0] > 0, tmp_path / "mine.libsvm", test=0.25)
+    name = module_in(tmp_path, OWN.format("t = problem.held_out; return t.labels @ (t.dense() @ x) + sum(t.margins(x))"), head="")
+    job = {**JOB, "plugins": [name], "data": {"path": path, "test": test}, "log": {"metrics": ["of-held-out"]}}
+    run, rows = mc.run(job, out=tmp_path)[0], mc.problem(job).held_out
+    assert run.trace["of_held_out"][-1] == pytest.approx((rows.labels + 1) @ rows.margins(run.x))
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+def test_plan_says_what_run_will_do_after_a_metric_was_edited(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    name = module_in(tmp_path, OWN.format("return 1.0"), head="")
+    tables = 'data = { generator = "gspar", samples = 60, dim = 20 }\nalgorithm = { name = "gd" }\nstop = { rounds = 6 }\nworkers.count = 3'
+    (tmp_path / "own.toml").write_text(f'plugins = ["{name}"]\n{tables}\nlog = {{ metrics = ["of-held-out"] }}')
+    assert main(["run", "own.toml", "--quiet"]) == 0
+    assert main(["plan", "own.toml"]) == 0
+    assert "  done" in capfd.readouterr().out
+    (tmp_path / f"{name}.py").write_text(OWN.format("return 2.0"))
+    assert "to do: the result lacks of_held_out as it is now" in command("plan", "own.toml").stdout
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+def test_a_metric_that_is_nan_at_the_start_is_named_once(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    name = module_in(tmp_path, OWN.format("return np.nan"), head="")
+    mc.run({**JOB, "plugins": [name], "log": {"metrics": ["of-held-out"]}}, out=tmp_path)
+    assert capfd.readouterr().err.count("log.metrics: 'of-held-out' is NaN at x0") == 1
 
 
 def test_a_metric_without_a_value_on_the_problem_is_refused_before_anything_runs(tmp_path):

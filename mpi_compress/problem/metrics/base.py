@@ -18,18 +18,21 @@ from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
 
-class HeldOut:
-    """A test set, held by one process, so its numbers do not depend on the layout.
+class HeldOut(Rows):
+    """The rows of a test set, held by one process, so their numbers do not depend on the layout.
 
     test_loss is the mean of ℓ, without the regulariser. If labels are classes, test_accuracy is the share of samples whose label is
     the class of the largest score or, for a margin, its sign, where a margin of 0 counts as −1.
     """
 
+    _loss: Any
+    _two: bool  # classes
+    _seen: tuple[Vector, dict[str, float], Vector | None] | None  # a point, its columns and scores
+
     def __init__(self, rows: Rows, loss: MeanLoss):
-        self._rows = rows
-        self._loss: Any = loss
-        self._two = loss.of_margin and bool(np.all(np.abs(rows.labels) == 1.0))  # classes
-        self._seen: tuple[Vector, dict[str, float], Vector | None] | None = None  # a point, its columns and scores
+        super().__init__(rows.matrix, rows.labels, rows.dim)
+        two = loss.of_margin and bool(np.all(np.abs(rows.labels) == 1.0))
+        vars(self).update(_loss=loss, _two=two, _seen=None)
 
     def columns(self, x: Vector) -> dict[str, float]:
         """The test columns of a row of the trace, at the point x (d,). What the last point gave is kept."""
@@ -41,12 +44,12 @@ class HeldOut:
 
     def _at(self, x: Vector) -> tuple[Vector, dict[str, float], Vector | None]:
         if self._seen is None or not are_equal(self._seen[0], x):
-            columns, scores = {"test_loss": self._loss.mean_loss(x, self._rows)}, self._loss.scores(x, self._rows)
+            columns, scores = {"test_loss": self._loss.mean_loss(x, self)}, self._loss.scores(x, self)
             if self._two:
-                columns["test_accuracy"] = float(np.mean((scores > 0) == (self._rows.labels > 0)))
+                columns["test_accuracy"] = float(np.mean((scores > 0) == (self.labels > 0)))
             elif scores is not None and self._loss.labels == "class":
-                columns["test_accuracy"] = float(np.mean(np.argmax(scores, axis=1) == self._rows.labels))
-            self._seen = x.copy(), columns, scores
+                columns["test_accuracy"] = float(np.mean(np.argmax(scores, axis=1) == self.labels))
+            vars(self)["_seen"] = x.copy(), columns, scores
         return self._seen
 
 
