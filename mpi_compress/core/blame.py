@@ -59,8 +59,9 @@ def _asked_for(error: BaseException) -> Iterator[str]:
         for cls in dict.fromkeys(base for one in held for base in type(one).__mro__ if not is_ours(base)):
             places = [(word, place_of(vars(cls)[word]) or place_of_class(cls)) for word in words if word in {*vars(cls)} - {"name"}]
             yield from (f"{place[:-1]}, {cls.__name__}.{word})" for word, place in places if place)
-    for cls in (type(one) for frame in frames for one in frame.f_locals.values() if hasattr(type(one), "name")):
-        if not (isinstance(error, UserError) or is_ours(cls)) and (place := place_of_class(cls)):
+    for cls in (type(one) for frame in frames for one in frame.f_locals.values()):
+        is_own_part = isinstance(getattr(cls, "name", None), str) and not is_ours(cls)
+        if is_own_part and not isinstance(error, UserError) and (place := place_of_class(cls)):
             yield f"{place[:-1]}, perhaps by {cls.__name__})"
 
 

@@ -139,6 +139,7 @@ def _as_one_of(value: Any, hints: Collection[Any], exact: bool) -> Any:
             return as_type(value, hint, exact or exactly)
         except ValueError as error:
             wanted[hint] = str(error)
+    wanted.pop(type(None), None)  # jobs cannot write it
     raise ValueError(" or ".join(dict.fromkeys(wanted.values())))
 
 

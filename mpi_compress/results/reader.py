@@ -289,7 +289,7 @@ def read_here(path: Path) -> Run:
             texts = {key: printable(text) for key, text in attrs.items() if isinstance(text, str) and key != "job"}
             return replace(found, attrs=attrs | texts)
     except FileNotFoundError:
-        raise UserError(f"{path}: there is no such file") from None
+        raise UserError(f"{path}: there is no such file; `mpi-compress results ls` lists results") from None
     except PermissionError as error:
         raise UserError(f"{path}: cannot be read: {system_text(error)}") from None
     except UserError:

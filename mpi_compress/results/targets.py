@@ -101,7 +101,7 @@ def typed(text: str) -> tuple[str, float]:
     if found := re.fullmatch(r"\s*([\w-]+)\s*([<>]?)=\s*(\S+)\s*", text):
         column, sign, level = found.groups()
         if sign:
-            raise UserError(f"--to {text}: write {column}={level}; whether a column falls or rises, it says itself")
+            raise UserError(f"--to {text}: write {column}={level}; each column states whether it falls or rises")
         with suppress(ValueError):
             if math.isfinite(float(level)):
                 return column, float(level)

@@ -68,7 +68,7 @@ WRONG = [
     ("report job.toml -o report.pdf", "report.pdf a report is a page, .html"),
     ("report job.toml --at-once 0", "--at-once 0 a whole number from 1 on"),
     ("report job.toml --get", "--get --run"),
-    ("show nothing.h5", "nothing.h5: there is no such file"),
+    ("show nothing.h5", "nothing.h5: there is no such file; `mpi-compress results ls` lists results"),
     ("show job.toml", "is no result but a job; `plan` and `table` take it"),
     ("show folder", "no results of runs in folder yet; `mpi-compress run JOB` makes them"),
     ("show text", "text: HDF5"),

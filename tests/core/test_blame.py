@@ -1,6 +1,7 @@
 """An error in a user's part is one line, one in the package a traceback."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +40,8 @@ def test_an_error_of_the_package_keeps_its_traceback_and_a_user_error_blames_no_
     own = Own()
     said = [place_in_part(error_of(call)) for call in (lambda: own and evaluate(None, {}), lambda: own and checked(Mine, {"k": 1}, ""))]
     assert ["perhaps by Own" in each for each in said] == [True, False]
+
+
+def test_an_object_of_the_standard_library_that_has_a_name_is_no_part():
+    place = Path("a")
+    assert place_in_part(error_of(lambda: place and evaluate(None, {}))) == ""
