@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-from matplotlib.transforms import Bbox, ScaledTranslation
+from matplotlib.text import Text
+from matplotlib.transforms import ScaledTranslation
 
 from mpi_compress.evidence.lines import seeds_text
 from mpi_compress.figures.words import draw_dollars, measuring, width, wrapped
@@ -68,12 +69,13 @@ def _abreast(entries: int, widest: float, room: float, size: float) -> int:
 
 def put_at_curves(ax: Axes) -> bool:
     """Write each curve's name at its end, or along it, in its colour, where all have room: then no legend is needed. True if so."""
-    entries, written = handles_of([ax]), list[Bbox]()
+    entries, names = handles_of([ax]), list[Text]()
     if len(entries) > _AT_CURVES or any("$" in name for name in entries):
         return False
     draw_dollars(figure_of(ax))
     with measuring():
         figure_of(ax).draw_without_rendering()
+    taken = [text.get_window_extent() for text in ax.texts if text.get_text()]  # as the value of a point far below
     paths = {line: line.get_transform().transform_path(line.get_path()) for line in ax.lines}
     for name, line in entries.items():
         vertices = ax.transAxes.inverted().transform(paths[line].vertices)
@@ -87,16 +89,17 @@ def put_at_curves(ax: Axes) -> bool:
             text.set_fontsize(mpl.rcParams["legend.fontsize"])
             with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks, which `save` says
                 box = text.get_window_extent()
-            fits = all(ax.bbox.contains(*corner) for corner in (box.min, box.max)) and not box.count_overlaps(written)
+            fits = all(ax.bbox.contains(*corner) for corner in (box.min, box.max)) and not box.count_overlaps(taken)
             room = {each: box if each is line else box.padded(_APART * figure_of(ax).dpi / 72) for each in paths}
             if fits and not any(path.intersects_bbox(room[each], filled=False) for each, path in paths.items()):
-                written.append(box)
+                taken.append(box)
+                names.append(text)
                 break
             text.remove()
-    if len(written) < len(entries):
-        for each in ax.texts[:]:
-            each.remove()
-    return len(written) == len(entries)
+    if len(names) < len(entries):
+        for text in names:
+            text.remove()
+    return len(names) == len(entries)
 
 
 def handles_of(each: Sequence[Axes]) -> dict[str, Any]:

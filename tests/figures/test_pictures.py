@@ -190,6 +190,18 @@ def test_a_name_beside_its_curve_touches_no_other_one():
     plt.close("all")
 
 
+@pytest.mark.parametrize("others", [1, 7])
+def test_the_value_of_a_point_far_below_stays_and_no_name_covers_it(others):
+    falls = [run(f"method {i}", list((0.5 + i / 100) ** np.arange(9.0))) for i in range(others)]
+    ax = plotting.plot([*falls, run("the data", [1e-30, 1e-30])], x="round", y="loss", yscale="log")
+    values = [text for text in ax.texts if text.get_text() == "1e-30"]
+    names = [text for text in ax.texts if text.get_text() in ("the data", "method 0")]
+    assert len(names) == (2 if others == 1 else 0)
+    assert len(values) == 2
+    assert not any(value.get_window_extent().count_overlaps([name.get_window_extent() for name in names]) for value in values)
+    plt.close("all")
+
+
 def test_ticks_of_a_paper_are_large_enough_to_read(job):
     figure = plotting.draw(made_up_results(job), job.titled_figure, "paper")
     assert all(text.get_fontsize() >= 7 for ax in figure.axes for text in (*ax.get_xticklabels(), *ax.get_yticklabels()))
