@@ -97,8 +97,8 @@ def put_at_curves(ax: Axes) -> bool:
                 break
             text.remove()
     if len(names) < len(entries):
-        for text in names:
-            text.remove()
+        for written in names:
+            written.remove()
     return len(names) == len(entries)
 
 
