@@ -116,7 +116,8 @@ def act_info(options: Namespace) -> int:
         say(f"  values     {low:.6g} to {high:.6g}; samples have norms from {norm.min():.6g} to {norm.max():.6g}")
     ordered = sorted(found.labels)
     each = "; ".join(f"{label:g}: {found.labels[label]}" for label in ordered)
-    say(f"  labels     {each if len(ordered) <= 20 else f'{len(ordered)} of them: {listed(ordered)}'}")
+    two = "; jobs of two classes need positive = […]" * (2 < len(ordered) <= 20)
+    say(f"  labels     {each if len(ordered) <= 20 else f'{len(ordered)} of them: {listed(ordered)}'}{two}")
     if len(ordered) == 2 and length.any() and options.file not in PUBLISHED:
         say(f"  logistic   {_of_logistic(options.file, length.sum() + 20 * found.features, norm)}")
     say(f"  SHA-256    {digest(file)}")

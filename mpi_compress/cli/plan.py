@@ -85,7 +85,10 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     counts = Counter(status.state for status in found)
     if len(found) > 1:
         others = [f", {counts[state]} {state.planned}" for state in State if state is not State.COMPLETE and counts[state]]
-        say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}{_copies(rows)}")
+        beside = job.runs[0].folder / options.out
+        is_beside = (beside / job.name).exists() and not (options.out / job.name).exists()
+        where = f"; results are beside the job, and not here: --out {beside}" * is_beside
+        say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}{_copies(rows)}{where}")
     return statuses, refused
 
 

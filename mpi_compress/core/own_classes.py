@@ -16,7 +16,7 @@ from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from mpi_compress.core.blame import function_of, is_ours, place_of, place_of_class
+from mpi_compress.core.blame import function_of, is_ours, place_in_part, place_of, place_of_class
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import as_type
 
@@ -71,7 +71,10 @@ def refuse_wrong_facts(part: Any, where: str) -> None:
     is in the place of a value, or a value has another type or is out of range."""
     cls: Any = type(part)
     for name, hint in _stated(cls).items():
-        value = getattr(part, name, None)
+        try:
+            value = getattr(part, name, None)
+        except ArithmeticError as error:
+            raise UserError(f"{where}: '{part.name}': {name}: {error}{place_in_part(error)}") from None
         if isinstance(value, MethodType):
             raise UserError(f"{where}: '{part.name}': {name} is a method; it should be a value, or a @property{place_of(value)}")
         try:

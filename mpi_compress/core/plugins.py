@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from mpi_compress.core.blame import is_users_file, place_in_part
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, likely_name
 from mpi_compress.core.registry import Part, registries
 from mpi_compress.core.sources import file_of, imported, imported_names, root_of, source_of, text_of, with_helpers
 
@@ -36,16 +36,18 @@ def import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None
         try:
             import_plugin(name, (*frozen_places(places, frozen), *places) if frozen else places)
         except (Exception, SystemExit) as error:
-            raise UserError(f"plugins: {_why_not(name, error)}") from error
+            raise UserError(f"plugins: {_why_not(name, error, places)}") from error
 
 
-def _why_not(name: str, error: BaseException) -> str:
+def _why_not(name: str, error: BaseException, places: Iterable[Path]) -> str:
     """Why a module of users' parts could not be imported, and where it says so."""
     place = place_in_part(error)
     if isinstance(error, UserError):
         return f"{error}{place}"
     if isinstance(error, ModuleNotFoundError):
-        return f"no module '{error.name}' here, beside the job, or installed{place}"
+        text = f"no module '{error.name}' here, beside the job, or installed"
+        likely = likely_name(name, (file.stem for folder in places for file in folder.glob("*.py")), 0.75)
+        return text + (place if error.name != name else f"; did you mean '{likely}'?" * bool(likely))
     how = "ends the program" if isinstance(error, SystemExit) else "fails"
     return f"module '{name}' {how} on import: {type(error).__name__}: {' '.join(str(error).split())}{place}"
 

@@ -209,6 +209,7 @@ def _whole(tables: Tables, own: Tables) -> tuple[str, Tables, Tables]:
     """The label of a [[run]] table, its tables with those that the job's runs share, and its grid likewise."""
     label = own.get("label")
     if not isinstance(label, str) or not label:
+        dotted.refuse_unknown(own, ("label", "grid", *OF_A_RUN), "[[run]]")
         raise UserError('run: every [[run]] needs a label = "…", its name in figures')
     if not label.isprintable():
         key = "run: label" if "run" in tables else "title"

@@ -534,6 +534,19 @@ def test_lists_of_keys_have_no_internal_ones_and_none_twice(tmp_path):
     assert len(keys) == len(set(keys)) > 5
 
 
+def test_plan_says_that_results_are_beside_a_job_of_another_folder(tmp_path, capsys, monkeypatch):
+    (work := tmp_path / "work").mkdir()
+    tables = 'data = { generator = "gspar", samples = 20, dim = 4 }\nalgorithm = { name = "gd" }\nstop.rounds = 1\ngrid.seed = [0, 1]'
+    (work / "job.toml").write_text(tables)
+    mc.run(work / "job.toml", out=work / "results", quiet=True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "work/job.toml"]) == 0
+    said = capsys.readouterr().out
+    assert said.endswith(f"0 of 2 runs done, 2 to do; results are beside the job, and not here: --out {Path('work/results')}\n")
+    assert main(["plan", "work/job.toml", "--out", "work/results"]) == 0
+    assert "2 of 2 runs done" in capsys.readouterr().out
+
+
 def test_plan_says_what_a_model_needs_and_is_not_here(tmp_path, capsys, monkeypatch):
     def missing(_: object) -> dict[str, str]:
         raise UserError("needs the framework of that name")

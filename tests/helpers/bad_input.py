@@ -93,7 +93,7 @@ CASES = [
     Case("no features", "data has no features", data="1\n-1\n1\n"),
     Case("all zero", "all samples are zero", data="1 1:0\n-1 2:0\n1 1:0\n"),
     Case("one class", "label 1; two are needed", data="1 1:1\n1 2:1\n1 3:1\n"),
-    Case("three classes", "has 3 labels, 0, 1, 2; say which count as +1: positive = [0, …]", data="0 1:1\n1 2:1\n2 1:1\n"),
+    Case("three classes", "has 3 labels, 0, 1, 2; 2 is that of 1 row, at first in row 3; say which count as +1: positive = [1, …]", data="0 1:1\n1 2:1\n2 1:1\n0 1:1\n1 1:2\n"),
     Case("positive label that is not there", "data.positive: data has no label 7; it has -1, 1", {"data.positive": [7.0]}),
     Case("all labels positive", "data.positive: all labels", {"data.positive": [1.0, -1.0]}),
     Case("value too large for float32", "1e+300, too large for float32", {"data.dtype": "float32"}, data="1 1:1e300\n-1 2:1\n1 1:1\n"),

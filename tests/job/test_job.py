@@ -62,7 +62,7 @@ REFUSED = {
     '[[run]]\nlabel = "a"\ngrid = [1]': 'run "a": grid: [1] a table of lists',
     "[grid]\nsed = [1]": "grid sed seed",
     '[grid]\n"up.compressor.kk" = [1]': "up.compressor",
-    "[[run]]\nlabl = 1": "[[run]]",
+    "[[run]]\nlabl = 1": "[[run]] 'labl' 'label'",
     '[[run]]\nlabel = "a\\u0000b"': r"run: label = 'a\x00b' has characters that cannot be printed",
     'title = "a\\nb"': "title a\\nb",
     "title = 3": "title and paper should be text in quotes",
@@ -87,7 +87,7 @@ REFUSED = {
     "full = 3": "full 3 [full]",
     'full = { "stop.rnds" = 3 }': "full stop rnds rounds",
     "full = { stp.rounds = 3 }": "full stp stop",
-    "full = { run = [{ labl = 1 }] }": "full: run: every [[run]] needs a label",
+    "full = { run = [{ labl = 1 }] }": "full: [[run]]: no key called 'labl'; did you mean 'label'",
 }
 
 

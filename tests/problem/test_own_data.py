@@ -5,7 +5,7 @@ import lzma
 import numpy as np
 import pytest
 import scipy.sparse
-from helpers.refusals import refused
+from helpers.refusals import naming, refused
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
@@ -37,6 +37,14 @@ def test_one_number_that_is_not_finite_is_refused(wrong, tmp_path):
         with pytest.raises(mc.UserError, match="a sample or a label is not finite"):
             mc.data.save(*bad, tmp_path / "a.libsvm")
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("X", "y", "said"), [
+    (np.eye(2), ["a", "b"], "labels numbers 'a'"), (np.eye(2), [1, 0, 1], "2 samples (3,)"), ([["a"], ["b"]], [1, 0], "samples 'a'"),
+])  # fmt: skip
+def test_arrays_of_words_or_of_other_shapes_are_refused_in_one_line(tmp_path, X, y, said):
+    with pytest.raises(mc.UserError, match=naming(f"a.libsvm: {said}")):
+        mc.data.save(X, y, tmp_path / "a.libsvm")
 
 
 def test_rows_held_out_are_those_that_are_not_trained_on(tmp_path):
@@ -77,10 +85,11 @@ def test_a_file_without_names_has_its_columns_by_their_places(tmp_path):
 @pytest.mark.parametrize(("text", "keys", "said"), [
     (CSV, ["label=kinds"], "no column called 'kinds'; there are: size, colour, kind"),
     (CSV + "1,red\n", [], ":5: 2 cells, where the first line has 3"),
-    (CSV + ",red,bad\n", [], "column 'size' has no value in row 4"),
-    (CSV + "NA,red,bad\n", [], "'size' 4 ('NA')"), ("a,b\n1,1\n2,?\n", [], "'b' 2 ('?')"),
+    (CSV + ",red,bad\n", [], ":5: column 'size' has no value"),
+    (CSV + "NA,red,bad\n", [], ":5: 'size' ('NA')"), ("a,b\n1,1\n2,?\n", [], ":3: 'b' ('?')"),
     ("a,b\n", [], "there are no rows below the names"),
-    ("a\n1\n", [], "there is one column"),
+    ("a\n1\n", [], "there is one column"), ("a;b\n1,5;0\n", [], "there is one column commas ';'"),
+    ("a,b\n\n1,1\nnan,2\n", [], ":4: 'a' ('nan')"),
     (CSV, ["test=2"], "test = 2 must be at least 0 and below 1"),
     (CSV, ["tset=0.1"], "did you mean 'test'?"),
 ])  # fmt: skip
@@ -96,7 +105,7 @@ def test_a_column_of_numbers_with_a_word_in_it_and_the_labels_that_nobody_named_
     assert main(["data", "make", "a.csv"]) == 0
     printed = capsys.readouterr().out
     assert "d = 6: a=1, a=2, a=3+, b=NA, b=x, b=y" in printed
-    assert "  a is taken as words, 2 of which are numbers: row 3 has '3+'" in printed
+    assert "  a is taken as words, 2 of which are numbers: line 4 has '3+'" in printed
     assert "  labels are those of the last column, kind; label=NAME takes another" in printed
     assert main(["data", "make", "a.csv", "label=kind"]) == 0
     assert "last column" not in capsys.readouterr().out
@@ -112,7 +121,10 @@ def test_data_make_writes_what_a_job_reads_and_says_which_line_names_it(tmp_path
     assert '[data] path = "a.libsvm.xz"' in printed
     assert "`mpi-compress data make FILE.csv` converts CSV" in refused(["data", "info", "a.csv"], capsys)
     assert main(["data", "info", "a.libsvm.xz"]) == 0
-    assert "labels     0: 2; 1: 1" in capsys.readouterr().out
+    assert "labels     0: 2; 1: 1\n" in capsys.readouterr().out
+    (tmp_path / "three").write_text("0 1:1\n1 1:2\n2 1:1\n1 2:1\n")
+    assert main(["data", "info", "three"]) == 0
+    assert "labels     0: 1; 1: 2; 2: 1; jobs of two classes need positive = […]\n" in capsys.readouterr().out
 
 
 def test_columns_of_unlike_sizes_are_told_and_no_csv_is_written(tmp_path, capsys, monkeypatch):

@@ -148,6 +148,19 @@ def test_a_loss_whose_values_and_slopes_agree_has_its_f_star(tmp_path, loss):
     assert run.attrs["f_star_source"] == "solver"
 
 
+def test_a_parameter_that_makes_what_is_stated_impossible_is_named_with_its_run(tmp_path):
+    source = LOSS.format("kernel = LOGISTIC\n    delta: float = 0.0\n    curvature = property(lambda self: 1 / self.delta)")
+    with pytest.raises(UserError, match=naming("own.toml: objective.loss: 'mine': curvature: division by zero 1 / self.delta")):
+        job(tmp_path, source)
+
+
+def test_a_misspelt_plugin_is_named_with_the_module_that_lies_there(tmp_path, capfd):
+    name = module_in(tmp_path, LOSS.format("kernel = LOGISTIC"), HEAD)
+    (tmp_path / "own.toml").write_text(f'plugins = ["{name[::-1].replace("_", "", 1)[::-1]}"]')
+    line = refused(["plan", tmp_path / "own.toml"], capfd)
+    assert line.endswith(f"here, beside the job, or installed; did you mean '{name}'?")
+
+
 def test_another_source_of_a_loss_is_another_run_and_has_its_own_optimum(tmp_path):
     runs = [played(tmp_path, LOSS.format(f"kernel = {kernel}; solver = '{solver}'"))
             for kernel, solver in (("HINGE", "hinge-dual"), ("LOGISTIC", "newton"))]  # fmt: skip

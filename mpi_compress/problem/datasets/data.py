@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy  # which loads sparse where it is first used
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.streams import Role, Streams
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
@@ -30,7 +30,8 @@ def save(X: Any, y: Any, path: str | Path, test: float = 0.0, seed: int = 0) -> 
     Raises:
         UserError: shapes that do not fit, values that are no finite numbers, or a file that cannot be written.
     """
-    samples, labels, path = scipy.sparse.csr_matrix(X, dtype=np.float64), np.asarray(y, dtype=np.float64), Path(path)
+    samples = checked_at(f"{path}: samples should be numbers", scipy.sparse.csr_matrix, X, dtype=np.float64)
+    labels, path = checked_at(f"{path}: labels should be numbers", np.asarray, y, dtype=np.float64), Path(path)
     if labels.shape != samples.shape[:1]:
         raise UserError(f"{path}: there are {samples.shape[0]} samples, and labels of shape {labels.shape}")
     if not (np.isfinite(samples.data).all() and np.isfinite(labels).all()):
@@ -96,11 +97,11 @@ def read_csv(path: Path, label: str | int = -1) -> CsvTable:
     Raises:
         UserError: with the line: a row of another length, or a cell without a value in a column of numbers.
     """
-    head, rows = _cells(path)
+    head, lines, rows = _cells(path)
     at = _place(path, head, label)
     columns = dict(zip(head, zip(*rows, strict=True), strict=True))
     for name, cells in columns.items():
-        _check_values(path, name, cells)
+        _check_values(path, name, cells, lines)
     labels = columns.pop(head[at])
     y, classes = _numbers(labels), dict[str, int]()
     if y is None:
@@ -117,7 +118,7 @@ def read_csv(path: Path, label: str | int = -1) -> CsvTable:
             if 2 * sum(are_words) < len(cells):
                 i = are_words.index(True)
                 numbers_too = f"{len(cells) - sum(are_words)} of which are numbers"
-                remarks.append(f"{name} is taken as words, {numbers_too}: row {i + 1} has '{cells[i]}'")
+                remarks.append(f"{name} is taken as words, {numbers_too}: line {lines[i]} has '{cells[i]}'")
             words, which = np.unique(np.array(cells), return_inverse=True)
             features += [f"{name}={word}" for word in words]
             entries = np.ones(len(cells)), (np.arange(len(cells)), which)
@@ -125,8 +126,8 @@ def read_csv(path: Path, label: str | int = -1) -> CsvTable:
     return CsvTable(scipy.sparse.hstack(blocks, format="csr"), y, head[at], features, classes, remarks)
 
 
-def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The names of the columns, "0", "1", … where the first line has numbers, and the rows."""
+def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
+    """The names of the columns, "0", "1", … where the first line has numbers; and the rows, each with its line."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [*_same_length(path, csv.reader(file))]
@@ -134,23 +135,25 @@ def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
         raise UserError(f"{path}: cannot be read as CSV: {error}") from None
     if not rows:
         raise UserError(f"{path}: there are no rows")
-    if len(rows[0]) < 2:
-        raise UserError(f"{path}: there is one column; a label and at least one feature are required, with commas between them")
-    has_head = all(_numbers([cell]) is None for cell in rows[0])
-    head = rows.pop(0) if has_head else [str(i) for i in range(len(rows[0]))]
+    first = rows[0][1]
+    has_head = all(_numbers([cell]) is None for cell in first)
+    head = rows.pop(0)[1] if has_head else [str(i) for i in range(len(first))]
     if not rows or len(set(head)) < len(head):
         raise UserError(f"{path}: " + ("two columns have one name" if rows else "there are no rows below the names"))
-    return head, rows
+    return head, *map(list, zip(*rows, strict=True))
 
 
-def _same_length(path: Path, rows: Any) -> Iterator[list[str]]:
+def _same_length(path: Path, rows: Any) -> Iterator[tuple[int, list[str]]]:
     length = 0
     for row in rows:
         length = length or len(row)
+        if length == 1:
+            commas = "commas between them" + ", and not ';'" * (";" in row[0])
+            raise UserError(f"{path}: there is one column; a label and at least one feature are required, with {commas}")
         if row and len(row) != length:
             raise UserError(f"{path}:{rows.line_num}: {len(row)} cells, where the first line has {length}")
         if row:
-            yield [cell.strip() for cell in row]
+            yield rows.line_num, [cell.strip() for cell in row]
 
 
 def _place(path: Path, head: list[str], label: str | int) -> int:
@@ -161,13 +164,13 @@ def _place(path: Path, head: list[str], label: str | int) -> int:
     raise UserError(f"{path}: no column called '{label}'; there are: {', '.join(head)}")
 
 
-def _check_values(path: Path, name: str, cells: Sequence[str]) -> None:
+def _check_values(path: Path, name: str, cells: Sequence[str], lines: Sequence[int]) -> None:
     """UserError where a column of numbers has a cell without a value."""
     is_there = [cell.lower() not in _MISSING for cell in cells]
     if any(is_there) and not all(is_there) and _numbers([*compress(cells, is_there)]) is not None:
         i = is_there.index(False)
         shown = f" ('{cells[i]}')" * bool(cells[i])
-        raise UserError(f"{path}: column '{name}' has no value in row {i + 1}{shown}; fill it, or leave the row out")
+        raise UserError(f"{path}:{lines[i]}: column '{name}' has no value{shown}; fill it, or leave the row out")
 
 
 def _numbers(cells: Sequence[str]) -> Vector | None:

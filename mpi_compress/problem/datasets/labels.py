@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import count_text
 from mpi_compress.messages.kinds import Vector
 
 MOST_CLASSES = 10_000
@@ -39,14 +40,16 @@ def classes_of(labels: Vector, kind: Labels, positive: list[float] | None, title
     """
     if kind == "number":
         return Classes()
-    found = np.unique(labels)
+    found, first, counts = np.unique(labels, return_index=True, return_counts=True)
     if kind == "sign" and positive is not None:
         return _in_two(found, positive, title)
     if found.size < 2:
         raise UserError(f"data: {title} has one class only, label {found[0]:g}; two are needed")
     if kind == "sign" and found.size > 2:
-        which = f"say which count as +1: positive = [{found[0]:g}, …]"
-        raise UserError(f"data: {title} has {found.size} labels, {listed(found)}; {which}")
+        least = counts.argmin()
+        few = f"{found[least]:g} is that of {count_text(counts[least], 'row')}, at first in row {first[least] + 1}"
+        which = f"say which count as +1: positive = [{np.delete(found, least)[-1]:g}, …]"
+        raise UserError(f"data: {title} has {found.size} labels, {listed(found)}; {few}; {which}")
     if found.size > MOST_CLASSES:
         raise UserError(f"data: {title} has {found.size} different labels, {listed(found)}; they are numbers rather than classes")
     each = tuple(found.tolist())
