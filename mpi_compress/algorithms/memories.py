@@ -43,7 +43,7 @@ def put(w: Any, rows: Any, changed: Any) -> None:
     if isinstance(w, list):
         w[rows] = changed
         return
-    for name in _names(type(w)):
+    for name in _names(w.__class__):
         held, new = getattr(w, name), getattr(changed, name)
         if is_dataclass(held):
             put(held, rows, new)
@@ -63,7 +63,7 @@ def together(each: Sequence[Any]) -> Any:
 
 
 def _each(w: Any, of: Any) -> Any:
-    held = {name: getattr(w, name) for name in _names(type(w))}
+    held = {name: getattr(w, name) for name in _names(w.__class__)}
     if not held:
         return w  # all workers share it
     return replace(w, **{name: of(a) if isinstance(a, np.ndarray) else _each(a, of) for name, a in held.items()})
