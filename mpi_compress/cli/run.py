@@ -1,6 +1,5 @@
 """`mpi-compress run JOB`. Signals are caught before what takes long is imported."""
 
-import gc
 import shlex
 import sys
 from argparse import Namespace
@@ -27,13 +26,14 @@ def act(options: Namespace) -> int:
     if options.verify is not None:
         return _verify(options)
     with Interrupts(time_of(options.time_limit, "--time-limit") if options.time_limit else None).caught() as interrupts:
-        gc.disable()  # what is imported stays
-        from mpi_compress.engine.request import Request
-        from mpi_compress.engine.runner import run_as
-        from mpi_compress.exchange.ranks import Ranks, launched
-        from mpi_compress.preparing import compiling
+        from mpi_compress.kernels import lasting
 
-        gc.enable()
+        with lasting():
+            from mpi_compress.engine.request import Request
+            from mpi_compress.engine.runner import run_as
+            from mpi_compress.exchange.ranks import Ranks, launched
+            from mpi_compress.preparing import compiling
+
         ranks = Ranks() if options.one_process else launched()
         job = ranks.each(lambda: _load(options))
         request = Request(
@@ -112,9 +112,10 @@ def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:
 def _load(options: Namespace) -> "Job":
     """The job; a UserError if its runs are not those that were submitted."""
     from mpi_compress.cli.parsing import load
-    from mpi_compress.cluster.submission import check_runs
 
     job = load(options, options.submitted)
     if options.submitted is not None:
+        from mpi_compress.cluster.submission import check_runs
+
         check_runs(job, options.submitted)
     return job

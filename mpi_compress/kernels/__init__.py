@@ -72,14 +72,24 @@ _listening: list[tuple[Callable[[str], None], Callable[[], None]]] = []
 @cache
 def get_ready() -> None:
     """Import Numba now, so that the first kernel needs not wait for it."""
-    collects = gc.isenabled()
-    gc.disable()  # Numba's objects stay: to search them for cycles takes half of its start
-    try:
+    with lasting():
         from numba.core.registry import cpu_target
 
         cpu_target.target_context.refresh()
         _listen()
+
+
+@contextmanager
+def lasting() -> Iterator[None]:
+    """What is imported within this block stays: Python does not search it for cycles meanwhile, which takes half of Numba's start,
+    nor soon after."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
+        gc.freeze()
+        gc.unfreeze()  # into the oldest generation
         if collects:
             gc.enable()
 
