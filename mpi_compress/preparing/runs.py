@@ -22,7 +22,6 @@ from mpi_compress.exchange.host import available
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import trials
-from mpi_compress.kernels import get_ready
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.memory import from_disk, most, refuse_what_cannot_fit
@@ -30,7 +29,7 @@ from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_of
 from mpi_compress.preparing.shapes import is_soon_parsed, shape_of
 from mpi_compress.problem.constants import gradient_noise
-from mpi_compress.problem.datasets.store import DataSet, open_data
+from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.partitions import refuse_idle_workers
 from mpi_compress.results.reader import LABEL, NUMBERS
 
@@ -77,16 +76,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool, soon: bool) 
         ranks.each(partial(refuse_what_cannot_fit, spec, data, *here, seen))
         if not quiet:
             at_root(ranks, lambda: _say(from_disk(spec, data, *here), str(data.file)))
-    if not ranks.is_root:
-        get_ready()  # while rank 0 solves the problem, or where it is solved gets ready itself
-    return ranks.on_root(partial(_solved, spec, data, quiet, soon, ranks.size > 1))
-
-
-def _solved(spec: RunSpec, data: DataSet, quiet: bool, soon: bool, gets_ready: bool) -> Problem:
-    problem = problem_of(spec, data, quiet, soon)
-    if gets_ready:
-        get_ready()
-    return problem
+    return ranks.on_root(partial(problem_of, spec, data, quiet, soon))
 
 
 def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
