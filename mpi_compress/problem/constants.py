@@ -157,7 +157,7 @@ def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     """λmax(A_iᵀA_i) of every shard i of n, from the file beside the data if it is there. That of a shard of one row is ‖a‖²."""
 
     def find() -> list[float]:
-        if n_shards == data.n_samples and data.cuts(n_shards) == (*range(n_shards + 1),):
+        if n_shards == data.n_samples and not data.shared and data.cuts(n_shards) == (*range(n_shards + 1),):
             return [*map(_rounded, data.read(0, n_shards).squares().tolist())]
         return [*map(largest_eigenvalue, data.shards(range(n_shards), n_shards))]
 

@@ -1,5 +1,7 @@
 """L, x* and f*: against published values, other solvers, and duality."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -177,6 +179,11 @@ def test_the_eigenvalue_of_a_shard_of_one_row_is_that_of_lanczos(generator, tmp_
     data = open_data(DataTable(generator=generator, parameters={"samples": 30}), tmp_path, Split(), "sign")
     each = [largest_eigenvalue(rows) for rows in data.shards(range(30), 30)]
     assert gram_eigenvalues(data, 30) == pytest.approx(each, rel=2.0**-39)
+
+
+def test_as_many_workers_as_rows_that_all_have_all_rows_have_the_eigenvalue_of_all(tmp_path):
+    data = replace(open_data(DataTable(generator="gspar", parameters={"samples": 31}), tmp_path, Split(), "sign"), shared=True)
+    assert gram_eigenvalues(data, 31) == gram_eigenvalues(data) * 31
 
 
 def test_noise_whose_squares_overflow_is_infinite(tmp_path):
