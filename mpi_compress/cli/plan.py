@@ -85,10 +85,7 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     counts = Counter(status.state for status in found)
     if len(found) > 1:
         others = [f", {counts[state]} {state.planned}" for state in State if state is not State.COMPLETE and counts[state]]
-        beside = job.runs[0].folder / options.out
-        is_beside = (beside / job.name).exists() and not (options.out / job.name).exists()
-        where = f"; results are beside the job, and not here: --out {beside}" * is_beside
-        say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}{_copies(rows)}{where}")
+        say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}{_copies(rows)}{_beside(job, options.out)}")
     return statuses, refused
 
 
@@ -96,6 +93,13 @@ def _copies(rows: Sequence[list[str]]) -> str:
     """How many results are copies, or will be; "" for none."""
     copies = sum(", a copy of " in row[4] for row in rows)
     return f"; {copies} differ in their seed alone, and nothing is drawn: copies" * bool(copies)
+
+
+def _beside(job: Job, out: Path) -> str:
+    """That a job's results lie beside it, where it has none below the current folder; "" for nothing."""
+    beside = job.runs[0].folder / out
+    is_beside = (beside / job.name).exists() and not (out / job.name).exists()
+    return f"; results are beside the job, and not here: --out {beside}" * is_beside
 
 
 def _costs(job: Job) -> list[str]:

@@ -140,7 +140,7 @@ def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
     head = rows.pop(0)[1] if has_head else [str(i) for i in range(len(first))]
     if not rows or len(set(head)) < len(head):
         raise UserError(f"{path}: " + ("two columns have one name" if rows else "there are no rows below the names"))
-    return head, *map(list, zip(*rows, strict=True))
+    return head, [line for line, _ in rows], [cells for _, cells in rows]
 
 
 def _same_length(path: Path, rows: Any) -> Iterator[tuple[int, list[str]]]:

@@ -27,7 +27,7 @@ class HeldOut(Rows):
 
     _loss: Any
     _two: bool  # classes
-    _seen: tuple[Vector, dict[str, float], Vector | None] | None  # a point, its columns and scores
+    _seen: Any  # a point, its columns and scores; None: no point yet
 
     def __init__(self, rows: Rows, loss: MeanLoss):
         super().__init__(rows.matrix, rows.labels, rows.dim)
