@@ -116,7 +116,9 @@ def steepest_change(f: Objective, x: Vector) -> float:
 def largest_eigenvalue(rows: Rows) -> float:
     """λmax(AᵀA) by Lanczos's method to machine precision, without forming AᵀA unless it is 2 × 2; 0 or ∞ if it is 0 or overflows.
     It is computed as λmax(AAᵀ), on the columns that the rows hold, where A has at least 65,536 columns and 8 times as many as
-    rows. It is rounded to 40 bits: further ones depend on the BLAS."""
+    rows. It is rounded to 40 bits: further ones depend on the BLAS. That of one row is ‖a‖²."""
+    if len(rows) == 1:
+        return _rounded(rows.squares().item())
     wide = rows.dim >= max(WIDE, FEW * len(rows))
     rows = rows.on_own_columns()[1] if wide else rows
     size = len(rows) if wide else rows.dim
@@ -154,14 +156,9 @@ def eigenvalues_file(data: DataSet, n_shards: int) -> Path:
 
 
 def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
-    """λmax(A_iᵀA_i) of every shard i of n, from the file beside the data if it is there. That of a shard of one row is ‖a‖²."""
-
-    def find() -> list[float]:
-        if n_shards == data.n_samples and not data.shared and data.cuts(n_shards) == (*range(n_shards + 1),):
-            return [*map(_rounded, data.read(0, n_shards).squares().tolist())]
-        return [*map(largest_eigenvalue, data.shards(range(n_shards), n_shards))]
-
-    return kept(eigenvalues_file(data, n_shards), find)
+    """λmax(A_iᵀA_i) of every shard i of n, from the file beside the data if it is there."""
+    workers = range(n_shards)
+    return kept(eigenvalues_file(data, n_shards), lambda: [*map(largest_eigenvalue, data.shards_together(workers, n_shards))])
 
 
 def gradient_noise(fs: Iterable[Objective], n: int, batch: int | None, x: Vector) -> tuple[float, float]:
