@@ -37,7 +37,7 @@ SCALE = """
 | by hand, on two quiet cores | seconds, memory | | | seconds, memory |
 | --- | --- | --- | --- | --- |
 | five methods × 50 rounds of the demo, 16 ranks (64; 128) | 14 (66; 117): 4 (21; 47) to start Python, 4 (24; 30) rounds | | rcv1-like (url-like, 2.8·10⁸ nonzeros) at full size, 10 rounds of GD | 39 (160) at first, as rows are drawn; then 5.3, 0.8 GB (26, 4.1 GB) |
-| 10⁵ workers, d = 20, 10 rounds of EF21 top-2 (DIANA qsgd-4) | rounds 0.6 (1.2), evaluation 0.1; the whole command for both 11, 0.4 GB | | LIBSVM text of 3 GB (10 GB, 6.7·10⁸ nonzeros) | `data info` 15, 0.4 GB (25, 0.6 GB); `run`, 10 rounds: 40, then 9.2 (3 rounds: 142 of processor time, then 13; within 1 GB of memory 20) |
+| 10⁵ workers, d = 20, 10 rounds of EF21 top-2 (DIANA qsgd-4) | rounds 0.6 (1.2), evaluation 0.1; the whole command for both 11, 0.4 GB; 10⁶ workers, beside other programs: rounds 6.4 (12), the whole command 34, 2.2 GB | | LIBSVM text of 3 GB (10 GB, 6.7·10⁸ nonzeros) | `data info` 15, 0.4 GB (25, 0.6 GB); `run`, 10 rounds: 40, then 9.2 (3 rounds: 142 of processor time, then 13; within 1 GB of memory 20) |
 | 2,000 runs of 10 rounds (500) | plan 6.6 (2.5), run 37 (9.8), table 12, plot 23, results ls 5.7 | | 10⁶ logged rounds of GD, 4 workers, d = 10 | 157, by 50,000 of them: rounds 77, evaluation and counting 78; a file of 219 MB |
 | FedNL, 142 workers, top-8d, µ = 1e-3, to ‖∇f‖ ≤ 1e-12 on one core: a9a (phishing, w8a) | 1.3 (1.1, 2.1), in 24 (25, 24) rounds | | ufednl in C++, by its authors' options, one thread | 6.1 (1.4), in 90 (76) rounds; w8a: 4.9e-3 after 60 rounds in 25 |"""
 
