@@ -126,9 +126,12 @@ def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def seeds_text(runs: Sequence[Run]) -> str:
-    """Over how many seeds lines of these runs are: "over 10 seeds", "over 1 to 10 seeds", or "" where each is a run."""
-    counts = sorted(map(len, by_seed(runs)))
-    return f"over {f'{counts[0]} to ' * (counts[0] < counts[-1])}{counts[-1]} seeds" if counts[-1] > 1 else ""
+    """Over how many seeds lines of these runs are: "over 10 seeds", "over 1 to 10 seeds"; "" where each is a run, or as if it were
+    one, since seeds change nothing."""
+    groups = by_seed(runs)
+    least, most = min(map(len, groups)), max(map(len, groups))
+    is_one = most == 1 or all(map(equal_seeds, groups))
+    return "" if is_one else f"over {f'{least} to ' * (least < most)}{most} seeds"
 
 
 def with_seeds(runs: Sequence[tuple[str, object]]) -> list[str]:
