@@ -6,6 +6,8 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.exchange.host import addressable, available
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.messages.kinds import Sparse
+from mpi_compress.preparing.needs import remembers
 from mpi_compress.preparing.shapes import shape_of
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.opening import MAPPED_FROM
@@ -15,7 +17,7 @@ from mpi_compress.problem.mean_loss import Outline
 PROCESS = 200 * 2**20  # Python with its libraries
 _ON_EACH = 10  # (d,) arrays of float64 on each rank, about: x, x*, gradients and means of an evaluation, an answer
 _TO_SOLVE = 30  # likewise of the solver of x*, on the first rank
-_TO_SEND = 2  # likewise of each worker: a gradient, and a message
+_TO_SEND, _SPARSE = 2.0, 0.5  # likewise of each worker: a gradient, and a message; a message of a few coordinates
 _REMEMBERED = 2  # likewise of each worker that has a memory
 UNKNOWN_SIZE = "? GiB"
 
@@ -25,8 +27,9 @@ def needed(spec: RunSpec, shape: DataSet, here: int = 1, ranks: int = 1, seen: b
     cache need none; where not all ranks have `seen` it, each has a copy of its share."""
     dim, n = _dim_of_x(spec, shape), spec.workers.count
     rows = bytes_of(spec, shape) - mapped(spec, shape) if seen else bytes_of(spec, shape) / ranks
-    remembers = isinstance(spec.algorithm, Algorithm) and type(spec.algorithm).start_worker is not Algorithm.start_worker
-    vectors = _TO_SEND + _REMEMBERED * remembers
+    in_rounds = isinstance(spec.algorithm, Algorithm)
+    vectors = _SPARSE if in_rounds and spec.up.compressor.makes is Sparse else _TO_SEND
+    vectors += _REMEMBERED * (in_rounds and remembers(spec.algorithm))
     of_worker, of_master = spec.algorithm.more_memory(dim, n)
     rule = spec.time.rule_of(n)
     of_master += 2.0 * n * dim * (rule is not None and rule.tables)

@@ -65,13 +65,13 @@ def _refusals_of(rule: Rule, spec: RunSpec, name: str) -> Iterator[str]:
     has_links, is_estimator = spec.cost.clock is not None, isinstance(method, Estimator)
     if not is_estimator or method.beside or method.first == "gradient" or type(method.by).verbs is not Downlink.verbs:
         yield f"time: the workers of {name} take turns, coins or points before as rounds go on: give wait alone, or leave it out"
-    if rule.stale and is_estimator and method.adds_up and not _remembers(method):
+    if rule.stale and is_estimator and method.adds_up and not remembers(method):
         what = "send differences to what all know, which has moved on"
         yield f"time.stale = {rule.stale}: the workers of {name} {what}: give stale = 0"
-    remembers = _remembers(method) or has_state(spec.up.compressor)
-    if rule.tables and (remembers or not _sends_gradients(method)):
+    has_memory = remembers(method) or has_state(spec.up.compressor)
+    if rule.tables and (has_memory or not _sends_gradients(method)):
         yield f'time.rule = "ringleader": its tables take gradients, which {name} does not send: name sgd or gd'
-    if not remembers:
+    if not has_memory:
         return
     if rule.wait > spec.workers.count:
         yield f"time.wait = {rule.wait}: the workers of {name} remember what they sent: wait for {spec.workers.count} at most"
@@ -82,7 +82,7 @@ def _refusals_of(rule: Rule, spec: RunSpec, name: str) -> Iterator[str]:
         yield f"time.stale = {rule.stale}: the workers of {name} remember what they sent, which may be ignored: {takes_all}"
 
 
-def _remembers(method: Any) -> bool:
+def remembers(method: Any) -> bool:
     """True if what a worker of a method sends depends on what it has sent."""
     cls = type(method)
     return cls.start_worker is not Algorithm.start_worker and not hasattr(cls.start_workers, "notes")

@@ -54,6 +54,8 @@ def test_each_rank_has_the_rows_and_each_worker_that_remembers_its_vectors(job):
     assert memory.needed(spec, mapped, 2, 4, seen=False) == pytest.approx(2 * process + 12e9 / 2, rel=0.05)
     remembers = load_job(job, {"algorithm.name": "ef21", "up.compressor": "natural"}).runs[0]
     assert memory.needed(remembers, small) - memory.needed(spec, small) == 4 * 2 * 8 * d
+    sparse = load_job(job, {"algorithm.name": "cat", "up.compressor": "top-k"}).runs[0]
+    assert memory.needed(spec, small) - memory.needed(sparse, small) == 4 * 1.5 * 8 * d, "messages of few coordinates, and no vector to remember"
     tables = load_job(job, {"time.compute": "1 ms", "time.rule": "ringleader", "algorithm.step": 0.1}).runs[0]
     assert memory.needed(tables, small) - memory.needed(spec, small) == 4 * 2 * 8 * d, "the master's two tables"
 

@@ -22,6 +22,7 @@ from mpi_compress.algorithms.vocabulary import (
     Theorem,
     Vector,
     algorithms,
+    notes,
 )
 
 
@@ -90,6 +91,7 @@ class CAT(GD):
     def uplink(self, node: Any, k: int) -> Link:
         return self.tuning.link
 
+    @notes
     def start_workers(self, node: Any, fs: Shards) -> Worker:
         return Worker(np.full(len(fs), np.nan))
 
