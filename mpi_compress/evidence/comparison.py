@@ -288,7 +288,7 @@ def cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
     nearest = math.inf if math.isnan(last) else last
     known = max(map(accuracy_of_gaps, runs))
     is_below = target.column == "suboptimality" and target.level < known
-    doubt = f"f* is known to {known:.1g}, and the target is below that" * is_below
+    doubt = f"f* is known to {known:.1g}, and the target is below that" if is_below else ""
     again, stays = np.median([_again(target, by, run, row) for run, row in reached] or [(0.0, math.inf)], axis=0).tolist()
     return Cell([target.took(run, by) for run in runs], by, end, "", unit, diverged, nearest, late, again, stays, doubt)
 

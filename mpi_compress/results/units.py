@@ -51,7 +51,8 @@ def counted_by(column: str, run: Run) -> str:
     if "time.compute.law" in written:
         per = written.get("time.per", "gradient")
         computing[-1] += " for a round's work" if per == "gradient" else f" for each {per}"
-    return ", ".join([f"on links of {run.attrs['links']}"] * ("links" in run.attrs) + computing)
+    links = [f"on links of {run.attrs['links']}"] if "links" in run.attrs else []
+    return ", ".join(links + computing)
 
 
 def cost_text(written: Mapping[str, Any]) -> str:

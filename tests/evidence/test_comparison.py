@@ -4,7 +4,9 @@ import csv
 import json
 import math
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from helpers.losses import written
 from helpers.running import run_of
@@ -302,6 +304,23 @@ def test_a_table_in_a_file_stands_alone(tmp_path):
         assert "data: gspar, 20 " in text.partition("gd 0")[0]
         assert "costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B" in text.partition("gd 0")[0]
         assert "2 seeds, equal: 1 run: gd 0; gd 1; gd 2; gd 3; gd 4; gd 5\n" in text.replace(r"\par", "")
+
+
+def test_a_clock_without_links_and_a_target_below_the_accuracy_of_f_star_have_tables(tmp_path):
+    job = {
+        "data": {"generator": "gspar", "samples": 20, "dim": 4}, "objective": {"mu": 0.1}, "workers": {"count": 1}, "stop": {"rounds": 30},
+        "algorithm": {"name": "gd", "step": 0.5}, "time": {"compute": {"law": "sqrt", "unit": "1 s"}},
+    }  # fmt: skip
+    runs = mc.run(mc.load_job(job, name="clock"), out=tmp_path, quiet=True)
+    table = compare(runs, [Target.of("loss", 0.69)], "model_seconds")
+    assert table.whole_caption == (
+        "time by the model; data: gspar, 20 × 4, µ = 0.1, 1 worker; compute.law = sqrt, compute.unit = 1 s for a round's work"
+    )
+    near = [replace(run, attrs={**run.attrs, "f_star": 0.0, "f_star_accuracy": np.float64(0.9)}) for run in runs]
+    for run in near:
+        run.trace["suboptimality"] = run.trace["loss"].copy()
+    (method,) = compare(near, [Target.of("suboptimality", 0.69)], "round").methods
+    assert "f* is known to 0.9, and the target is below that" in method.cells[0].why
 
 
 def test_a_caption_of_modelled_seconds_names_the_links_and_the_law_of_computing(tmp_path):

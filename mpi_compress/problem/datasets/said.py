@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mpi_compress.core.progress import count_text
 from mpi_compress.problem.datasets.known import published_of
 from mpi_compress.results.reader import Run
 
@@ -29,7 +30,7 @@ def captioned(run: Run) -> str:
     they could be."""
     has_paper = run.attrs.get("data_kind") != "other data" or " in place of " in run.attrs["data"]
     data = line_of(run, with_place=False).replace(", other data", ", other data" * has_paper)
-    return f"{data}, µ = {run.attrs.get('mu', 0.0):.3g}, {run.attrs['n_workers']} workers" if data else ""
+    return f"{data}, µ = {run.attrs.get('mu', 0.0):.3g}, {count_text(int(run.attrs['n_workers']), 'worker')}" if data else ""
 
 
 def elsewhere(run: Run, words: str = "{}, {} × {}, {}") -> str:
