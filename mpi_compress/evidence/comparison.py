@@ -123,7 +123,8 @@ class Comparison:
         """What the numbers are."""
         runs = [run for method in self.methods for run in method.runs]
         over = f"; median (range) {over}" if (over := seeds_text(runs)) else ""
-        return f"{column_of(self.by).whole_label}{charged(self.by, runs)}{over}"
+        measured = ", as this machine took it" * (self.by == "seconds")
+        return f"{column_of(self.by).whole_label}{charged(self.by, runs)}{measured}{over}"
 
     def heads(self, written: Callable[[Target], str] = str) -> list[str]:
         """The heads, in which several levels of one column name it once."""

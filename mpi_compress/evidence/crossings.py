@@ -83,4 +83,6 @@ def _need(runs: Sequence[Run], target: Target) -> TimeToTarget:
     missed = [run for run in runs if run.status == "complete" and target.row_of(run) is None] if seconds == np.inf else []
     is_cut = bool(missed) and comes_nearer(missed, target) is not False
     cut_off = float(np.median([run.column("model_seconds")[-1] for run in missed])) if is_cut else np.inf
-    return TimeToTarget(name_of(runs[0]), seconds, fixed, bits, bool(runs[0].attrs["follows_link"]), cut_off)
+    there = sum(target.row_of(run) is not None for run in runs)
+    label = name_of(runs[0]) + f" ({there} of {len(runs)} seeds)" * (0 < there < len(runs))
+    return TimeToTarget(label, seconds, fixed, bits, bool(runs[0].attrs["follows_link"]), cut_off)

@@ -75,10 +75,11 @@ def on_data(runs: Sequence[Run], labels: Sequence[str], most: int | None = LABEL
 
 
 def said_of(said: Iterable[str], labels: Sequence[str], most: int | None = LABELS) -> dict[str, str]:
-    """By what is said of labels, without "", the line that says it of them; of more than so many it names the first ones."""
+    """By what is said of labels, without "", the line that says it of them; of two more than so many, the first ones."""
     found: dict[str, dict[str, None]] = {}
     for text, label in zip(said, labels, strict=True):
         found.setdefault(text, {})[label] = None
     found.pop("", None)
-    more = {text: f" and {len(own) - most} more" if most and len(own) > most else "" for text, own in found.items()}
-    return {text: f"{text}: {'; '.join([*own][:most])}{more[text]}" for text, own in found.items()}
+    shown = {text: most if most and len(own) > most + 1 else len(own) for text, own in found.items()}
+    more = {text: f" and {len(own) - shown[text]} more" * (len(own) > shown[text]) for text, own in found.items()}
+    return {text: f"{text}: {'; '.join([*own][: shown[text]])}{more[text]}" for text, own in found.items()}

@@ -297,6 +297,8 @@ def test_a_table_in_a_file_stands_alone(tmp_path):
     runs = [run_of(tmp_path, {"name": "gd"}, rounds=3, seed=s, data=data, title=f"gd {i}", cost=packets) for i in range(6) for s in (0, 1)]
     table = compare(runs, [Target.of("loss", 0.6)], "cost_up")
     assert any(note.endswith(" and 2 more") for note in table.notes)
+    assert not any(" more" in note for note in compare(runs[:10], [Target.of("loss", 0.6)], "cost_up").notes), "the fifth is named, not counted"
+    assert compare(runs, [Target.of("loss", 0.6)], "seconds").caption.startswith("time, as this machine took it")
     asked = ["table", *(str(run.file) for run in runs), "--to", "loss=0.6", "--by", "cost_up", "-o"]
     for file in ("t.md", "t.tex"):
         assert main([*asked, str(tmp_path / file)]) == 0

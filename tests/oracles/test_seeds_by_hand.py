@@ -114,6 +114,8 @@ def test_who_was_cut_off_is_not_said_to_be_slow_and_to_spend_a_budget_first_is_n
     assert "long is fastest of those that reach it to loss ≤ 0.1, in 3 s" in first
     assert second == "  short was cut off at 1 s"
     assert [*statements([short, long], Target.of("wire_bits", 3))] == []
+    missed = [run("most", seed, loss=falls if seed else [1.0] * 9, model_seconds=np.linspace(0, 7, 9), wire_bits=range(9), **clock) for seed in range(3)]
+    assert [*statements([long, *missed], level)][1] == "  most (2 of 3 seeds) takes 3.5 s"
     twin = run("twin", loss=falls, model_seconds=np.linspace(0, 6, 9), wire_bits=range(9), **clock)
     assert [*statements([long, twin], level)][1] == "  twin takes 3 s"
 
