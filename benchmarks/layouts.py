@@ -2,7 +2,7 @@
 
 *clock*: the run's own seconds; *share*: one process's clock over that and over the cores that so many ranks can use; *evaluation* is off
 the clock; *wall*: the whole command for all three, from the shell; *rest*: the wall without rounds, which is start, preparing, reading,
-the rehearsal and the files; *processor*: seconds of all processes. Data, optimum and kernels are cached by a job before.
+the warm-up and the files; *processor*: seconds of all processes. Data, optimum and kernels are cached by a job before.
 It needs a quiet machine, and census-income in $MPI_COMPRESS_DATA.
 """
 
