@@ -35,7 +35,8 @@ def act(options: Namespace) -> int:
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
     changed: dict[str, Any] = axes_of(options)
-    changed |= {key: given for key in ("bounds", "xlim", "ylim") if (given := getattr(options, key)) is not None}
+    keys = "bounds", "xscale", "yscale", "xlim", "ylim"
+    changed |= {key: given for key in keys if (given := getattr(options, key)) is not None}
     if targets:
         y = paid[0] if paid else figure.y if figure.at else figure.by
         figure, changed = replace(figure, panel=[]), {"y": y, "at": dict(targets)} | changed

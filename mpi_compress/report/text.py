@@ -3,7 +3,9 @@
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 
@@ -95,7 +97,10 @@ def table(found: Sequence[Outcome], folder: Path = Path(), cases: str = "", pict
 
 def _judged(o: Outcome) -> str:
     """The verdicts on the sentences of a job by its own cases, under its picture."""
-    verdicts = dict.fromkeys(f"{s.ids} {s.verdict}" for group in by_group([o]).values() for s in group)
+    sentences = [*chain(*by_group([o]).values())]
+    several = {ids for ids, n in Counter(s.ids for s in sentences).items() if n > 1}
+    words = [f" ({shorten(_short(s).strip('“”'), 60, placeholder=' …')})" if s.ids in several else "" for s in sentences]
+    verdicts = [f"{s.ids}{which} {s.verdict}" for s, which in zip(sentences, words, strict=True)]
     return f"\n{'; '.join(verdicts)}.\n" if verdicts else ""
 
 

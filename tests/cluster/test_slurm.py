@@ -341,7 +341,7 @@ def test_a_script_sets_what_a_site_may_not_pass_on_and_asks_for_what_the_plan_sa
         text = printed(capsys, small_job, f"--sbatch={own}")
         assert re.findall("#SBATCH --mem.*", text) == [f"#SBATCH {own}"]
     assert printed(capsys, small_job, "--sbatch=--cpus-per-task=4").count("cpus-per-task") == 1
-    text = printed(capsys, small_job, "--set", 'data={ generator = "gspar", samples = 10, dim = 20000000 }')
+    text = printed(capsys, small_job, "--set", 'data={ generator = "gspar", samples = 10, dim = 30000000 }')
     assert int(re.search("--mem-per-cpu=(.*)M", text)[1]) > 10_000
 
 

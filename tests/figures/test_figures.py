@@ -249,6 +249,9 @@ def test_a_swept_key_is_x_and_y_what_it_took_to_a_target(done, tmp_path, capsys)
     assert "data.c2" in words
     assert "uplink bits, on the wire, over all workers to f(x) ≤ 0.68 [bit]" in words.replace("\n", " ")
     assert main([*asked, "--x", "data.c2", "--y", "round"]) == 0
+    drawn = [main([*asked, "--x", "data.c2", "--xscale", scale]) or (tmp_path / "a.svg").read_text() for scale in ("linear", "log")]
+    assert drawn[0] != drawn[1]
+    plt.close("all")
     assert "data.c2" in refused([*asked, "--x", "c2"], capsys)
     assert main([*asked[:-1], "loss=0.66", "--x", "data.c2"]) == 0
     ticks = {each.strip() for each in ElementTree.parse(tmp_path / "a.svg").getroot().itertext()}
