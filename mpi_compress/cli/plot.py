@@ -43,13 +43,14 @@ def act(options: Namespace) -> int:
     elif options.x and grows(options.x):  # curves, not what the job's target took
         changed = {"at": None} | ({"y": next(iter(figure.at)), "xscale": None} if figure.at else {}) | changed
     figure, target = figure.changed(**changed), options.figure or target.with_suffix(style.suffix)
+    drawn = figures.draw(runs, figure, options.style, width)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
     for line in all_kept(runs):
         print_line(f"mpi-compress: {line}")
     for line in titles(runs) if not (style.titled and figure.title) else []:
         print_line(f"mpi-compress: the figure, which has no title, does not say that it is {line}")
-    figures.save(figures.draw(runs, figure, options.style, width), target)
+    figures.save(drawn, target)
     say(str(target))
     return 0
 

@@ -2,9 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mpi_compress.evidence.lines import by_seed
+from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import Target
 
 _LOGARITHMIC = (0.25, 0.5, 0.75)  # shares of the way from the start to the best value, on an axis of decades
 _ROUNDING = 1e-12  # times the start: a lower target would ask for what rounding decides
@@ -36,3 +41,16 @@ def _rounded_up(power: float, digits: int) -> float:
     """The least number of so many digits that is not below 10^power; without digits, a power of ten."""
     unit = 10.0 ** (math.floor(power) + 1 - digits) if digits else 10.0 ** math.ceil(power - 1e-9)
     return float(f"{math.ceil(10.0**power / unit - 1e-9) * unit:.3g}")
+
+
+def nearest_to(target: Target, runs: Sequence[Run]) -> str:
+    """Which method comes nearest to a target, over its seeds in the median, and the round target that it reaches, as the end of a
+    sentence; "" where no record has a number."""
+    sign, found = (-1.0 if target.rising else 1.0), []
+    for group in by_seed(runs):
+        best = sorted(float(np.fmin.reduce(sign * run.column(target.column), initial=math.inf)) for run in group)
+        found.append((best[len(best) // 2], group[0].label))
+    value, label = min(found)
+    reached = float(Context(2, ROUND_FLOOR if target.rising else ROUND_CEILING).create_decimal(sign * value))
+    near = f"; '{label}' comes nearest, to {sign * value:.3g}: a target of {reached:g} would do, and more rounds may"
+    return near * math.isfinite(value)

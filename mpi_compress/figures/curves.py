@@ -16,12 +16,15 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.evidence.levels import nearest_to
 from mpi_compress.evidence.lines import POINTS, Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.axes import entry, scales, set_limits
 from mpi_compress.figures.style import Look
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of, known
-from mpi_compress.results.reader import Run
+from mpi_compress.results.reader import Run, rising
+from mpi_compress.results.summary import no_f_star
+from mpi_compress.results.targets import Target
 
 _FEW_RECORDS = 30  # of a curve, up to which each is a dot, so that no line between them passes for what was computed
 _ROOM = 0.08  # of a logarithmic axis, below one of few points that lies far below the other curves: it has an arrow down
@@ -153,6 +156,22 @@ def lines_of(runs: Sequence[Run], figure: FigureTable, name: Namer = name_of) ->
         for column in figure.ys
         for line in _taker(figure, name)(runs, figure.x, column)
     ]
+
+
+def why_nothing(drawn: Sequence[Line], figure: FigureTable, runs: Sequence[Run]) -> str:
+    """Why none of these lines can be drawn, or only levels, which have no x to stand beside; "" if one can."""
+    xscale, yscale = scales(figure)
+    over_x = [line for line in drawn if line.x is not None]
+    if any(shown(line.x, line.y, xscale, yscale).any() for line in over_x):
+        return ""
+    if not figure.at:
+        why = f"; {no_f_star(runs[0])}" * ("suboptimality" in (figure.x, figure.y) and math.isnan(runs[0].attrs["f_star"]))
+        return f"no record has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show{why}"
+    if not over_x and any(np.isfinite(line.y).any() for line in drawn):
+        return f"no run has a single {figure.x}; x should be a key whose values differ, such as up.compressor.k in [grid]"
+    ((column, level),) = figure.at.items()
+    nearest = nearest_to(Target.of(column, level, rising(runs)), [run for run in runs if run.has(figure.x) or not over_x])
+    return f"no run{f' at any {figure.x}' * bool(over_x)} comes down to {column} = {level:g}{nearest}"
 
 
 def _draw_level(ax: Axes, line: Line, yscale: str, look: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import is_chosen
 from mpi_compress.evidence.lines import Line, by_seed, changes, tuned_text, without_common
 from mpi_compress.figures.axes import name_axes, wrap_names
-from mpi_compress.figures.curves import draw_on, lines_of
+from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under
 from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, Look, looks
 from mpi_compress.figures.words import measuring, wrapped
@@ -84,11 +84,13 @@ def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[Pan
 
 
 def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None) -> Figure:
-    """The panels that have results, in a grid with one legend below; UserError if none has."""
+    """The panels that have results, in a grid with one legend below; UserError if none has, or none has anything to draw."""
     width = width or PAGE_WIDTH
     each = [_Panel(own, chosen) for _, own, chosen in panels(runs, figure)]
     if not each:
         raise UserError("there are no results of the runs that the panels show; `mpi-compress run JOB` makes them")
+    if all(whys := [why_nothing(panel.lines, panel.figure, panel.runs) for panel in each]):
+        raise UserError(f"nothing to draw: {whys[0]}")
     look_of = looks((line.label for panel in each for line in panel.lines), figure.methods)
     columns = max(1, min(figure.columns, len(each), int(width / NARROWEST)))
     rows = math.ceil(len(each) / columns)

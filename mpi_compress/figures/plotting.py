@@ -1,6 +1,5 @@
 """Figures from result files alone, as wide as a paper's column, or as its page where there are panels."""
 
-import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,9 +16,9 @@ from matplotlib.figure import Figure
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
-from mpi_compress.evidence.lines import Line, changes, ended, shown
-from mpi_compress.figures.axes import name_axes, scales, wrap_names
-from mpi_compress.figures.curves import draw_on, lines_of
+from mpi_compress.evidence.lines import changes, ended
+from mpi_compress.figures.axes import name_axes, wrap_names
+from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below
 from mpi_compress.figures.panels import by_cost_model, draw_panels
 from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, looks, style_of
@@ -27,7 +26,7 @@ from mpi_compress.figures.words import draw_dollars
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
-from mpi_compress.results.summary import all_kept, no_f_star
+from mpi_compress.results.summary import all_kept
 
 FORMATS = (".png", ".pdf", ".svg")
 _BESIDE = 0.62  # inches beside a plot, for the ticks and the name of its y axis
@@ -91,16 +90,6 @@ def _refuse_no_runs(runs: Sequence[Run]) -> None:
         raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
 
 
-def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable, runs: Sequence[Run]) -> None:
-    xscale, yscale = scales(figure)
-    if not any(shown(line.y if line.x is None else line.x, line.y, xscale, yscale).any() for line in drawn):
-        if figure.at:
-            ((column, level),) = figure.at.items()
-            raise UserError(f"nothing to draw: no run comes down to {column} = {level:g}")
-        why = f"; {no_f_star(runs[0])}" * ("suboptimality" in (figure.x, figure.y) and math.isnan(runs[0].attrs["f_star"]))
-        raise UserError(f"nothing to draw: no record has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show{why}")
-
-
 def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float) -> Axes:
     _refuse_no_runs(runs)
     runs = ended(runs)
@@ -109,7 +98,8 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         shared = changes(runs[0]) if len({run.attrs.get("overridden") for run in runs}) == 1 else []
         plain = [replace(run, attrs={**run.attrs, "overridden": "{}"}) for run in runs] if shared else runs
         drawn = lines_of(plain, figure, style.name)
-        _refuse_nothing(drawn, figure, runs)
+        if why := why_nothing(drawn, figure, runs):
+            raise UserError(f"nothing to draw: {why}")
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
         above = ", ".join(filter(None, [heading(runs, noisy), *shared]))

@@ -282,6 +282,40 @@ def test_what_a_target_took_is_what_the_job_says_or_the_command(done, tmp_path, 
     refused([*asked, "--to", "loss=0.68", "--by", "round", "--by", "seconds"], capsys, "one --to goes with --x KEY")
 
 
+def test_a_sweep_that_reaches_no_target_is_refused_beside_a_level_that_does(tmp_path, capsys):
+    (tmp_path / "job.toml").write_text("""
+data = { generator = "gspar", samples = 60, dim = 12 }
+objective.mu = 0.1
+workers.count = 3
+stop.rounds = 30
+[[run]]
+label = "EF21"
+algorithm.name = "ef21"
+up.compressor.name = "top-k"
+grid = { "up.compressor.k" = [1, 3] }
+[[run]]
+label = "GD"
+algorithm.name = "gd"
+""")
+    job = mc.load_job(tmp_path / "job.toml")
+    runs = mc.run(job, out=tmp_path, quiet=True)
+    ends = {run.label: run.trace["suboptimality"].min() for run in runs}
+    level = (ends["GD"] + ends["EF21, k = 3"]) / 2
+    asked = ["plot", tmp_path / "job.toml", "--out", tmp_path, "-o", tmp_path / "a.svg", "--to", f"suboptimality={level}", "--x"]
+    near = f"'EF21, k = 3' comes nearest, to {ends['EF21, k = 3']:.3g}: a target of"
+    line = refused([*asked, "up.compressor.k"], capsys, f"nothing to draw: no run at any up.compressor.k {near}")
+    proposed = float(re.search("a target of (.*) would do", line)[1])
+    assert ends["EF21, k = 3"] <= proposed < 1.1 * ends["EF21, k = 3"]
+    refused([*asked, "up.compressor.k", "--by", "cost_up"], capsys, near)
+    for x in ("wire_bits_up", "budget"):
+        refused([*asked, x], capsys, f"no run has a single {x}; x should be a key")
+    panels = [PanelTable(title="(a)"), PanelTable(title="(b)")]
+    with pytest.raises(mc.UserError, match=naming(near)):
+        figures.draw(runs, FigureTable("up.compressor.k", "wire_bits", at={"suboptimality": level}, panel=panels))
+    asked[-2] = f"suboptimality={proposed}"
+    assert main([*map(str, asked), "up.compressor.k"]) == 0
+
+
 def test_a_small_target_has_its_power_of_ten_in_mathematics_which_all_fonts_have(done, tmp_path, capfd):
     small = [dataclasses.replace(r, trace=r.trace | {"suboptimality": 1e-4 * r.trace["suboptimality"]}) for r in done[2]]
     level = 2e-7 + max(r.trace["suboptimality"][-1] for r in small)
