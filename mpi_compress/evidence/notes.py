@@ -45,9 +45,11 @@ def _infimum_of(run: Run) -> str:
 
 
 def _scored_where_tuned(runs: Sequence[Run]) -> str:
-    """That a method stands here by one seed, by which it was tuned, where that draws anything; or ""."""
-    own = len(runs) == 1 and ANY_SEED not in runs[0].attrs and (runs[0].tuned or {}).get("seeds") == [runs[0].seed]
-    return f"tuned by seed {runs[0].seed}, the only one here" if own else ""
+    """That a method was tuned by one seed of those by which it stands here, where that draws anything; or ""."""
+    by, here = (runs[0].tuned or {}).get("seeds", []), [run.seed for run in runs]
+    if len(by) != 1 or by[0] not in here or ANY_SEED in runs[0].attrs:
+        return ""
+    return f"tuned by seed {by[0]}" + (", the only one here" if len(here) == 1 else f" alone, one of the {len(here)} here")
 
 
 def _tuned_for(run: Run, by: str, targets: Sequence[Target]) -> str:

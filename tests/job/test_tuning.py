@@ -213,6 +213,17 @@ def test_a_value_that_is_only_the_nearest_to_a_target_is_said_to_miss_it(tmp_pat
     assert only == ["tuned by seed 0, the only one here: SGD"]
 
 
+def test_a_value_that_one_seed_of_several_chose_is_said_to_be(tmp_path):
+    """The runs of the tuned method have three seeds, of which one chose its step: that is said where the median stands."""
+    target = [Target.of("suboptimality", 2e-2)]
+    for seeds, note in ((', seeds = [0] }', ["tuned by seed 0 alone, one of the 3 here: SGD"]), (" }", [])):
+        text = RACE.replace('to = "figure" }', f'to = "figure"{seeds}').replace("rounds = 64", "rounds = 3")
+        (tmp_path / "job.toml").write_text(text)
+        runs = mc.run(tmp_path / "job.toml", out=tmp_path)
+        assert len(runs) == 3
+        assert [line for line in compare(runs, target).notes if "tuned by seed" in line] == note
+
+
 @pytest.mark.parametrize(("changed", "says"), [
     ({"objective.f_star": "skip"}, 'no trial has a suboptimality with objective.f_star = "skip"'),
     ({"log.evaluate": 4}, "log.evaluate 4"),
