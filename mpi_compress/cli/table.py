@@ -34,7 +34,7 @@ def act(options: Namespace) -> int:
     say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes)
     say(*(line for target in targets for line in statements(runs, target)))
     if options.table:
-        _write(table, options.table)
+        _write(table.in_file, options.table)
     return 0
 
 

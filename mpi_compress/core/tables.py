@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from html import escape
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import TextIO
 from urllib.parse import quote
 
@@ -28,6 +28,7 @@ RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇�
 _IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{RAISED}]+|[{_LOWERED}]+)")
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<!\w)_|_(?!\w)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
+_COLUMN = 56  # letters of a footnote in a paper's column of 3.3 inches
 _LABEL = 28  # letters that a label may have before columns are left out for it
 _RANGE = re.compile(r" \([^()]* … [^()]*\)")
 _NUMBERED = r"[≥<−-]?\d[\d.,]*(e[+-]?\d+)?( ?\S{1,6}| of [\d,]+)?( \(.*\))?"  # a number, its unit, and its range
@@ -128,26 +129,44 @@ def markdown(heads: Sequence[str], rows: Rows, caption: str = "", texts: int | N
 
 
 def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[str] = (), texts: int = 1, label: str = "") -> str:
-    r"""A floating table of LaTeX as wide as its column, with its caption and the `label` tab:…, in the letters of a footnote, with
-    the rules of booktabs: its first line names the packages. The first column breaks its lines, and the first `texts` columns stand
-    to the left. Ranges, and levels in heads, have a second line, "not reached" is a dash, and `notes` stand below the table."""
-    lines = [" & ".join([_in_latex(heads[0]), *(_stacked(head, "b") for head in heads[1:])])]
-    lines += [" & ".join([_in_latex(first), *(_stacked(cell, "t") for cell in others)]) for first, *others in rows]
-    lines = [rf"{_not_as_option(line)} \\" for line in lines]
+    r"""A floating table of LaTeX as wide as its column, or as the page where a first cell would have more than three lines, or no
+    room for a word, with its caption and the `label` tab:…, in the letters of a footnote, with the rules of booktabs: its first
+    line names the packages. The first column breaks its lines, and the first `texts` columns stand to the left. Ranges, and levels
+    in heads, have a second line, "not reached" is a dash, and `notes` stand below the table."""
+    table = [[[_in_one_line(first)], *map(_lines, others)] for first, *others in (heads, *rows)]
+    firsts, *others = zip(*table, strict=True)
+    room = _COLUMN - sum(2 + max(map(len, chain(*column))) for column in others)
+    is_wide = any(max(len(first) / 3, *map(len, re.split("[ -]", first))) > room for (first,) in firsts)
+    star, width = ("*", r"\textwidth") if is_wide else ("", r"\columnwidth")
+    lines = [" & ".join(_stacked(cell, "t" if i else "b") for cell in row) for i, row in enumerate(table)]
+    head, *body = (f"{_not_as_option(line)} \\\\\n" for line in lines)
     columns = rf"@{{}}>{{\raggedright\arraybackslash}}X{'l' * (texts - 1)}{'r' * (len(heads) - texts)}@{{}}"
     named = rf"\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', label)}}}" if label else ""
     caption = _in_latex(caption[:1].upper() + caption[1:])
-    begin = [r"% \usepackage{booktabs,tabularx}", r"\begin{table}", rf"\caption{{{caption}}}{named}"]
-    begin += [r"\footnotesize\parindent=0pt\tabcolsep=3pt", rf"\begin{{tabularx}}{{\columnwidth}}{{{columns}}}", r"\toprule"]
-    below = [r"\smallskip\raggedright", *(rf"{_not_as_option(_in_latex(note))}\par" for note in notes)] if notes else []
-    return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabularx}\par", *below, r"\end{table}", ""])
+    below = "".join(f"{_not_as_option(_in_latex(note))}\\par\n" for note in notes)
+    below = below and f"\\smallskip\\raggedright\n{below}"
+    return rf"""% \usepackage{{booktabs,tabularx}}
+\begin{{table{star}}}
+\caption{{{caption}}}{named}
+\footnotesize\parindent=0pt\tabcolsep=3pt
+\begin{{tabularx}}{{{width}}}{{{columns}}}
+\toprule
+{head}\midrule
+{"".join(body)}\bottomrule
+\end{{tabularx}}\par
+{below}\end{{table{star}}}
+"""
 
 
-def _stacked(cell: str, aligned: str) -> str:
-    """A cell whose range, or whose level, stands in a second line; the line of the row is the top or the bottom one."""
-    parts = _SECOND_LINE.split(_in_one_line(cell).replace("not reached", "–").replace(" … ", "–"), maxsplit=1)
-    stacked = r"\\".join(map(_in_latex, parts))
-    return stacked if len(parts) == 1 else rf"\begin{{tabular}}[{aligned}]{{@{{}}r@{{}}}}{stacked}\end{{tabular}}"
+def _lines(cell: str) -> list[str]:
+    """A cell, whose range, or whose level, stands in a second line."""
+    return _SECOND_LINE.split(_in_one_line(cell).replace("not reached", "–").replace(" … ", "–"), maxsplit=1)
+
+
+def _stacked(lines: Sequence[str], aligned: str) -> str:
+    """A cell of these lines; the line of the row is the top or the bottom one."""
+    stacked = r"\\".join(map(_in_latex, lines))
+    return stacked if len(lines) == 1 else rf"\begin{{tabular}}[{aligned}]{{@{{}}r@{{}}}}{stacked}\end{{tabular}}"
 
 
 def _not_as_option(line: str) -> str:

@@ -24,6 +24,7 @@ from mpi_compress.results.targets import RAISED, Target, grows, rises
 from mpi_compress.results.units import charged, counted_by, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
+_LONG = 200  # letters of all labels
 _LATE = 0.1  # of what was spent
 _AGAIN = 0.1  # of the rows after the first one at a target
 
@@ -102,6 +103,7 @@ class ComparedMethod:
     label: str
     runs: Sequence[Run]
     cells: Sequence[Cell]
+    number: str = ""  # by which notes name it in place of its label
 
     @property
     def name(self) -> str:
@@ -117,6 +119,13 @@ class Comparison:
     by: str
     methods: Sequence[ComparedMethod]
     shared: Sequence[str] = ()  # notes of what all methods share
+
+    @property
+    def in_file(self) -> "Comparison":
+        """The same for a file, where notes name all methods: by their numbers if their labels are long."""
+        if sum(len(method.label) for method in self.methods) < _LONG:
+            return self
+        return replace(self, methods=[replace(method, number=f"({i})") for i, method in enumerate(self.methods, 1)])
 
     @property
     def caption(self) -> str:
@@ -140,7 +149,7 @@ class Comparison:
         """Heads and cells of the first columns: the method, which says where others have more seeds, and what was tuned for it."""
         counts = [len(method.runs) for method in self.methods]
         marks = [f" ({n} of {max(counts)} seeds)" * (n < max(counts)) for n in counts]
-        labels = ["method", *(method.label + mark for method, mark in zip(self.methods, marks, strict=True))]
+        labels = ["method", *(f"{m.number} {m.label}{mark}".removeprefix(" ") for m, mark in zip(self.methods, marks, strict=True))]
         tuned = tuned_column([method.runs for method in self.methods])
         return [list(row) for row in zip(labels, *([tuned] if tuned else []), strict=True)]
 
@@ -164,7 +173,7 @@ class Comparison:
     def notes_of(self, most: int | None = None) -> list[str]:
         """What is to be said below the table: the numbered reasons of its cells, what all methods share, whose rows are too far
         apart for its numbers, and `notes` of methods. Each names the first so many labels; None: all."""
-        groups, labels = [method.runs for method in self.methods], [method.label for method in self.methods]
+        groups, labels = [method.runs for method in self.methods], [method.number or method.label for method in self.methods]
         late = [max(cell.late for cell in method.cells) for method in self.methods]
         kind = "beyond the budget" if any(grows(target.column) for target in self.targets) else "too much"
         too_much = f"read at logged rows, so up to {max(late):.0%} {kind} (log.every)"

@@ -108,6 +108,19 @@ def test_signs_of_tables_in_latex():
     }
 
 
+LONG = [[f"({i}) MARINA, QSGD of {i} levels, max norm, entropy codec", "4096 theory", "1.24 Mbit (1.01 … 1.28)", "999 kbit (998 … 999) ¹"] for i in range(12)]
+
+
+def test_a_table_whose_labels_have_no_room_in_a_column_is_as_wide_as_the_page():
+    heads = ["method", "tuned step", "‖∇f(x)‖² ≤ 0.1", "≤ 10⁻³"]
+    widths = {n: latex(heads[:n], [row[:n] for row in LONG], "c").splitlines() for n in (2, 3, 4)}
+    for n, star, width in ((2, "", r"{\columnwidth}"), (3, "", r"{\columnwidth}"), (4, "*", r"{\textwidth}")):
+        assert (widths[n][1], widths[n][-1]) == (rf"\begin{{table{star}}}", rf"\end{{table{star}}}")
+        assert widths[n][4].startswith(rf"\begin{{tabularx}}{width}")
+    (word,) = (line for line in latex(heads, [["a" * 18, *LONG[0][1:]]]).splitlines() if "begin{table" in line)
+    assert word == r"\begin{table*}", "a word has no room, either"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="not installed: pdflatex (Debian: texlive-latex-recommended)")
 def test_a_document_of_such_tables_is_compiled_without_an_error_or_a_warning(tmp_path):
@@ -116,7 +129,8 @@ def test_a_document_of_such_tables_is_compiled_without_an_error_or_a_warning(tmp
     numbers = ["1.24 Mbit (1.01 … 1.28)", "999 kbit (998 … 999) ¹", "not reached ²"]
     tables.append(latex(heads, [["MARINA with a long label", "4096 theory", *numbers]] * 2, "c", ["² not reached in 704 kbit" * 5], 2, "to 0.1_%"))
     assert r"\label{tab:to-0-1-}" in tables[-1]
-    begin = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{lmodern,booktabs,tabularx}\textwidth=3.3in\begin{document}"
+    tables += [latex(heads[:n], [row[:n] for row in LONG], "c", ["¹ reached by 2 of 5 seeds"] * 9, 2) for n in (2, 3, 4)]
+    begin = r"\documentclass[twocolumn]{article}\usepackage[T1]{fontenc}\usepackage{lmodern,booktabs,tabularx}\textwidth=6.9in\columnsep=0.3in\begin{document}"
     document = begin + "\n\\clearpage\n".join(tables) + r"\end{document}"
     (tmp_path / "document.tex").write_text(document, encoding="utf-8")
     line = ["pdflatex", "-interaction=nonstopmode", "document.tex"]

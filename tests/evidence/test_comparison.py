@@ -187,6 +187,16 @@ def test_tables_in_three_formats(runs, tmp_path):
     assert [line.index("loss" if i == 0 else "0 bit") for i, line in enumerate(plain(table.heads(), table.cells)[:2])] == [27, 27]
 
 
+def test_in_a_file_methods_of_long_labels_have_numbers_by_which_notes_name_them(tmp_path):
+    labels = [f"EF21 with a heavy-ball server, momentum 0.{i}, top-k" for i in range(1, 7)]
+    runs = [written(tmp_path, label, [0.5, 300.0 + i, 0.6, 0.6]) for i, label in enumerate(labels)]
+    for those, name, rose in ((runs, f"(1) {labels[0]}", "(1); (2); (3); (4); (5); (6)"), (runs[:2], labels[0], f"{labels[0]}; {labels[1]}")):
+        table = compare(those, [Target.of("loss", 0.4)]).in_file
+        assert table.cells[0][0] == name
+        assert table.notes_of()[-1] == f"loss rose from 0.5 to 0.6: {rose}"
+        assert table.numbers[1][0][0] == labels[0], "CSV has labels alone"
+
+
 @pytest.mark.parametrize("text", ["loss", "loss=", "loss=low", "=3", "loss>3", "loss=inf", "loss=nan"])
 def test_what_is_no_target_is_refused(text):
     with pytest.raises(UserError, match="--to "):
