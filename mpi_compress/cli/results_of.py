@@ -9,7 +9,7 @@ from pathlib import Path
 from mpi_compress.cli.parsing import load_all
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-from mpi_compress.evidence.outcomes import readable, readable_results_of
+from mpi_compress.evidence.outcomes import outdated, readable, readable_results_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.columns import LEFT_OUT
@@ -80,7 +80,9 @@ def _tell(problems: Sequence[UserError], then: str = "") -> None:
 
 
 def warn_of_mixtures(runs: Sequence[Run]) -> None:
-    """One line on stderr where results are of several data sets, or several are of one run with one seed."""
+    """A line on stderr where results are of several data sets, several are of one run with one seed, or metrics are old."""
+    for line in outdated(runs):
+        print_line(f"mpi-compress: {line}")
     sets = list(dict.fromkeys(str(run.attrs.get("data", "")) for run in runs))
     if len(sets) > 1:
         print_line(f"mpi-compress: results of {len(sets)} data sets are compared: {'; '.join(sets)}")

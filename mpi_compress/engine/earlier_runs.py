@@ -130,8 +130,7 @@ def serves(file: Path, spec: RunSpec) -> bool:
 def lacks(file: Path, spec: RunSpec) -> str:
     """What a result lacks of what its job asks for now, so that its run is run again; "" for nothing."""
     attrs = attributes(file)
-    kept = json.loads(attrs.get("metrics", "{}"))
-    changed = [column for column, mark in spec.marks.items() if kept.get(column) != mark]
+    changed = spec.outdated(attrs)
     left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attrs.get("f_star_source") == LEFT_OUT
     other_ways = "until" in attrs or _exchange(attrs) not in ("", spec.workers.exchange)  # once a caller's function could end a run
     found = {"another exchange": other_ways, "x*": left_out, f"{', '.join(changed)} as it is now": changed}

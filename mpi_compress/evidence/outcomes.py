@@ -178,7 +178,7 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     begun = [run for run in both if run.file.suffix == ".part"]
     runs = [run for run in both if run not in begun]
     missing = [(s, s.missing or (str(found) if isinstance(found, UserError) else "")) for s, found in each if found not in runs]
-    problem = next((why for _, why in missing if why), "")
+    problem = "; ".join([*[why for _, why in missing if why][:1], *outdated(both)])
     shown, is_full = [run for run in both if run.rows], full and has_full(file)
     return Outcome(file, key, text, job, is_full, runs, list(_verdicts(job, runs)), problem, begun, missing, out, shown)
 
@@ -199,7 +199,16 @@ Found = Run | UserError | None
 def each_result(job: Job, out: Path) -> Iterator[tuple[RunSpec, Found]]:
     """What there is of each run of a job."""
     for spec in job.runs:
-        yield spec, None if spec.missing else _tried(_come_to, result_file(job.name, spec.label, spec.run_id, out))
+        found = None if spec.missing else _tried(_come_to, result_file(job.name, spec.label, spec.run_id, out))
+        if isinstance(found, Run):
+            found.attrs["outdated"] = spec.outdated(found.attrs)
+        yield spec, found
+
+
+def outdated(runs: Sequence[Run]) -> list[str]:
+    """Lines that name the metrics of a job's results whose code has changed since."""
+    columns = dict.fromkeys(column for run in runs for column in run.attrs.get("outdated", ()))
+    return [f"{column} by code that has changed since; `mpi-compress run` computes it anew" for column in columns]
 
 
 def _tried(read: Callable[[Path], Run | None], file: Path) -> Found:

@@ -114,6 +114,11 @@ class RunSpec:
         """What distinguishes its metrics from others of the same names, by column: the run id leaves their sources out."""
         return {m.column: hashlib.sha256(f"{m!r} {source_of(m)}".encode()).hexdigest()[:12] for m in self.metrics}
 
+    def outdated(self, attrs: Mapping[str, Any]) -> list[str]:
+        """The metrics, by column, that a result does not have as they are now."""
+        then = json.loads(attrs.get("metrics", "{}"))
+        return [column for column, mark in self.marks.items() if then.get(column) != mark]
+
     @property
     def _places(self) -> dict[str, Any]:
         """The parts that decide its numbers, but for its data, by their places in a job."""

@@ -63,17 +63,38 @@ def test_a_metric_has_the_held_out_rows_as_it_has_those_of_training(tmp_path, mo
     assert run.trace["of_held_out"][-1] == pytest.approx((rows.labels + 1) @ rows.margins(run.x))
 
 
+TABLES = 'data = { generator = "gspar", samples = 60, dim = 20 }\nalgorithm = { name = "gd" }\nstop = { rounds = 6 }\nworkers.count = 3'
+
+
 @pytest.mark.usefixtures("registered_for_one_test_only")
 def test_plan_says_what_run_will_do_after_a_metric_was_edited(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     name = module_in(tmp_path, OWN.format("return 1.0"), head="")
-    tables = 'data = { generator = "gspar", samples = 60, dim = 20 }\nalgorithm = { name = "gd" }\nstop = { rounds = 6 }\nworkers.count = 3'
-    (tmp_path / "own.toml").write_text(f'plugins = ["{name}"]\n{tables}\nlog = {{ metrics = ["of-held-out"] }}')
+    (tmp_path / "own.toml").write_text(f'plugins = ["{name}"]\n{TABLES}\nlog = {{ metrics = ["of-held-out"] }}')
     assert main(["run", "own.toml", "--quiet"]) == 0
     assert main(["plan", "own.toml"]) == 0
     assert "  done" in capfd.readouterr().out
     (tmp_path / f"{name}.py").write_text(OWN.format("return 2.0"))
     assert "to do: the result lacks of_held_out as it is now" in command("plan", "own.toml").stdout
+
+
+def test_whatever_shows_a_metric_says_that_its_code_has_changed_since_it_was_computed(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    name = module_in(tmp_path, OWN.format("return 1.0"), head="")
+    claim = '[[claim]]\nid = "A-1"\nsays = "it is 1"\nvalue = "of_held_out(\'GD\')"\nholds = "<= 1"\n'
+    (tmp_path / "own.toml").write_text(f'plugins = ["{name}"]\n{TABLES}\nlog.metrics = ["of-held-out"]\n[[run]]\nlabel = "GD"\n{claim}')
+    assert command("run", "own.toml", "--quiet").returncode == 0
+    shows = ("table", "own.toml", "--to", "of_held_out=1"), ("plot", "own.toml", "--x", "round"), ("check", "own.toml"), ("report", "own.toml", "-o", "r.html")
+    said = "of_held_out by code that has changed since; `mpi-compress run` computes it anew"
+    for words in shows:
+        done = command(*words)
+        assert (done.returncode, said in done.stdout + done.stderr) == (0, False), done
+    (tmp_path / f"{name}.py").write_text(OWN.format("return 2.0"))
+    for words in shows:
+        done = command(*words)
+        assert (done.stdout + done.stderr).count(said) == 1, done
+    assert command("run", "own.toml", "--quiet").returncode == 0
+    assert said not in command(*shows[0]).stderr
 
 
 @pytest.mark.usefixtures("registered_for_one_test_only")
