@@ -8,7 +8,7 @@ from mpi_compress.cli.parsing import load_one
 from mpi_compress.cli.results_of import with_gaps
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.terminal import GREEN, RED, coloured, say
-from mpi_compress.evidence.outcomes import outdated, results_of
+from mpi_compress.evidence.outcomes import old_metrics, results_of
 from mpi_compress.evidence.verdicts import Verdict, answerable, check, check_records
 from mpi_compress.problem.datasets.said import line_of
 
@@ -24,7 +24,7 @@ def act(options: Namespace) -> int:
     asked = frozenset[str]().union(*(spec.asked for spec in job.runs))
     runs = with_gaps(results_of(job, options.out), asked, job.runs)
     verdicts, records = check(job, runs), [*check_records(job, runs)]
-    say(*filter(None, dict.fromkeys(map(line_of, runs))), *outdated(runs), *map(_coloured, verdicts))
+    say(*filter(None, dict.fromkeys(map(line_of, runs))), *old_metrics(runs), *map(_coloured, verdicts))
     say(*([str(job.protocol)] if job.protocol and records else []), *(line for _, line in records))
     return 1 if False in [*(verdict.holds for verdict in verdicts), *(holds for holds, _ in records)] else 0
 

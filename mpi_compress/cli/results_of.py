@@ -9,7 +9,7 @@ from pathlib import Path
 from mpi_compress.cli.parsing import load_all
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-from mpi_compress.evidence.outcomes import outdated, readable, readable_results_of
+from mpi_compress.evidence.outcomes import old_metrics, readable, readable_results_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.columns import LEFT_OUT
@@ -81,7 +81,7 @@ def _tell(problems: Sequence[UserError], then: str = "") -> None:
 
 def warn_of_mixtures(runs: Sequence[Run]) -> None:
     """A line on stderr where results are of several data sets, several are of one run with one seed, or metrics are old."""
-    for line in outdated(runs):
+    for line in old_metrics(runs):
         print_line(f"mpi-compress: {line}")
     sets = list(dict.fromkeys(str(run.attrs.get("data", "")) for run in runs))
     if len(sets) > 1:

@@ -18,7 +18,7 @@ from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.engine.request import Request
-from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.runs import RunSpec, outdated
 from mpi_compress.job.tables import Tables
 from mpi_compress.preparing.problems import OF_OPTIMUM
 from mpi_compress.results import checksums
@@ -130,7 +130,7 @@ def serves(file: Path, spec: RunSpec) -> bool:
 def lacks(file: Path, spec: RunSpec) -> str:
     """What a result lacks of what its job asks for now, so that its run is run again; "" for nothing."""
     attrs = attributes(file)
-    changed = spec.outdated(attrs)
+    changed = outdated(spec, attrs)
     left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attrs.get("f_star_source") == LEFT_OUT
     other_ways = "until" in attrs or _exchange(attrs) not in ("", spec.workers.exchange)  # once a caller's function could end a run
     found = {"another exchange": other_ways, "x*": left_out, f"{', '.join(changed)} as it is now": changed}

@@ -17,7 +17,7 @@ from mpi_compress.core.patterns import Choice, each_of
 from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.dotted import plain
 from mpi_compress.job.loading import Job, NoSuchLabel, load_job
-from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.runs import RunSpec, outdated
 from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.problem.datasets.said import differs
 from mpi_compress.results.catalogue import Entry, entries
@@ -178,7 +178,7 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     begun = [run for run in both if run.file.suffix == ".part"]
     runs = [run for run in both if run not in begun]
     missing = [(s, s.missing or (str(found) if isinstance(found, UserError) else "")) for s, found in each if found not in runs]
-    problem = "; ".join([*[why for _, why in missing if why][:1], *outdated(both)])
+    problem = "; ".join([*[why for _, why in missing if why][:1], *old_metrics(both)])
     shown, is_full = [run for run in both if run.rows], full and has_full(file)
     return Outcome(file, key, text, job, is_full, runs, list(_verdicts(job, runs)), problem, begun, missing, out, shown)
 
@@ -201,11 +201,11 @@ def each_result(job: Job, out: Path) -> Iterator[tuple[RunSpec, Found]]:
     for spec in job.runs:
         found = None if spec.missing else _tried(_come_to, result_file(job.name, spec.label, spec.run_id, out))
         if isinstance(found, Run):
-            found.attrs["outdated"] = spec.outdated(found.attrs)
+            found.attrs["outdated"] = outdated(spec, found.attrs)
         yield spec, found
 
 
-def outdated(runs: Sequence[Run]) -> list[str]:
+def old_metrics(runs: Sequence[Run]) -> list[str]:
     """Lines that name the metrics of a job's results whose code has changed since."""
     columns = dict.fromkeys(column for run in runs for column in run.attrs.get("outdated", ()))
     return [f"{column} by code that has changed since; `mpi-compress run` computes it anew" for column in columns]

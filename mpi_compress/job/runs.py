@@ -114,11 +114,6 @@ class RunSpec:
         """What distinguishes its metrics from others of the same names, by column: the run id leaves their sources out."""
         return {m.column: hashlib.sha256(f"{m!r} {source_of(m)}".encode()).hexdigest()[:12] for m in self.metrics}
 
-    def outdated(self, attrs: Mapping[str, Any]) -> list[str]:
-        """The metrics, by column, that a result does not have as they are now."""
-        then = json.loads(attrs.get("metrics", "{}"))
-        return [column for column, mark in self.marks.items() if then.get(column) != mark]
-
     @property
     def _places(self) -> dict[str, Any]:
         """The parts that decide its numbers, but for its data, by their places in a job."""
@@ -212,6 +207,12 @@ class RunSpec:
 
 
 _WAYS = ("up", "down")
+
+
+def outdated(spec: RunSpec, attrs: Mapping[str, Any]) -> list[str]:
+    """The metrics of a run, by column, that a result does not have as they are now."""
+    then = json.loads(attrs.get("metrics", "{}"))
+    return [column for column, mark in spec.marks.items() if then.get(column) != mark]
 
 
 def _without(table: Tables, *keys: str) -> dict[str, Any]:
