@@ -96,6 +96,8 @@ class Execution:
                 has_drawn = keeper.has_drawn()
                 kept = self.exchange.allreduce(hidden_state.kept(self.held), lambda each: max(each, key=len))
                 request.kept.update(kept)
+                if verdict is not Ending.STOPPED:
+                    keeper.note_end()
                 if self.recorder is not None:
                     stopwatch.end("rounds")
                     attributes = {} if has_drawn else self._of_equal_runs(tuned)
@@ -216,7 +218,6 @@ class Execution:
             recorder.abandon("stopped", f"stopped by {keeper.reason}")
             return
         measured = {"mpi_bytes_received_up": self.exchange.bytes_received_up, "wall": json.dumps(self.request.stopwatch.taken())}
-        keeper.note_end()
         recorder.finish(verdict.name.lower(), keeper.observer.reason, x, {**attributes, **measured})
 
     def _keep(self, verdict: Ending, keeper: Keeper) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.memories import one, put
+from mpi_compress.core.progress import ignore
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.observer import Observer
@@ -94,6 +95,7 @@ class Keeper:
 
     def note_end(self) -> None:
         """Note the counts and the rows from which a longer run will go on, unless that is done."""
+        self.observer.before_last = ignore  # the states, that this keeps, end with the run, not when Python looks for cycles
         if self.recorder is not None and self._at_end is None:
             self._at_end = copy.deepcopy(self.observer.counters), self.recorder.so_far()
 
