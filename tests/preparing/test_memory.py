@@ -1,5 +1,6 @@
 """What `plan` says of memory, and what `run` refuses."""
 
+import gc
 import os
 import re
 import subprocess
@@ -11,7 +12,9 @@ import pytest
 from helpers.refusals import naming
 from helpers.running import BIN, PATIENT
 
+import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.engine.keeper import Keeper
 from mpi_compress.job.loading import load_job
 from mpi_compress.preparing import memory
 from mpi_compress.preparing.shapes import shape_of
@@ -99,6 +102,17 @@ def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_
     assert refused.returncode == 2
     assert len([text for text in refused.stderr.splitlines() if "3 of 3 ranks on this host" in text]) == 1
     assert under_mpiexec(1.1 * needed).returncode == 0
+
+
+def test_the_states_of_a_run_end_with_it(job, tmp_path):
+    """Without a search for cycles: the next run of a job finds their memory free."""
+    job.write_text(JOB.format(samples=200) + "\ncheckpoint.keep = false\ngrid.seed = [0, 1]\n")
+    gc.disable()
+    try:
+        mc.run(job, out=tmp_path)
+        assert not [each for each in gc.get_objects() if isinstance(each, Keeper)]
+    finally:
+        gc.enable()
 
 
 def test_what_is_free_is_a_share_of_this_machine():
