@@ -91,15 +91,8 @@ def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:
     methods."""
     from mpi_compress.algorithms.contract import Method
     from mpi_compress.messages.compressors import Compressor
-    from mpi_compress.report.needed import measure, needed, target_of
-    from mpi_compress.results.units import COSTS
+    from mpi_compress.report.needed import proposed
 
-    found = needed([run for run in runs if run.rows], job.figure)
-    named = target_of(runs, job.figure) or {target.column: target.level for spec in job.runs for target in spec.stop.levels}
-    targets = [*named.items()] or [(target.column, target.level) for target in (found.targets[:2] if found else [])]
-    to = [word for column, level in targets for word in ("--to", f"{column}={level:g}")]
-    by = measure(runs, job.figure)
-    to += ["--by", by] if to and by in COSTS else []
     where = ["--out", str(options.out)] if options.out != Path("results") else []
     chosen = [word for key in ("set", "only") for value in getattr(options, key) or [] for word in (f"--{key}", value)]
     same = [*chosen, *["--full"] * options.full, *where]
@@ -108,7 +101,7 @@ def _print_next(job: "Job", runs: "list[Run]", options: Namespace) -> None:
     file = unshipped(options.job)
     checked = {part.name for spec in job.runs for part in spec.own if isinstance(part, Compressor | Method)}
     checks = [("check-part", name, "--job", file) for name in sorted(checked)]
-    for words in (("plot", file, *same), ("table", file, *same, *to), *checks):
+    for words in (("plot", file, *same), ("table", file, *same, *proposed(runs, job)), *checks):
         print_line(f"next: {shlex.join(['mpi-compress', *words])}")
 
 

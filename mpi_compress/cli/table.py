@@ -12,6 +12,7 @@ from mpi_compress.evidence.comparison import Comparison, compare
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 from mpi_compress.evidence.notes import on_data
+from mpi_compress.report.needed import proposed
 from mpi_compress.results.reader import rising
 from mpi_compress.results.targets import Target, typed
 
@@ -19,15 +20,17 @@ from mpi_compress.results.targets import Target, typed
 def act(options: Namespace) -> int:
     asked = [typed(text) for text in options.to]
     if options.table and not asked:
-        raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
+        raise UserError(f"-o {options.table}: --to is needed too; without -o the table proposes one")
     if options.table and options.table.suffix not in WRITERS:
         raise UserError(f"-o {options.table}: a table is written as one of {', '.join(WRITERS)}")
-    runs = found(options, jobs_of(options), [column for column, _ in asked])
+    jobs = jobs_of(options)
+    runs = found(options, jobs, [column for column, _ in asked])
     warn_of_mixtures(runs)
     if not asked:
         heads, rows, notes = endings(runs)
         say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *on_data(runs, [run.label for run in runs]))
-        say("--to COLUMN=LEVEL compares what each method needed, such as --to loss=0.4")
+        such = " ".join(proposed(runs, next(iter(jobs.values()), None)))
+        say(f"--to COLUMN=LEVEL compares what each method needed{such and f', such as {such}'}")
         return 0
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = compare(runs, targets, options.by)

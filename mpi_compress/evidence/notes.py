@@ -53,11 +53,13 @@ def _scored_where_tuned(runs: Sequence[Run]) -> str:
 
 
 def _tuned_for(run: Run, by: str, targets: Sequence[Target]) -> str:
-    """That a run was tuned to pay the least of another column than the table's, or to reach another target; or ""."""
+    """That a run was tuned to pay the least of another column than the table's, or to reach another target than some; or ""."""
     tuned = run.tuned or {}
-    if "to" not in tuned or (tuned["by"] == by and [tuned["to"]] == [*map(str, targets)]):
+    others = [str(target) for target in targets if (str(target), by) != (tuned.get("to"), tuned.get("by"))]
+    if "to" not in tuned or not others:
         return ""
-    return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}, so another value may need less here"
+    where = "here" if len(others) == len(targets) else f"to {' and '.join(others)}"
+    return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}, so another value may need less {where}"
 
 
 def _step_of(run: Run, label: str) -> str:

@@ -7,11 +7,12 @@ import numpy as np
 
 from mpi_compress.evidence.comparison import BY, ComparedMethod, Comparison, amount, compare
 from mpi_compress.evidence.levels import round_targets
+from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.targets import Target, grows, rises
-from mpi_compress.results.units import charged, counted_by
+from mpi_compress.results.units import COSTS, charged, counted_by
 
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", "test_accuracy", "hit_rate")
 
@@ -38,6 +39,17 @@ def target_of(runs: Sequence[Run], figure: FigureTable) -> Mapping[str, float]:
     """The target that a job names, of its figure or of [tune]; {} where it names none."""
     tuned = (run.written.get("tune", {}).get("to") for run in runs)
     return figure.to or figure.at or next((to for to in tuned if isinstance(to, Mapping)), {})
+
+
+def proposed(runs: Sequence[Run], job: Job | None) -> list[str]:
+    """What to ask `table` of these runs: the targets of their job, in its figure, [tune] or [stop], else two that runs reach, and
+    in which costs; [] where no run comes nearer to any."""
+    figure, specs = (job.figure, job.runs) if job else (FigureTable(), [])
+    named = target_of(runs, figure) or {target.column: target.level for spec in specs for target in spec.stop.levels}
+    found = needed([run for run in runs if run.rows], figure)
+    targets = [*named.items()] or [(target.column, target.level) for target in (found.targets[:2] if found else [])]
+    words = [word for column, level in targets for word in ("--to", f"{column}={level:g}")]
+    return words + (["--by", by] if words and (by := measure(runs, figure)) in COSTS else [])
 
 
 def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:

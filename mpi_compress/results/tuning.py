@@ -34,7 +34,7 @@ def lost_by_seeds(tuned: Mapping[str, Any]) -> str:
         missed = paid.count(None)
         is_as_good = won is not None and median(math.inf if each is None else each for each in paid or [None]) <= won
         if missed and is_as_good and len(paid) == len(seeds):
-            lost = f"{in_words(value)} pays no more in the median, but {missed} of {len(seeds)} seeds missed the target"
+            lost = f"{in_words(value)} pays no more in the median, but {missed} of {len(seeds)} seeds missed {tuned['to']}"
             return f"{lost}; more rounds may let it win"
     return ""
 
