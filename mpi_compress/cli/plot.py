@@ -77,7 +77,7 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
     runs = found(options, chosen, asked.union(*(spec.asked for job in jobs for spec in job.runs)))
     if not jobs:
         return runs, FigureTable(), Path(options.what[0]).with_suffix(".png")
-    target = options.out / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') for job in jobs)}.png"
+    target = options.out / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') + job.on for job in jobs)}.png"
     if len(jobs) == 1:
         return runs, jobs[0].titled_figure, target
     return runs, replace(jobs[0].figure, bounds=[], title=None, panel=[]), target

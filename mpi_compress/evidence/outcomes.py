@@ -180,7 +180,7 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     missing = [(s, s.missing or (str(found) if isinstance(found, UserError) else "")) for s, found in each if found not in runs]
     problem = "; ".join([*[why for _, why in missing if why][:1], *old_metrics(both)])
     shown, is_full = [run for run in both if run.rows], full and has_full(file)
-    return Outcome(file, key, text, job, is_full, runs, list(_verdicts(job, runs)), problem, begun, missing, out, shown)
+    return Outcome(file, key + job.on, text, job, is_full, runs, list(_verdicts(job, runs)), problem, begun, missing, out, shown)
 
 
 def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:

@@ -45,6 +45,7 @@ class Job:
     claims: list[Claim] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     protocol: Protocol | None = None
+    on: str = ""  # what its name lacks where other data are set from outside: "-on-w1a"
 
     def __repr__(self) -> str:
         labels = dict.fromkeys(spec.label for spec in self.runs)
@@ -163,9 +164,14 @@ def parse_job(
     shown += [run.tune.to for run in runs if run.tune]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
     stated = claims_of(claims, labels)
+    sets = {run.papers_data: run.data.title for run in runs if run.papers_data != run.data.title}
     runs = [replace(run, asked=asked, papers_data=_papers_data(tables, paper, stated, run.papers_data)) for run in runs]
     records = records_of(dotted.list_of_tables(tables, "record"), labels)
-    job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), stated, records, protocol)
+    figure = _figure(tables.get("figure", {}), labels)
+    panels = [replace(panel, title=_renamed(panel.title, sets)) for panel in figure.panel]
+    figure, title = replace(figure, title=_renamed(figure.title, sets), panel=panels), _renamed(title, sets)
+    on = "+".join(dict.fromkeys(sets.values()))
+    job = Job(name, title, paper, runs, figure, stated, records, protocol, on and f"-on-{on}")
     if tables.get("full", {}) != {}:
         _check_full_size(tables, name, folder, overrides, only, index, frozen)
     return job
@@ -262,6 +268,13 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
     if "at" in own:  # what it took to come there; the loss there is the target's
         own = {"y": own.get("by", FigureTable.by), **own}
     return replace(checked(FigureTable, {"methods": labels, **own}, "figure"), panel=panels)
+
+
+def _renamed(title: str | None, sets: Mapping[str, str]) -> str:
+    """A title with the names of the sets that are in place of its own."""
+    for own, other in sets.items():
+        title = other.join(re.split(rf"(?<![\w-]){re.escape(own)}(?![\w-])", title or "", flags=re.IGNORECASE))
+    return title or ""
 
 
 def _check_full_size(tables: Tables, name: str, folder: Path, *overriding: Any) -> None:

@@ -103,6 +103,26 @@ def test_a_title_says_that_the_runs_are_not_on_the_data_of_the_job(tmp_path):
         plt.close(drawn)
 
 
+def test_titles_and_file_names_have_the_set_that_is_in_place_of_the_job_s_own(tmp_path, capsys):
+    made = {name: mc.data.save(np.eye(4), np.arange(4) % 2, tmp_path / f"{name}.libsvm")[0] for name in ("mine", "yours")}
+    panels = "".join(f'[[figure.panel]]\ntitle = "{title}"\n' for title in ("(a) MINE.libsvm", "(b) mine.libsvm-like", "(c)"))
+    tables = 'title = "GD on mine.libsvm, 2 workers"\nobjective.mu = 0.1\nworkers.count = 2\nalgorithm.name = "gd"\nstop.rounds = 3\n'
+    (tmp_path / "mine.toml").write_text(f'{tables}run = [{{ label = "GD" }}]\n[data]\npath = "mine.libsvm"\n[figure]\nx = "round"\n{panels}')
+    where = [str(tmp_path / "mine.toml"), "--set", f"data.path={made['yours']}", "--out", str(tmp_path)]
+    assert main(["run", *where, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["plot", *where]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'mine' / 'mine-on-yours.libsvm.png'}\n"
+    job = mc.load_job(tmp_path / "mine.toml", {"data.path": str(made["yours"])})
+    assert job.title == job.titled_figure.title == "GD on yours.libsvm, 2 workers"
+    assert [panel.title for panel in job.figure.panel] == ["(a) yours.libsvm", "(b) mine.libsvm-like", "(c)"]
+    assert main(["report", *where, "-o", str(tmp_path / "r.html"), "--table", str(tmp_path / "r.md")]) == 0
+    assert (tmp_path / "r" / "mine-on-yours.libsvm.png").exists()
+    assert "### mine-on-yours.libsvm\n\nGD on yours.libsvm, 2 workers\n" in (tmp_path / "r.md").read_text()
+    own = mc.load_job(tmp_path / "mine.toml", {"stop.rounds": 2})
+    assert (own.title, own.figure.panel[0].title) == ("GD on mine.libsvm, 2 workers", "(a) MINE.libsvm")
+
+
 def test_a_panel_whose_level_no_run_reaches_is_empty_and_the_others_are_drawn(done):
     _, _, runs = done
     panels = [PanelTable(title="(a)"), PanelTable(title="(b)", x="data.c2", y="wire_bits", at={"loss": 1e-9})]
