@@ -4,7 +4,6 @@ import inspect
 import linecache
 import os
 import re
-import site
 import sys
 import sysconfig
 import traceback
@@ -18,7 +17,8 @@ from mpi_compress.core.errors import UserError
 
 SWITCH = "MPI_COMPRESS_TRACEBACK"
 _PACKAGE = str(Path(__file__).parents[1])
-_INSTALLED = (sysconfig.get_path("stdlib"), *site.getsitepackages(), site.getusersitepackages(), "<")
+_PYTHON = (sysconfig.get_path("stdlib"), "<")
+_INSTALLED = {"site-packages", "dist-packages"}  # folders of any Python, such as the one whose packages an environment takes over
 
 
 def text_of(error: BaseException) -> str:
@@ -40,7 +40,7 @@ def place_in_part(error: BaseException) -> str:
         code = frame.f_code
         if code.co_filename.startswith(_PACKAGE):
             called = True
-        elif called and not code.co_filename.startswith(_INSTALLED):
+        elif called and is_users_file(code.co_filename):
             source = linecache.getline(code.co_filename, line).strip()
             inside = "" if code.co_name == "<module>" else f", in {code.co_qualname}"
             place = f" ({code.co_filename}, line {line}{inside}" + f": {source}" * bool(source) + ")"
@@ -101,5 +101,7 @@ def is_ours(part: Any) -> bool:
 
 
 def is_users_file(file: str) -> bool:
-    """True for a file that is none of this package, of Python's, or installed."""
-    return not file.startswith((_PACKAGE, *_INSTALLED))
+    """True for a file that is none of this package, of Python's, or installed; nor a compiled module's, whose lines name it as it
+    was where it was built, such as numpy/random/_generator.pyx."""
+    is_there = os.path.isabs(file) or os.path.exists(file)
+    return is_there and not file.startswith((_PACKAGE, *_PYTHON)) and _INSTALLED.isdisjoint(Path(file).parts)

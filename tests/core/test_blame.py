@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mpi_compress.core.blame import SWITCH, place_in_part, text_of
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.core.registry import checked
+from mpi_compress.exchange.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,25 @@ def test_an_error_of_the_package_keeps_its_traceback_and_a_user_error_blames_no_
 def test_an_object_of_the_standard_library_that_has_a_name_is_no_part():
     place = Path("a")
     assert place_in_part(error_of(lambda: place and evaluate(None, {}))) == ""
+
+
+ELSEWHERE = "/opt/other/lib/python3/site-packages/theirs.py"  # of an environment that this one takes over
+
+
+def drawn():
+    np.random.default_rng(0).choice(3, p=[2.0, 2.0, 2.0])
+
+
+def factored():
+    np.linalg.cholesky(-np.eye(2))
+
+
+def of_others():
+    exec(compile("raise ValueError", ELSEWHERE, "exec"))
+
+
+@pytest.mark.parametrize("own", [drawn, factored, of_others])
+def test_an_error_inside_of_what_is_installed_names_the_users_last_line(own):
+    """NumPy's generators name their lines by numpy/random/_generator.pyx, as it was where NumPy was built."""
+    line = own.__code__.co_firstlineno + 1
+    assert place_in_part(error_of(lambda: Ranks().on_root(own))).startswith(f" ({__file__}, line {line}, in {own.__name__}: ")
