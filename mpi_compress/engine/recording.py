@@ -118,10 +118,11 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
         except Stopped:
             pass
         except Exception as error:
+            notes.write(json.dumps([number, FAILED[0], "error", FAILED[2], " ".join(str(error).split())]) + "\n")
             if ranks.size > 1:  # the others would wait
                 raise
-            notes.write(json.dumps([number, FAILED[0], "error", FAILED[2], " ".join(str(error).split())]) + "\n")
-        notes.flush()
+        finally:
+            notes.flush()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -100,7 +100,8 @@ def _mpiexec() -> str | None:
 
 
 def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRuns:
-    """What the ranks of a child process note; an error of all runs where it fails."""
+    """What the ranks of a child process note. Ranks end with the first run that fails, and others go on with the rest; an error of
+    all runs where none says which one failed."""
     folder.mkdir(exist_ok=True)
     jobs = [tomli_w.dumps({**spec.written, "run": [{"label": spec.label}]}) for spec in specs]
     plan = {"jobs": jobs, "folder": str(specs[0].folder.resolve()) if specs else "", "rounds": rounds, **vars(way)}
@@ -118,7 +119,9 @@ def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRu
             of_run[key] = held if of_run.get(key, held) == held else f"{of_run[key]} and {held}"  # ranks that differ
     if done.returncode:
         said = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
-        notes = [{**of_run, FAILED: said} for of_run in notes]
+        if not (failed := [i for i, of_run in enumerate(notes, 1) if FAILED in of_run]):
+            return [{**of_run, FAILED: said} for of_run in notes]
+        notes[failed[0] :] = _played(way, specs[failed[0] :], rounds, folder / "rest")
     return notes
 
 
