@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import combinations, product
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core import arrays
-from mpi_compress.core.blame import place_in_part
+from mpi_compress.core.blame import place_in_part, place_of_class
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.registry import with_inner
 from mpi_compress.core.streams import Role, Round, Streams
@@ -188,6 +188,17 @@ def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: s
     loose = bool(holds and 0 < ratio * LOOSE < 1)
     text = f"{said:.6g} is stated {by.format(found)}" + ": tight" * tight + f": loose by {1 / max(ratio, 1e-300):.2g} times" * loose
     return Finding(what, bool(holds), text, ratio=1.0 if tight else ratio)
+
+
+def contradicted(links: Iterable[Link]) -> dict[str, str]:
+    """What draws of C(v), v of ones, prove wrong of what compressors state, and what says more. The rest need not hold."""
+    found = dict[str, str]()
+    for c, dim in ((link.compressor, link.dim) for link in links if link.dim <= _DIMS[-1]):
+        with suppress(Exception):  # as a run may do, too
+            for each in (each for each in _theorems(c, np.ones(dim), "of equal numbers") if not each.holds):
+                text = f"{c.name} does not hold what it states: {each.what}, {each.text}"
+                found[text] = f"check-part tries more vectors{place_of_class(type(c))}"
+    return found
 
 
 def states_something(c: Compressor, dim: int) -> bool:

@@ -599,6 +599,58 @@ def test_a_verification_names_what_a_part_keeps_though_the_first_rounds_are_the_
     assert re.search(naming("mine keeps something in Mine.calls from call to call memory comes from start(dim)"), said.stdout.strip()), said
 
 
+ONE_NORM = """
+@mc.compressors.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Compressor):
+    makes = mc.Dense
+    share: float = 1.0
+
+    def compress(self, v, t):
+        norm, out = np.abs(v).sum(), np.zeros(v.size)
+        if norm > 0:
+            i = t.rng.choice(v.size, p=np.abs(v) / norm)
+            out[i] = np.sign(v[i]) * norm
+        return mc.Dense(out)
+
+    def omega(self, dim):
+        return self.share * (dim - 1)
+"""
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_run_says_of_a_false_omega_what_few_draws_prove(share, tmp_path):
+    """C(v) is ‖v‖₁ sign(v_i) at one i: its ω = d − 1 is met by a vector of ones, and half of it is false."""
+    file = written(tmp_path, ONE_NORM, algorithm="diana", compressor=f'{{ name = "mine", share = {share} }}', codec="dense")
+    said = command("run", file, "--out", tmp_path).stderr
+    lines = [line for line in said.splitlines() if "does not hold what it states" in line]
+    assert len(lines) == (share < 1)
+    assert said.count("check-part mine --job") == 1
+    if lines:
+        right = r"mpi-compress: mine does not hold what it states: ω, 9\.5 is stated for d = 20; at worst 19 was found with a vector of equal numbers\. "
+        assert re.match(rf"{right}check-part tries more vectors \(.*\.py, line \d+\)$", lines[0])
+
+
+def test_a_verification_names_the_run_that_is_refused_and_no_other(tmp_path):
+    """diana needs an unbiased compressor. On several ranks the process ends with the run that is refused."""
+    file = written(tmp_path, compressor(SORTED), algorithm="gd", more='''
+[[run]]
+label = "first"
+[[run]]
+label = "refused"
+algorithm.name = "diana"
+[[run]]
+label = "last"
+seed = 1
+''')
+    done = command("run", file, "--verify", "2")
+    first, refused, last = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert first.startswith("first: 2 rounds are the same with")
+    assert refused.startswith("refused: cannot be run: algorithm: diana needs an unbiased compressor"), refused
+    assert last.startswith("last: 2 rounds are the same with")
+
+
 def test_check_part_names_a_kind_that_the_class_does_not_say_once(tmp_path):
     source = compressor("i = np.arange(3); return mc.SignSparse(v.size, i, v[i] < 0, 1.0)")
     (found,) = findings_in_job("mine", mc.load_job(written(tmp_path, source))).values()
