@@ -32,6 +32,7 @@ from mpi_compress.engine.request import Request
 from mpi_compress.engine.tuning import tune
 from mpi_compress.exchange.host import keep_freed_memory
 from mpi_compress.exchange.ranks import Ranks, ranks_of
+from mpi_compress.guard.of_messages import contradicted
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Tables
@@ -111,15 +112,21 @@ def run_as(job: Job, request: Request) -> Runs:
     _say_before(done, request)
     rows: dict[Any, dict[int, Rows]] = {}
     results: dict[int, Run] = {}
-    for i in _in_order(files, prepared, request):
-        file = files[i]
-        if i in prepared and not ranks.on_root(partial(_is_copied, specs[i], file, wins.get(i), results, request)):
-            turn = turn_text(next(request.trials), None) if request.shared else turn_text(i + 1, len(files))
-            file = Execution(prepared[i], file, request, rows, turn).execute(wins.get(i))
-        if ranks.is_root:
-            results[i] = _result(job.runs[i], file, i not in prepared, request)
+    try:
+        for i in _in_order(files, prepared, request):
+            file = files[i]
+            if i in prepared and not ranks.on_root(partial(_is_copied, specs[i], file, wins.get(i), results, request)):
+                turn = turn_text(next(request.trials), None) if request.shared else turn_text(i + 1, len(files))
+                file = Execution(prepared[i], file, request, rows, turn).execute(wins.get(i))
+            if ranks.is_root:
+                results[i] = _result(job.runs[i], file, i not in prepared, request)
+    except Interrupted as interrupted:
+        interrupted.when = f"between runs, {len(results)} of {len(files)} done"
+        raise
     if ranks.is_root and not request.shared:
-        for where, would_do in request.kept.items():
+        links = ((p, link) for p in prepared.values() for link in (p.algorithm.up, p.algorithm.down))
+        own = {repr(link): link for p, link in links if p.spec.owns(link.compressor)}
+        for where, would_do in (request.kept | contradicted(own.values())).items():
             print_line(f"mpi-compress: {where}. {would_do}")
     return Runs(results[i] for i in sorted(results))
 

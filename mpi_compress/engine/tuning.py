@@ -36,7 +36,11 @@ def tune(job: Job, specs: dict[int, RunSpec], request: Request, play: Play) -> W
     """Run the trials of the runs that have a [tune], and put the best values into `specs`."""
     trying = _Trying(job, replace(request, shared=True, on_row=None), play)
     tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
-    wins = _found(tuned, trying)
+    try:
+        wins = _found(tuned, trying)
+    except Interrupted as interrupted:
+        interrupted.when = f"between trials, {trying.kept}"
+        raise
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
     if request.tells:
         for line in dict.fromkeys(_found_in_words(spec.label, trying.counts[i], wins[i]) for i, spec in tuned.items()):
@@ -71,16 +75,15 @@ class _Trying:
         self.files.update(result_file(job.name, trial.label, trial.run_id, self.request.out) for trial in job.runs)
         try:
             found = dict(zip(those, self.play(job, self.request), strict=False))
-        except Interrupted as interrupted:
-            interrupted.when = f"while trials were being prepared, {self._kept()}"
-            raise
         except Stopped as stopped:
-            raise Stopped(f"{stopped}; {self._kept()}") from None
+            raise Stopped(f"{stopped}; {self.kept}") from None
         of_each = {i: [found[text] for text in each] for i, each in texts.items()} if self.request.ranks.is_root else {}
         self.counts.update({i: sum(COPY_OF not in run.attrs for run in each) for i, each in of_each.items()})
         return of_each
 
-    def _kept(self) -> str:
+    @property
+    def kept(self) -> str:
+        """How many trials are done."""
         return f"{count_text(sum(file.exists() for file in self.files), 'trial')} of [tune] done and kept"
 
 

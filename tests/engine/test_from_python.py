@@ -196,6 +196,24 @@ def test_ctrl_c_before_the_rounds_is_stopped_too(tmp_path, monkeypatch):
         mc.run(JOB, out=tmp_path)
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
+def test_ctrl_c_between_two_runs_says_how_many_are_done(tmp_path, monkeypatch):
+    from mpi_compress.engine.executing import Execution
+
+    job, labels = {**JOB, "run": [{"label": "one"}, {"label": "two", "seed": 1, "algorithm": {"name": "gd", "step": 0.1}}]}, []
+
+    class Interrupting(Execution):
+        def __init__(self, p, *rest):
+            labels.append(p.spec.label)
+            if len(labels) == 2:
+                signal.raise_signal(signal.SIGINT)
+            super().__init__(p, *rest)
+
+    monkeypatch.setattr("mpi_compress.engine.runner.Execution", Interrupting)
+    with pytest.raises(mc.Stopped, match=r"SIGINT between runs, 1 of 2 done"):
+        mc.run(job, out=tmp_path)
+
+
 def test_runs_of_several_seeds_say_which_as_they_end_and_as_they_are_read(tmp_path, capfd):
     data = 'data = { generator = "gspar", samples = 20, dim = 4 }\nalgorithm = { name = "sgd", batch = 1 }\nstop.rounds = 3\n'
     (tmp_path / "one.toml").write_text(data)

@@ -452,6 +452,11 @@ def test_a_tuning_that_is_interrupted_says_how_many_trials_are_kept_and_goes_on(
 
     with monkeypatch.context() as patched:
         patched.setattr("mpi_compress.engine.runner.prepare", interrupted)
-        with pytest.raises(mc.Stopped, match=rf"stopped by SIGINT while trials were being prepared, {kept} trials? of \[tune\] done and kept"):
+        with pytest.raises(mc.Stopped, match=rf"stopped by SIGINT between trials, {kept} trials? of \[tune\] done and kept"):
             mc.run(tmp_path / "a.toml", out=tmp_path)
+    for module, function in (("tuning", "_note"), ("runner", "Execution")):  # after a stage; before a trial
+        with monkeypatch.context() as patched:
+            patched.setattr(f"mpi_compress.engine.{module}.{function}", interrupted)
+            with pytest.raises(mc.Stopped, match=r"stopped by SIGINT between trials, \d+ trials? of \[tune\] done and kept"):
+                mc.run(tmp_path / "a.toml", out=tmp_path, fresh=function == "_note")
     assert all(run.status == "complete" for run in mc.run(tmp_path / "a.toml", out=tmp_path))
