@@ -178,3 +178,17 @@ def test_size_features_and_nonzeros_are_those_published():
 def test_sets_of_many_classes_are_fetched_from_their_own_folder():
     assert (KNOWN["news20"].folder, KNOWN["sector.scale"].folder) == ("multiclass", "multiclass/sector")
     assert KNOWN["news20"].files == ("news20.bz2",)
+
+
+def test_quadratics_are_said_to_be_such_and_not_to_have_features(folder, capfd):
+    job = 'data = { generator = "tridiagonal", samples = SAMPLES }\nobjective.model = { name = "quadratic", dim = 9 }\nworkers.count = 1\n'
+    for samples, shape in ((1, "1 quadratic"), (3, "3 quadratics")):
+        (folder.parent / "job.toml").write_text(job.replace("SAMPLES", str(samples)) + 'algorithm.name = "gd"\nstop.rounds = 2\n')
+        for command in ("plan", "run"):
+            assert main([command, "job.toml"]) == 0
+            told = capfd.readouterr()
+            assert (told.err if command == "run" else told.out).splitlines()[0] == f"data: tridiagonal, other data, {shape}"
+        assert main(["show", *map(str, folder.parent.rglob("results/**/*.h5"))]) == 0
+        assert capfd.readouterr().out.splitlines()[0].endswith(f"data: tridiagonal, other data, {shape}")
+        for result in folder.parent.rglob("results/**/*.h5"):
+            result.unlink()

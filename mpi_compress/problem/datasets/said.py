@@ -15,6 +15,8 @@ Size = tuple[int, int, int, int]  # N, d, and how many different labels and nonz
 def line(data: Mapping[str, Any], kind: str, place: object, size: Size | None) -> str:
     """The line of a run's table [data], as it is written: the paper's data or others, in the file `place`, "" for none."""
     shape, differs = f"{size[0]} × {size[1]}" if size else "not read yet", _differs(data, size)
+    if size and data.get("generator") == "tridiagonal":
+        shape = count_text(size[0], "quadratic")  # each is a row of three numbers, which are no features
     parts = [title_of(data), "other data" if differs else kind, str(place), shape, differs]
     return "data: " + ", ".join(filter(None, dict.fromkeys(parts)))
 
