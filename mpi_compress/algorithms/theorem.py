@@ -127,6 +127,13 @@ def stated(method: Any) -> bool:
     return "theorem" in own and type(method.theorem).V is not Theorem.V
 
 
+def of_another(cls: Any) -> str:
+    """The class whose theorem gives a method its step size `theory`, where the method changes a line and states none; or ""."""
+    changes = next(vars(each) for each in cls.__mro__ if not _DECIDE.isdisjoint(vars(each)))
+    states = next(each.__name__ for each in cls.__mro__ if "theory" in vars(each))
+    return "" if {"theory", "theorem"} & changes.keys() else states
+
+
 def names_of_theorem(method: Any) -> set[str]:
     """The quantities of the problem that V and ρ of a method may name."""
     theorem = method.theorem

@@ -98,5 +98,10 @@ def endings(runs: Sequence[Run]) -> tuple[list[str], list[list[str]], list[str]]
         rows.append([m.name, *tuned[i + 1 : i + 2], m.state, *cells, *times, m.why if is_complete else ""])
     over, times_of = seeds_text(runs), ["time, modelled", "time here"] if clocked else ["time"]
     heads = ["method", *tuned[:1], "status", "loss", "suboptimality", "up", "down", *times_of, "ended by"]
-    warnings = [line for said in (rise, kept, without_overhead) for line in said_of(map(said, groups), labels).values()]
+    warnings = [line for said in (rise, kept, _condition, without_overhead) for line in said_of(map(said, groups), labels).values()]
     return heads, rows, [*notes, *([f"medians {over}"] if over else []), *said_of(open_, labels).values(), *warnings]
+
+
+def _condition(runs: Sequence[Run]) -> str:
+    """What is not known of the theorem of their step; or ""."""
+    return str(runs[0].attrs.get("condition", ""))

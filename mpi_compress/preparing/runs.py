@@ -11,8 +11,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.algorithms import Method
+from mpi_compress.algorithms import Estimator, Method
+from mpi_compress.algorithms.product import other_parts
 from mpi_compress.algorithms.steps import formulas_of, named_by, takes_theorem_step
+from mpi_compress.algorithms.theorem import of_another
 from mpi_compress.algorithms.tuning.sizes import follows_link
 from mpi_compress.core.errors import UserError, checked_at, placed
 from mpi_compress.core.installed import package_of
@@ -141,13 +143,22 @@ def _remarks(spec: RunSpec, problem: Problem) -> Iterator[str]:
         yield f"'{spec.label}': {said}"
 
 
-def condition_not_met(spec: RunSpec, problem: Problem) -> str:
-    """What the theorem of the run's step takes for granted and the problem does not state; "" if there is no such thing."""
-    method, penalty = spec.algorithm, problem.penalty
-    is_convex = problem.loss.convex and (penalty is None or penalty.λ * penalty.lowest + problem.mu >= 0)
-    if is_convex or not (method.theorem.convex and takes_theorem_step(method)):
+def condition_not_met(spec: RunSpec, problem: Problem | None) -> str:
+    """What the theorem of the run's step takes for granted and the problem, if it is known, does not state, or that it is about
+    another method; "" if there is no such thing."""
+    method = spec.algorithm
+    if not takes_theorem_step(method):
         return ""
-    return f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"
+    others, of = other_parts(method) if isinstance(method, Estimator) else "", of_another(type(method))
+    if others or of:
+        own = method.name + f" with {others}" * bool(others)
+        return f"its step is that of {of or type(method).__name__}'s theorem, and no theorem is known for {own}"
+    if problem is None or not method.theorem.convex:
+        return ""
+    penalty = problem.penalty
+    is_convex = problem.loss.convex and (penalty is None or penalty.λ * penalty.lowest + problem.mu >= 0)
+    said = f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"
+    return "" if is_convex else said
 
 
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mpi_compress as mc
+from mpi_compress.algorithms.theorem import of_another
 from mpi_compress.cli.main import main
 from mpi_compress.problem.penalties import penalties
 
@@ -62,6 +63,60 @@ def test_nothing_is_said_where_the_theorem_holds_or_is_not_asked(text, tmp_path)
 def test_a_multiple_of_the_step_and_a_loss_that_is_not_convex_are_told_too(tmp_path):
     text = job(loss="squared-sigmoid", mu="0.05", step=', step = "2*theory"')
     assert run(text, tmp_path).attrs["condition"] == SAID.format("diana")
+
+
+MINE = """
+import mpi_compress as mc
+
+@mc.algorithms.register("mine")
+class Mine(mc.algorithms["ef21"]):
+    def worker_sends(self, node, worker, f, t):
+        return super().worker_sends(node, worker, f, t)
+"""
+PRODUCTS = """
+plugins = ["of_mine"]
+data = { generator = "gspar", samples = 60, dim = 12, seed = 1 }
+objective = { mu = 1e-3, f_star = "skip" }
+workers.count = 3
+stop.rounds = 3
+up.compressor = { name = "top-k", k = 3 }
+[[run]]
+label = "mine"
+algorithm.name = "mine"
+[[run]]
+label = "product"
+algorithm = { name = "ef21", server = "nesterov", step = "2*theory" }
+[[run]]
+label = "its own step"
+algorithm = { name = "ef21", server = "nesterov", step = 0.1 }
+[[run]]
+label = "the paper's"
+algorithm.name = "ef21"
+"""
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+def test_a_step_of_the_theorem_of_another_method_says_so(tmp_path, capsys):
+    """A class that changes a line of EF21's, and EF21 with another server: plan, run with its summary, the result and show say it."""
+    (tmp_path / "of_mine.py").write_text(MINE)
+    file, out = tmp_path / "job.toml", ["--out", str(tmp_path / "results")]
+    file.write_text(PRODUCTS)
+    of = "its step is that of EF21's theorem, and no theorem is known for {}"
+    said = {"mine": of.format("mine"), "product": of.format("ef21 with nesterov")}
+    assert main(["plan", str(file), *out]) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if "no theorem is known" in line]
+    assert told == [f"{text}: {label}" for label, text in said.items()]
+    assert main(["run", str(file), *out]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "no theorem is known" in line]
+    assert told == [*(f"'{label}': {text}" for label, text in said.items()), *(f"{text}: {label}" for label, text in said.items())]
+    results = {(run := mc.read(each)).label: run for each in (tmp_path / "results").rglob("*.h5")}
+    assert {label: run.attrs["condition"] for label, run in results.items() if "condition" in run.attrs} == said
+    assert main(["show", str(results["product"].file)]) == 0
+    assert f"  theory    {said['product']}\n" in capsys.readouterr().out
+
+
+def test_each_method_of_the_package_has_a_theorem_of_its_own_for_the_step_that_it_calls_theory():
+    assert [name for name, cls in mc.algorithms.items() if cls.theory and of_another(cls)] == []
 
 
 @given(st.floats(-5, 5), st.floats(1e-3, 10))

@@ -145,6 +145,7 @@ class CompressedScaffnew(Scaffnew):
 
     paper = "CompressedScaffnew, Algorithm 1"
     compressor = "pattern"
+    theory = Scaffnew.theory
     needs = (WHOLE_GRADIENTS, ROUNDED_DOWN, ONE_STEP_SIZE, PATTERN)
     p: Expression = "min(1, sqrt((1 + omega)*mu/L_max))"  # p, the probability of an exchange; 1 + ω is n/s
 
