@@ -3,7 +3,7 @@
 import json
 import sys
 from argparse import Namespace
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
-from mpi_compress.engine.earlier_runs import equal_run, shorter_run, siblings
+from mpi_compress.engine.earlier_runs import ByRunId, by_run_id, equal_run, shorter_run, siblings, taken
 from mpi_compress.evidence.lines import with_seeds
 from mpi_compress.evidence.notes import said_of as lines_of_labels
 from mpi_compress.job.dotted import tables_in
@@ -23,10 +23,11 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.planning.estimates import suggestion, trial_files
 from mpi_compress.preparing import memory
+from mpi_compress.preparing.runs import condition_not_met
 from mpi_compress.preparing.shapes import said_of, shape_of
 from mpi_compress.results.files import checkpoint_of
 from mpi_compress.results.reader import attributes
-from mpi_compress.results.status import State, Status
+from mpi_compress.results.status import State, Status, status_of
 from mpi_compress.results.units import cost_text
 from mpi_compress.saving.checkpoint import read_header
 
@@ -52,16 +53,16 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     rows, whys, left, refused = list[list[str]](), list[str](), list[RunSpec](), list[RunSpec]()
     labels = with_seeds([(spec.label, spec.seed) for spec in job.runs])
     statuses = Statuses(job, options.out)
-    found = statuses.all()
-    for spec, label, status in zip(job.runs, labels, found, strict=True):
+    states, others, foreseen = Counter[State](), by_run_id(options.out), defaultdict[str, list[Path]](list)
+    for spec, label, status in zip(job.runs, labels, statuses.all(), strict=True):
         run_id, room = "–", "–"
         if not spec.missing:
             run_id, room = spec.run_id, memory.text(spec)
-            if status.state is State.TO_DO:
-                status = _by_what_is_there(spec, status, statuses.files[spec.index])
+            status = _foreseen(spec, status, statuses.files[spec.index], foreseen[spec.label], others)
             left += [] if status.state.has_ended or status.state is State.REFUSED else [spec]
         elif any(spec.missing in row[4] for row in rows):  # is said already
             status = replace(status, reason="")
+        states[status.state] += 1
         refused += [spec] if status.state is State.REFUSED or (spec.missing and spec.data.path is not None) else []
         whys.append(_WHYS[status.state].format(status.reason) if status.state in _WHYS else "")
         is_said = whys[-1] or status.state is State.COMPLETE  # below, or by `show`
@@ -69,6 +70,7 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     said = [*said_of(job.runs), *_costs(job)]
     said += [f"data: {title}: what its labels, its values or L decide is not checked yet" for title in statuses.unchecked]
     notes = lines_of_labels(whys, [spec.label for spec in job.runs])
+    notes |= lines_of_labels((condition_not_met(spec, None) for spec in job.runs), [spec.label for spec in job.runs])
     say(*said, *shown(sys.stdout, _HEADS, rows, ("memory", "run id"), "rlcrl"), *notes.values())
     if any(row[3] == memory.UNKNOWN_SIZE for row in rows):
         say(f"{memory.UNKNOWN_SIZE}: not known before the data are parsed, which `mpi-compress run` does first")
@@ -79,13 +81,12 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     if first := trial_files(rest, options.out):
         done = sum(file.exists() for file in first)
         say(f"before them: {len(first)} trials of [tune] in the first stage, {done} of them done")
-    if asked := suggestion(rest, options.out, which("sbatch") is not None):
+    if asked := suggestion(job, left, options.out, which("sbatch") is not None):
         say(asked)
     _warn_of_what_is_missing(left)
-    counts = Counter(status.state for status in found)
-    if len(found) > 1:
-        others = [f", {counts[state]} {state.planned}" for state in State if state is not State.COMPLETE and counts[state]]
-        say(f"{counts[State.COMPLETE]} of {len(found)} runs done{''.join(others)}{_copies(rows)}{_beside(job, options.out)}")
+    if len(rows) > 1:
+        left_over = [f", {states[state]} {state.planned}" for state in State if state is not State.COMPLETE and states[state]]
+        say(f"{states[State.COMPLETE]} of {len(rows)} runs done{''.join(left_over)}{_copies(rows)}{_beside(job, options.out)}")
     return statuses, refused
 
 
@@ -105,6 +106,17 @@ def _beside(job: Job, out: Path) -> str:
 def _costs(job: Job) -> list[str]:
     """A line for each [cost] that has a model for each direction."""
     return [*dict.fromkeys(f"cost: {cost_text(spec.written['cost'])}" for spec in job.runs if spec.cost.down)]
+
+
+def _foreseen(spec: RunSpec, status: Status, file: Path, beside: list[Path], others: ByRunId) -> Status:
+    """The status of a run as `run` finds it: with the result that it takes, which then is `beside` those of its label."""
+    if file.exists() or not (other := taken(spec, file, [*siblings(file), *beside], others)):
+        return _by_what_is_there(spec, status, file) if status.state is State.TO_DO else status
+    beside.append(other)
+    status, run_id = status_of(other), attributes(other)["run_id"]
+    if run_id == spec.run_id:
+        return replace(status, said=f"{status.state.planned}, as {other}")
+    return replace(status, copy_of=status.copy_of or run_id)
 
 
 def _by_what_is_there(spec: RunSpec, status: Status, file: Path) -> Status:

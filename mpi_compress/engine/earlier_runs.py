@@ -28,6 +28,7 @@ from mpi_compress.results.locks import BeingWritten, lock, sync
 from mpi_compress.results.reader import ANY_SEED, COPY_OF, LABEL, attributes, read
 from mpi_compress.saving.checkpoint import Header, read_header, remove_checkpoint
 
+ByRunId = Callable[[], Mapping[str, Sequence[Path]]]
 COURSE = "course"  # the attribute of a result that it has in common with longer runs
 
 
@@ -36,11 +37,20 @@ def done(specs: Sequence[RunSpec], files: Sequence[Path], request: Request) -> l
     result of another exchange counts as none, since allgather has no messages down to count."""
     if request.fresh:
         return [False for _ in files]
-    others = cache(lambda: _by_run_id(request.out))
+    others = by_run_id(request.out)
     return [_is_done(file, spec, others, request.quiet) for file, spec in zip(files, specs, strict=True)]
 
 
-def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path]]], quiet: bool) -> bool:
+def taken(spec: RunSpec, file: Path, beside: Sequence[Path], others: ByRunId) -> Path | None:
+    """The result that a run takes which has none: one of these beside its own that differs in its seed alone, and has drawn no
+    random number, or that of the same run in another job."""
+    if spec.tune is None and (equal := equal_run(spec, None, beside)):
+        return equal
+    same = [] if part_of(file).exists() or checkpoint_of(file).exists() else others().get(spec.run_id, [])
+    return next((other for other in same if serves(other, spec) and _is_whole(other, spec)), None)
+
+
+def _is_done(file: Path, spec: RunSpec, others: ByRunId, quiet: bool) -> bool:
     if file.exists():
         if not serves(file, spec):
             if not quiet and (before := _exchange(attributes(file))) not in ("", spec.workers.exchange):
@@ -50,20 +60,16 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
             if not part_of(file).exists():  # else it begins again
                 remove_checkpoint(checkpoint_of(file), unfinished=spec.checkpoint.keep)
         return True
-    if spec.tune is None and is_copied(spec, file, None, siblings(file), quiet):
-        return True
-    if part_of(file).exists() or checkpoint_of(file).exists():
-        return False
-    for other in others().get(spec.run_id, ()):
-        if serves(other, spec) and _is_whole(other, spec):
-            try:
-                _link(other, file, _of_job(spec))
-            except OSError:
-                return False  # running it says what cannot be written
-            if not quiet:
-                print_line(f"{spec.label}: {other} is the same run; its result is taken")
-            return True
-    return False
+    other = taken(spec, file, siblings(file), others)
+    if other is None or attributes(other)["run_id"] != spec.run_id:
+        return other is not None and is_copied(spec, file, None, [other], quiet)
+    try:
+        _link(other, file, _of_job(spec))
+    except OSError:
+        return False  # running it says what cannot be written
+    if not quiet:
+        print_line(f"{spec.label}: {other} is the same run; its result is taken")
+    return True
 
 
 def _of_job(spec: RunSpec) -> dict[str, str]:
@@ -79,12 +85,14 @@ def siblings(file: Path) -> list[Path]:
 
 
 def equal_run(spec: RunSpec, tuned: Tables | None, among: Sequence[Path]) -> Path | None:
-    """The result of a run that differs in its seed alone, and has drawn no random number. `tuned` is what [tune] found."""
+    """The result of a run that differs in its seed alone, and has drawn no random number, if it can be read. `tuned` is what [tune]
+    found."""
     attrs = {other: attributes(other) for other in among}
     if equal := [other for other in among if ANY_SEED in attrs[other]]:
         own = spec.id_of_all("seed", tuned)
         equal = [other for other in equal if attrs[other][ANY_SEED] == own and serves(other, spec)]
-    return min(equal, key=lambda other: COPY_OF in attrs[other], default=None)
+    other = min(equal, key=lambda other: COPY_OF in attrs[other], default=None)
+    return other if other and _is_whole(other, spec, ANY_SEED) else None
 
 
 def shorter_run(spec: RunSpec, file: Path, course: str) -> Path | None:
@@ -108,7 +116,7 @@ def _leads_to(spec: RunSpec, other: Path, header: Header, course: str) -> bool:
 
 def is_copied(spec: RunSpec, file: Path, tuned: Tables | None, among: Sequence[Path], quiet: bool) -> bool:
     """True if a run's result is now a copy of one with another seed, for neither draws. At rank 0."""
-    if (other := equal_run(spec, tuned, among)) is None or not _is_whole(other, spec, ANY_SEED):
+    if (other := equal_run(spec, tuned, among)) is None:
         return False
     original = str(attributes(other).get(COPY_OF) or attributes(other)["run_id"])
     copy_of = original if original != spec.run_id else ""  # else its own result was removed, and a copy of that stayed
@@ -156,11 +164,16 @@ def _exchange(attrs: Mapping[str, Any]) -> str:
     return str(workers.get("exchange", "p2p"))
 
 
-def _by_run_id(out: Path) -> dict[str, list[Path]]:
-    """All finished results below a folder, by the run id at the end of their names."""
-    found: dict[str, list[Path]] = {}
-    for file in sorted(out.rglob("*-*.h5")) if out.is_dir() else ():
-        found.setdefault(file.stem.rpartition("-")[2], []).append(file)
+def by_run_id(out: Path) -> ByRunId:
+    """All finished results below a folder, by the run id at the end of their names; looked for once, if they are asked for."""
+
+    @cache
+    def found() -> dict[str, list[Path]]:
+        each: dict[str, list[Path]] = {}
+        for file in sorted(out.rglob("*-*.h5")) if out.is_dir() else ():
+            each.setdefault(file.stem.rpartition("-")[2], []).append(file)
+        return each
+
     return found
 
 

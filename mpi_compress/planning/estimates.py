@@ -1,7 +1,7 @@
 """What jobs will take: rounds, time, memory and disk, before anything is run.
 
 A round's time is that of rounds that were seen: of the run itself as far as it has come, or of another result of its label on its
-data. If there is none, no time is given.
+data. If there is none, no time is given; what to ask of SLURM is then by the mean of the job's other labels.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from math import ceil, fsum, nan
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import time_text
+from mpi_compress.core.progress import count_text, time_text
 from mpi_compress.evidence.outcomes import loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -44,7 +44,7 @@ class Estimate:
             return f"{self.file}: done"
         time = "a time not measured yet" if self.seconds != self.seconds else f"about {time_text(self.seconds)}"
         room = f"{gib(self.memory)} of memory, {gib(self.disk)} of disk"
-        return f"{self.file}: {self.runs} runs, at most {self.rounds:,} rounds, {time}, {room}"
+        return f"{self.file}: {count_text(self.runs, 'run')}, at most {self.rounds:,} rounds, {time}, {room}"
 
 
 def estimates(files: Sequence[Path], out: Path, full: bool) -> Iterator[Estimate]:
@@ -73,28 +73,31 @@ def trial_files(job: Job, out: Path) -> list[Path]:
     return [result_file(folder_of_trials(job.name, job.runs), trial.label, trial.run_id, out) for trial in found]
 
 
-def suggestion(job: Job, out: Path, always: bool) -> str:
-    """What to ask of SLURM for the runs of a job, one process each, and their time, by results of one process with their labels; ""
-    where there is none, or, unless `always`, where each run takes less than a minute."""
+def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> str:
+    """What to ask of SLURM for the runs of a job that are to do, one process each, and their time, by results of one process with
+    their labels, or for methods without one by the mean of others; "" where there is none, or, unless `always`, where each run
+    takes less than a minute."""
     here = {spec.label: spec for spec in job.runs}  # one for all seeds
     took = {label: _seconds(_last_trial(spec, job, out)) for label, spec in here.items()}
-    asked = {s.index: s.stop.rounds * took[s.label] for s in job.runs if s.stop.rounds and took[s.label] > 0}
+    seen = {label: seconds for label, seconds in took.items() if seconds > 0}
+    mean = fsum(seen.values()) / max(1, len(seen))
+    asked = {s.index: s.stop.rounds * seen.get(s.label, mean) for s in to_do if s.stop.rounds and seen}
     if not asked or not (always or max(asked.values()) > _SHORT):
         return ""
-    count = len(job.runs)
-    mean = fsum(asked.values()) / len(asked)  # of methods that were not tried, too
+    count, untried = len(to_do), sum(spec.label not in seen for spec in to_do)
     pack = min(16, count)
     how = f"--pack {pack}" if pack > 1 else "--ntasks 1"
-    limits = f"--time {ceil(1.5 * max(asked.values()) / 60) + 5} --sbatch=--mem={ceil(pack * most(here.values()) / 2**30)}G"
-    are = "is" if len(asked) == 1 else "are"
-    tried = f"{len(asked)} of the {count} runs to do {are} of methods" if count > 1 else "the run to do was"
+    limits = f"--time {ceil(1.5 * max(asked.values()) / 60) + 5} --sbatch=--mem={ceil(pack * most(to_do) / 2**30)}G"
+    are = "is of a method" if count - untried == 1 else "are of methods"
+    tried = f"{count - untried} of the {count} runs to do {are}" if count > 1 else f"the run to do was{' not' * untried}"
+    by = {0: "what that took", count: "the mean of what was"}.get(untried, f"what that took, its mean for the {untried} not tried")
     takes = f"all {count}, one after another, take" if count > 1 else "it takes"
-    tuned = [spec for spec in job.runs if spec.tune and spec.stop.rounds]
+    tuned = [spec for spec in to_do if spec.tune and spec.stop.rounds]
     apart = {trials_of(spec, tune_of(spec).grid[0], WHOLE)[0].toml(): spec for spec in tuned}  # seeds may share their trials
-    before = fsum(asked.get(spec.index, mean) * _trials_left(spec, job, out) for spec in apart.values())
+    before = fsum(asked[spec.index] * _trials_left(spec, job, out) for spec in apart.values())
     trials = f", after about {time_text(before)} of trials of [tune]" if before else ""
-    would = f"`submit {how} {limits}` would do, and {takes} about {time_text(count * mean)}{trials}"
-    return f"{tried} tried before; by what that took, {would}"
+    total = count * fsum(asked.values()) / len(asked)  # that of runs without a number of rounds, too
+    return f"{tried} tried before; by {by}, `submit {how} {limits}` would do, and {takes} about {time_text(total)}{trials}"
 
 
 def _trials_left(spec: RunSpec, job: Job, out: Path) -> float:

@@ -1,11 +1,12 @@
 """One run in several jobs is executed once."""
 
 import pytest
-from helpers.running import GSPAR
+from helpers.running import GSPAR, here
 
 import mpi_compress as mc
 from mpi_compress.engine.executing import Execution
 from mpi_compress.evidence.lines import name_of
+from mpi_compress.results.files import checkpoint_of
 
 TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "stop": {"rounds": 3}}
 
@@ -67,3 +68,50 @@ def test_a_result_of_another_exchange_is_played_again_and_says_so(tmp_path, play
     assert played == ["one", "one"]
     assert first.trace["wire_bits_down"][-1] > second.trace["wire_bits_down"][-1] == 0
     assert first.trace["loss"].tolist() == second.trace["loss"].tolist()
+
+
+JOB = """
+data = { generator = "gspar", samples = 100, dim = 40, seed = 2 }
+workers.count = 2
+stop.rounds = 3
+grid.seed = [0, 1, 2]
+[[run]]
+label = "LABEL, nothing drawn"
+algorithm.name = "gd"
+[[run]]
+label = "LABEL, drawn"
+algorithm.name = "dasha"
+up.compressor = { name = "random-k", k = 2 }
+"""
+
+
+@pytest.mark.parametrize("label", ["one", "other"])
+def test_plan_counts_the_results_that_run_then_takes(tmp_path, played, label):
+    """Of six runs, one of each method was executed in another job, and the gradients of gd are the same by all seeds."""
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    first.write_text(JOB.replace("LABEL", "one"))
+    second.write_text(JOB.replace("LABEL", label))
+    out = ("--out", tmp_path / "out")
+    for index in (0, 3):
+        here("run", first, *out, "--index", str(index))
+    said = here("plan", second, *out).stdout
+    assert "4 of 6 runs done, 2 to do; 2 differ in their seed alone, and nothing is drawn: copies" in said
+    assert said.count(f"done, as {tmp_path / 'out' / 'first'}") == 2
+    assert said.count("done, a copy of ") == 2
+    played.clear()
+    ended = here("run", second, *out)
+    assert ended.stderr.count(": done already, ") == 4
+    assert played == [f"{label}, drawn"] * 2
+    assert "6 of 6 runs done; 2 differ" in here("plan", second, *out).stdout
+
+
+def test_plan_does_not_count_a_result_of_another_job_where_the_run_itself_has_begun(tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text(JOB.replace("LABEL", "one"))
+    (run,) = mc.run(mc.load_job(job, index=4), out=tmp_path / "out")
+    other = tmp_path / "out" / "other" / run.file.name
+    other.parent.mkdir()
+    run.file.rename(other)
+    assert f"as {other}" not in here("plan", job, "--out", tmp_path / "out").stdout, "its last state is there"
+    checkpoint_of(run.file).unlink()
+    assert f"done, as {other}" in here("plan", job, "--out", tmp_path / "out").stdout

@@ -159,8 +159,8 @@ def test_plan_table_and_submit_count_one(tmp_path):
     out = ("--out", tmp_path / "out")
     assert here("run", job, *out, "--index", "2").returncode == 0
     said = here("plan", job, *out).stdout
-    assert said.count("to do, a copy of ") == 4
-    assert "1 of 5 runs done, 4 to do; 4 differ in their seed alone, and nothing is drawn: copies" in said
+    assert said.count("done, a copy of ") == 4
+    assert "5 of 5 runs done; 4 differ in their seed alone, and nothing is drawn: copies" in said
     submitted = here("submit", job, *out)
     assert "nothing to submit: all runs are done" in submitted.stdout
     assert submitted.stderr.count("nothing is drawn, so it is a copy of") == 4

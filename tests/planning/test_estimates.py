@@ -79,15 +79,15 @@ def test_the_trials_of_a_tuned_run_are_estimated_before_and_after_they_ran(tmp_p
     mc.run(mc.load_job(file), out=tmp_path, quiet=True)
     longer = mc.load_job(file, {"stop.rounds": 1_000_000})
     (spec,) = longer.runs
-    said = suggestion(longer, tmp_path, True)
+    said = suggestion(longer, longer.runs, tmp_path, True)
     assert re.search(r"it takes about .*, after about .* of trials of \[tune\]$", said), said
     assert _trials_left(spec, longer, tmp_path) == 2 * (5 * 0.5 + 3 * 0.5)
     same = mc.load_job(file)
     assert _trials_left(same.runs[0], same, tmp_path) == 0
     for result in tmp_path.joinpath("tuned").glob("*.h5"):
         result.unlink()
-    assert "of trials" not in suggestion(same, tmp_path, True)
-    assert "it takes about" in suggestion(same, tmp_path, True), "by the rounds of its trials"
+    assert "of trials" not in suggestion(same, same.runs, tmp_path, True)
+    assert "it takes about" in suggestion(same, same.runs, tmp_path, True), "by the rounds of its trials"
 
 
 def test_trials_of_methods_that_were_not_tried_take_the_mean_of_those_that_were_and_those_of_seeds_count_once(tmp_path):
@@ -102,6 +102,23 @@ def test_trials_of_methods_that_were_not_tried_take_the_mean_of_those_that_were_
     with h5py.File(run.file, "r+") as h5:
         h5["timing"]["seconds"][-1] = run.column("round")[-1]
         del h5.attrs["checksums"]
-    said = suggestion(mc.load_job(file), tmp_path, True)
+    job = mc.load_job(file)
+    said = suggestion(job, job.runs, tmp_path, True)
     assert said.startswith("2 of the 4 runs to do are of methods tried before; ")
     assert said.endswith(f"all 4, one after another, take about {time_text(4 * 50)}, after about {time_text(2 * 6 * 50)} of trials of [tune]")
+    assert "; by what that took, its mean for the 2 not tried, `submit" in said
+
+
+def test_methods_that_were_not_tried_take_the_mean_of_those_that_were_those_that_are_done_too_and_that_is_said(tmp_path):
+    """Rounds of 1 s of gd, which is done. 50 rounds of cat take 50 s, and that is said to be no time of its own."""
+    file = tmp_path / "job.toml"
+    methods = "".join(f'[[run]]\nlabel = "{name}"\nalgorithm.name = "{name}"\n' for name in ("gd", "cat"))
+    file.write_text(f'data = {{ generator = "gspar", samples = 64, dim = 32 }}\nstop.rounds = 50\n{methods}')
+    job = mc.load_job(file)
+    (run,) = mc.run(mc.load_job(file, index=0), out=tmp_path, quiet=True)
+    with h5py.File(run.file, "r+") as h5:
+        h5["timing"]["seconds"][-1] = run.column("round")[-1]
+        del h5.attrs["checksums"]
+    said = suggestion(job, job.runs[1:], tmp_path, True)
+    assert said.startswith("the run to do was not tried before; by the mean of what was, `submit --ntasks 1 ")
+    assert said.endswith(f"it takes about {time_text(50)}")
