@@ -45,7 +45,10 @@ def draw_on(
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
     lowest = 0.0 if points or yscale != "log" else max(_lowest(drawn), _above_the_end(figure.ylim))
-    each_look = {name: look.of_line | ({"linestyle": "-"} if figure.bounds else {}) for name, look in look_of.items()}
+    equal = {line.label for line in drawn if sum(np.array_equal(line.y, other.y) for other in drawn) > 1}  # dashes show both
+    each_look = {
+        name: look.of_line | ({"linestyle": "-"} if figure.bounds and name not in equal else {}) for name, look in look_of.items()
+    }
     labels, noisy = {line.label: entry(line.entry) for line in reversed(drawn)}, False
     for line in drawn:
         look = each_look[line.label] | {"label": labels.pop(line.label, None)}

@@ -79,11 +79,12 @@ class Look:
 
     @property
     def of_line(self) -> dict[str, Any]:
-        """As Matplotlib has it."""
+        """As Matplotlib has it; what has gaps is drawn over what has none, so that a curve is seen below an equal one."""
         end, share = ("white", _LIGHTEST) if self.tone < 0 else ("black", _DARKEST)
         pure, other = (np.array(to_rgb(c)) for c in (COLOURS[self.hue % len(COLOURS)], end))
         color = to_hex(pure + share * abs(self.tone) * (other - pure))
-        return {"color": color, "linestyle": _DASHES[self.dash % len(_DASHES)], "marker": _MARKERS[self.marker % len(_MARKERS)]}
+        dash, marker = self.dash % len(_DASHES), _MARKERS[self.marker % len(_MARKERS)]
+        return {"color": color, "linestyle": _DASHES[dash], "marker": marker, "zorder": 2 + 0.01 * dash}
 
 
 def looks(names: Iterable[str], of_job: Sequence[str] = ()) -> dict[str, Look]:

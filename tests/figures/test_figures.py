@@ -242,6 +242,21 @@ def test_mathematics_that_cannot_be_drawn_is_drawn_as_it_is_written(title, done,
     figures.plt.close("all")
 
 
+def test_of_two_equal_curves_the_upper_one_has_gaps_also_beside_bounds(done):
+    _, _, runs = done
+    one = [run for run in runs if run.label == "GSpar, c2 = 0.25"][:1]
+    twice = [dataclasses.replace(one[0], attrs={**one[0].attrs, "label": label}) for label in ("EF21", "EF21, step = 4", "EF21, step = theory")]
+    other = [dataclasses.replace(run, attrs={**run.attrs, "label": "SGD"}) for run in runs if run.label == "baseline, c2 = 0.25"][:1]
+    for bounds in ([], ["step"]):
+        ax = mc.plot([*twice, *other], x="round", y="loss", bounds=bounds)
+        lines = sorted((line for line in ax.lines if line.get_label().startswith("EF21")), key=lambda line: line.get_zorder())
+        assert lines[0].get_linestyle() == "-"
+        assert {line.get_linestyle() for line in lines[1:]} == {"--"}
+        assert len({line.get_zorder() for line in lines}) == 3
+        (apart,) = (line for line in ax.lines if line.get_label() == "SGD")
+        assert apart.get_linestyle() == ("-" if bounds else "--")
+
+
 def test_names_keep_only_what_differs():
     assert without_common(["A, c2 = 0.5, k = 1", "A, c2 = 0.5, k = 2", "B, c2 = 0.5"]) == {
         "A, c2 = 0.5, k = 1": "A, k = 1", "A, c2 = 0.5, k = 2": "A, k = 2", "B, c2 = 0.5": "B",
