@@ -84,7 +84,7 @@ def _lines_of(kind: str, members: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_job(job: Job) -> Iterator[str]:
     """What a job is about, each of its settings in one line."""
-    yield job.title + (f" [{job.paper}]" if job.paper and job.paper not in job.title else "")
+    yield job.title + (f" [{job.paper.removeprefix('none: ')}]" if job.paper and job.paper not in job.title else "")
     facts = {
         "data": (spec.data_shown for spec in job.runs),
         "workers": (str(spec.workers.count) for spec in job.runs),
@@ -157,7 +157,8 @@ def _described(key: str, part: Any) -> Iterator[str]:
         return
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
-    first += f" Charges {'bytes sent' if part.on_wire else 'formula bits'}." if hasattr(part, "on_wire") else ""
+    if hasattr(part, "on_wire"):
+        first += " Charges the bytes sent." if part.on_wire else " Charges bits by the papers' formula."
     whose = f" (from {found})" if (found := package_of(part.__module__)) else ""
     yield f"  {key:20s} {first}" + (f" [{paper}]" if paper and paper not in first else "") + whose
     if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:

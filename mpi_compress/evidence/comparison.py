@@ -21,7 +21,7 @@ from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import accuracy_of_gaps
 from mpi_compress.results.summary import no_f_star
 from mpi_compress.results.targets import RAISED, Target, grows, rises
-from mpi_compress.results.units import charged, counted_by, model_of, unit_of
+from mpi_compress.results.units import counted_by, label_of, model_of, unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
 _LONG = 200  # letters of all labels
@@ -133,7 +133,7 @@ class Comparison:
         runs = [run for method in self.methods for run in method.runs]
         over = f"; median (range) {over}" if (over := seeds_text(runs)) else ""
         measured = ", as this machine took it" * (self.by == "seconds")
-        return f"{column_of(self.by).whole_label}{charged(self.by, runs)}{measured}{over}"
+        return f"{label_of(self.by, runs)}{measured}{over}"
 
     def heads(self, written: Callable[[Target], str] = str) -> list[str]:
         """The heads, in which several levels of one column name it once."""
@@ -186,10 +186,16 @@ class Comparison:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The rows as text; a number behind a cell is that of its note."""
+        """The rows as text; a number behind a cell is that of its note. Where methods differ in what counts them, such as the cost
+        model, they are in blocks, each below a row that says it."""
         marks = {why: f" {raised(i)}" for i, why in enumerate(self.whys, 1)}
-        rows = [[cell.short + marks.get(cell.why, "") for cell in method.cells] for method in self.methods]
-        return [[*first, *row] for first, row in zip(self._first[1:], rows, strict=True)]
+        counted = [counted_by(self.by, method.runs[0]) for method in self.methods]
+        rows, before = list[list[str]](), counted[0] if len(set(counted)) == 1 else ""
+        for method, first, counts in zip(self.methods, self._first[1:], counted, strict=True):
+            row = [*first, *(cell.short + marks.get(cell.why, "") for cell in method.cells)]
+            rows += [row] if counts == before else [[f"{counts}:", *[""] * (len(row) - 1)], row]
+            before = counts
+        return rows
 
     @property
     def numbers(self) -> tuple[list[str], list[list[str]]]:

@@ -11,7 +11,6 @@ from mpi_compress.results.settings import settings_of
 from mpi_compress.results.summary import kept, rise, without_overhead
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
-from mpi_compress.results.units import counted_by
 
 LABELS = 4  # that a note names on a screen
 _DEFAULT = "step by default"
@@ -20,12 +19,11 @@ _DEFAULT = "step by default"
 def notes_of(
     groups: Sequence[Sequence[Run]], labels: Sequence[str], by: str, targets: Sequence[Target], most: int | None
 ) -> list[str]:
-    """On which data; what counts the numbers, where methods differ; where steps come from, if they differ or none is tuned;
-    whose seeds change nothing, whose loss rose, and who was tuned for another question. Each names so many labels; None: all."""
+    """On which data; where steps come from, if they differ or none is tuned; whose seeds change nothing, whose loss rose, and who
+    was tuned for another question. Each names so many labels; None: all."""
     firsts = [group[0] for group in groups]
     tuned = [run.tuned or {} for run in firsts]
-    counted, steps = (counted_by(by, run) for run in firsts), map(_step_of, firsts, labels)
-    differing = [said_of(texts, labels, most) for texts in (counted, steps)]
+    steps = said_of(map(_step_of, firsts, labels), labels, most)
     others = (
         map(_infimum_of, firsts), map(equal_seeds, groups), map(rise, groups), map(kept, groups), map(without_overhead, groups),
         map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
@@ -33,7 +31,7 @@ def notes_of(
     )  # fmt: skip
     return [
         *on_data(firsts, labels, most),
-        *(line for found in differing if len(found) > 1 or (len(labels) > 1 and _DEFAULT in found) for line in found.values()),
+        *(steps.values() if len(steps) > 1 or (len(labels) > 1 and _DEFAULT in steps) else ()),
         *(line for texts in others for line in said_of(texts, labels, most).values()),
     ]
 

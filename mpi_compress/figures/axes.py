@@ -14,7 +14,7 @@ from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
-from mpi_compress.results.units import COSTS, charged, named_model, unit_of
+from mpi_compress.results.units import COSTS, label_of, named_model, unit_of
 
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
 _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
@@ -27,8 +27,8 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
     """Write the names and units of x and y, once the curves are drawn."""
     for which in _BOTH:
         given, column = getattr(figure, f"{which}label"), getattr(figure, which).strip()
-        text = "" if "," in column else column_of(column).whole_label + charged(column, runs)  # the legend names several columns
-        if column in COSTS and (model := named_model(runs)):
+        text = "" if "," in column else label_of(column, runs)  # the legend names several columns
+        if column in COSTS and (model := named_model(runs)) and model not in (figure.title or ""):
             text += f", {model}"
         text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")
         unit = _unit(which, figure, runs)

@@ -218,6 +218,6 @@ def listing() -> Iterator[str]:
     """A line for each column: its name, what it is, its unit, and where it is found."""
     for c in COLUMNS:
         unit = f" [{c.unit}]" if c.unit else ""
-        unit += ", of formula bits or bytes sent: `list costs`" * c.label.startswith("communication cost")
+        unit += ", by the papers' formula or of the bytes sent: `list costs`" * c.label.endswith("link cost")
         place = "/" + c.table + ", /workers" * c.workers if c.table else "one number a run" if c.since == "setting" else "derived"
         yield f"  {c.name:22s} {c.label}{unit}; {place}"

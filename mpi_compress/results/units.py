@@ -28,11 +28,16 @@ def unit_of(column: str, runs: Sequence[Run]) -> str:
 
 
 def charged(column: str, runs: Sequence[Run]) -> str:
-    """What follows the label of a column of costs, " of formula bits" or " of bytes sent", or both; "" for another column."""
+    """Of what a column of costs is: "by the papers' formula" or "of the bytes sent", or both; "" for another column."""
     way = "down" if column == "cost_down" else "up"
     models = {str(_table(run, way)["model"]) for run in runs if column in COSTS}
-    kinds = sorted({" of bytes sent" if costs[name].on_wire else " of formula bits" for name in models if name in costs})
-    return " and".join(kinds[::-1])
+    kinds = {"of the bytes sent" if costs[name].on_wire else "by the papers' formula" for name in models if name in costs}
+    return " and ".join(sorted(kinds))
+
+
+def label_of(column: str, runs: Sequence[Run]) -> str:
+    """The label of a column of these runs, of costs with what they are of: "uplink cost, by the papers' formula"."""
+    return ", ".join(filter(None, [column_of(column).whole_label, charged(column, runs)]))
 
 
 def model_of(run: Run) -> str:

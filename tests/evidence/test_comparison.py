@@ -19,7 +19,6 @@ from mpi_compress.cli.show import summary
 from mpi_compress.core.tables import comma_separated, latex, markdown, plain
 from mpi_compress.evidence.comparison import compare, names_apart
 from mpi_compress.evidence.method_status import endings
-from mpi_compress.results.columns import column_of
 from mpi_compress.results.targets import Target, typed
 
 
@@ -243,7 +242,7 @@ def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):
     files = [str(run.file) for run in runs]
     assert main(["table", *files, "--to", "loss=0.4", "--by", "cost_up", "-o", str(tmp_path / "deep" / "t.md")]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith(f"{column_of('cost_up').label} of formula bits; ")
+    assert out[0].startswith("uplink cost, by the papers' formula; ")
     assert out[2].split() == ["fast", "4.5", "bit", "(3", "…", "6)"]
     assert (tmp_path / "deep" / "t.md").read_text().count("\n| ") == 6
     assert "\n\n¹ not reached in 9 bit (0.7 at the end)\n" in (tmp_path / "deep" / "t.md").read_text()
@@ -288,17 +287,37 @@ def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing
     sgd = [run_of(tmp_path, {"name": "sgd", "batch": 1}, None, data, seed=s, **sgd) for s in (0, 1)]
     assert compare(gd + sgd, [Target.of("loss", 0.1)], "cost_up").notes[2:] == [
         of_data := "data: gspar, other data, 20 × 4",
-        "costs by payload: gd", "costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B: sgd",
         "step by default: gd; sgd", "2 seeds, equal: 1 run: gd",
     ]
     wire = run_of(tmp_path, {"name": "gd"}, rounds=4, data=data, cost={"model": "wire"})
     captions = [compare(each, [Target.of("loss", 0.1)], "cost_up").caption for each in (gd[:1] + sgd[:1], [wire], [gd[0], wire])]
-    charges = ["formula bits", "bytes sent", "formula bits and of bytes sent"]
-    assert captions == [f"communication cost up of {bits}" for bits in charges]
+    charges = ["by the papers' formula", "of the bytes sent", "by the papers' formula and of the bytes sent"]
+    assert captions == [f"uplink cost, {bits}" for bits in charges]
     assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes[2:] == [of_data, "step by default: gd; sgd"]
     assert main(["table", *(str(run.file) for run in gd), "--to", "loss=0.5", "-o", str(tmp_path / "t.md")]) == 0
     assert f"\n\n{of_data}\n" in (tmp_path / "t.md").read_text()
     assert f"; {of_data}" in (tmp_path / "t.md").read_text().partition("| method")[0]
+
+
+def test_methods_that_several_cost_models_count_are_in_a_block_for_each(tmp_path, capsys):
+    """In a file, too; a CSV has a column of them."""
+    data, packets = {"generator": "gspar", "samples": 20, "dim": 4}, {"model": "packet", "c1": "8 B", "c0": "0 B", "pmax": "8 B"}
+    each = [(title, cost) for cost in (packets, {"model": "payload"}) for title in ("gd", "slow")]
+    runs = [run_of(tmp_path, {"name": "gd", "step": "1/L" if t == "gd" else "0.5/L"}, rounds=9, data=data, title=t, cost=c) for t, c in each]
+    table = compare(runs, [Target.of("loss", 0.67)], "cost_up")
+    first = ["costs by packet, c1 = 8 B, c0 = 0 B, pmax = 8 B:", "gd", "slow", "costs by payload:", "gd", "slow"]
+    assert [row[0].partition(" (")[0] for row in table.cells] == first
+    assert [*map(len, table.cells)] == [2] * 6
+    assert table.cells[0][1] == table.cells[3][1] == ""
+    assert not any(note.startswith("costs by") for note in table.notes)
+    assert len(compare(runs, [Target.of("loss", 0.67)]).cells) == 4, "bits are bits"
+    for suffix, sign in ((".md", "| "), (".tex", ""), (".csv", None)):
+        file = tmp_path / f"t{suffix}"
+        assert main(["table", *(str(run.file) for run in runs), "--to", "loss=0.67", "--by", "cost_up", "-o", str(file)]) == 0
+        lines = file.read_text().splitlines()
+        assert sum(line.startswith(f"{sign}costs by") for line in lines) == 2 * (sign is not None)
+    assert [line.rpartition(",")[2].strip('"') for line in lines][-1] == "payload"
+    capsys.readouterr()
 
 
 def test_a_table_in_a_file_stands_alone(tmp_path):
@@ -350,7 +369,8 @@ def test_a_caption_of_modelled_seconds_names_the_links_and_the_law_of_computing(
     assert "links" not in compare(runs, [Target.of("loss", 0.6)], "round").whole_caption
     faster = mc.load_job(job, {**links, "cost.up.rows": [["0 s", "2 ms", "9 Mbit/s"]]}, name="faster")
     both = compare([*runs, *mc.run(faster, out=tmp_path, quiet=True)], [Target.of("loss", 0.6)], "model_seconds")
-    assert [method.runs[0].attrs["links"] for method in both.methods] == [note.removeprefix("on links of ").partition(", ")[0] for note in both.notes if note.startswith("on links")]
+    blocks = [first.removeprefix("on links of ").partition(", ")[0] for first, *_ in both.cells if first.startswith("on links")]
+    assert [method.runs[0].attrs["links"] for method in both.methods] == blocks
 
 
 def test_several_numbers_of_workers_stand_in_groups(tmp_path):

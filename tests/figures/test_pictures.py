@@ -85,8 +85,8 @@ def test_models_of_cost_have_a_panel_each_unless_the_job_names_the_axis(job):
     split = plotting.draw(runs, job.titled_figure.changed(x="cost_up"))
     assert [ax.get_title() for ax in split.axes] == ["payload", "packet, c1 = 128 B, pmax = 128 B"]
     assert [ax.get_xlabel().replace("\n", " ") for ax in split.axes] == [
-        "communication cost up of formula bits, payload [bit]", "communication cost up of formula bits, packet [bit]"
-    ]  # fmt: skip
+        "uplink cost, by the papers' formula [bit]", "uplink cost, by the papers' formula [bit]"
+    ], "their titles name the models"
     named = job.titled_figure.changed(x="cost_up")
     named.__dict__["xlabel"] = "cost"
     assert len(plotting.draw(runs, named).axes) == 1
