@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.evidence.lines import ended, lines, shown
+from mpi_compress.evidence.lines import by_seed, ended, lines, shown
 from mpi_compress.figures.axes import scales
 from mpi_compress.figures.curves import ceiling, up_to
 from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.report.needed import measure
-from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import grows
-from mpi_compress.results.units import COSTS, charged, model_of, unit_of
+from mpi_compress.results.units import COSTS, label_of, model_of, unit_of
 
 _XS = ("wire_bits_up", "wire_bits", "round", "cost_up", "paper_bits_up", "model_seconds", "seconds")
 _PARTS = 48  # of a run; each keeps two rows
@@ -27,29 +26,37 @@ _PARTS = 48  # of a run; each keeps two rows
 def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
     """A line for each method, over its seeds the median: its x in each column that all runs have, first what methods pay, and its y
     there, which is that of the first x where it is not said; None where nothing can be drawn. Costs that several models count are
-    on no axis. Of a figure of other than rows it is the loss against bits."""
+    on an axis for each model, with its lines alone. Of a figure of other than rows it is the loss against bits."""
     y = next((name for name in (*figure.ys, "loss") if _has(runs, name)), "")
     xs = [x for x in dict.fromkeys((measure(runs, figure), figure.x, *_XS)) if grows(x) and _has(runs, x)]
-    xs = [x for x in xs if x not in COSTS or len({*map(model_of, runs)}) == 1]
     if not y or not xs:
         return None
     along = figure.xscale if grows(figure.x) else None
     asked = figure if figure.x == xs[0] and y in figure.y else FigureTable(xs[0], y, xscale=along)
     (xscale, scale), runs, found = scales(asked), ended(runs), []
     highest = ceiling(runs, replace(asked, y=y))
+    models = [*dict.fromkeys(map(model_of, runs))]
+    axes = {x: _axes(x, models) for x in xs}
     by_line = [*zip(*(lines(runs, x, y) for x in xs), strict=True)]
     look_of = looks((first.label for first, *_ in by_line), figure.methods)
-    for each in by_line:
+    for each, group in zip(by_line, by_seed(runs), strict=True):
         heights, look = [up_to(line, highest).y for line in each], look_of[each[0].label]
         if shown(heights[0], heights[0], "linear", scale).any():
             keep = [thinned(values) for values in heights]
-            columns = {x: _short(line.x[rows]) for x, line, rows in zip(xs, each, keep, strict=True)}
-            own = {x: _short(values[rows]) for x, values, rows in zip(xs, heights, keep, strict=True)}
-            others = {x: values for x, values in own.items() if values != own[xs[0]]}
+            own_axis = {x: axes[x].get(model_of(group[0]), x) for x in xs}
+            columns = {own_axis[x]: _short(line.x[rows]) for x, line, rows in zip(xs, each, keep, strict=True)}
+            own = {own_axis[x]: _short(values[rows]) for x, values, rows in zip(xs, heights, keep, strict=True)}
+            first, *_ = own.values()
+            others = {x: values for x, values in own.items() if values != first}
             tells = {"label": each[0].entry, "hue": look.hue, "tone": look.tone, "dash": look.dash}
-            found.append({**tells, "y": {xs[0]: own[xs[0]], **others}, "x": columns})
-    labels = {x: _label(x, runs) for x in xs}
+            found.append({**tells, "y": {own_axis[xs[0]]: first, **others}, "x": columns})
+    labels = {key: _label(x, runs) + f", {model}" * bool(model) for x in xs for model, key in (axes[x] or {"": x}).items()}
     return {"y": _label(y, runs), "labels": labels, "xscale": xscale, "yscale": scale, "lines": found} if found else None
+
+
+def _axes(x: str, models: Sequence[str]) -> dict[str, str]:
+    """The axis of each cost model where a column of costs is counted by several ones; {} where it is an axis for all lines."""
+    return {model: f"{x}, {model}" for model in models} if x in COSTS and len(models) > 1 else {}
 
 
 def _has(runs: Sequence[Run], column: str) -> bool:
@@ -59,7 +66,7 @@ def _has(runs: Sequence[Run], column: str) -> bool:
 
 def _label(column: str, runs: Sequence[Run]) -> str:
     unit = unit_of(column, runs)
-    return column_of(column).whole_label + charged(column, runs) + f" [{unit}]" * bool(unit)
+    return label_of(column, runs) + f" [{unit}]" * bool(unit)
 
 
 def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -9,11 +9,12 @@ from mpi_compress.evidence.comparison import BY, ComparedMethod, Comparison, amo
 from mpi_compress.evidence.levels import round_targets
 from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import FigureTable
-from mpi_compress.results.columns import column_of
+from mpi_compress.results.columns import column_of, known
 from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.targets import Target, grows, rises
 from mpi_compress.results.units import COSTS, charged, counted_by
 
+_NAMED = 3  # methods that miss a target
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", "test_accuracy", "hit_rate")
 
 
@@ -36,9 +37,11 @@ def measure(runs: Sequence[Run], figure: FigureTable) -> str:
 
 
 def target_of(runs: Sequence[Run], figure: FigureTable) -> Mapping[str, float]:
-    """The target that a job names, of its figure or of [tune]; {} where it names none."""
+    """The target that a job names, of its figure, of [tune] or of [stop]; {} where it names none."""
     tuned = (run.written.get("tune", {}).get("to") for run in runs)
-    return figure.to or figure.at or next((to for to in tuned if isinstance(to, Mapping)), {})
+    stops = (run.written.get("stop", {}) for run in runs)
+    measured = ({name: level for name, level in stop.items() if known(name) and not grows(name)} for stop in stops)
+    return figure.to or figure.at or next((to for to in (*tuned, *measured) if to and isinstance(to, Mapping)), {})
 
 
 def proposed(runs: Sequence[Run], job: Job | None) -> list[str]:
@@ -63,7 +66,7 @@ def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
     for method in found.methods:
         by_model.setdefault(counted_by(found.by, method.runs[0]), []).append(method)
     runs = [method.runs[0] for method in found.methods]
-    least = f"Least {column_of(found.by).in_sentence}{charged(found.by, runs)} to {found.targets[i]}"
+    least = " ".join(filter(None, ["Least", column_of(found.by).in_sentence, charged(found.by, runs), "to", str(found.targets[i])]))
     return " ".join(
         f"{least}{f', {model}' * (len(by_model) > 1)}{_ranked(methods, i, found.by)}." for model, methods in by_model.items()
     )
@@ -80,13 +83,15 @@ def _took(method: ComparedMethod, i: int) -> float:
 
 
 def _ranked(methods: Sequence[ComparedMethod], i: int, by: str) -> str:
-    """How many methods reach a target, who needed the least, and who comes next."""
+    """How many methods reach a target, and which ones do not, if they are few; who needed the least, and who comes next."""
     cells = [(m.label + ", which leaves it again" * m.cells[i].is_left, m.cells[i]) for m in methods]
     took = sorted((cell.median, name) for name, cell in cells if cell.median < math.inf)
     if not took:
         return ": no method reaches it"
-    (least, best), *others = [(amount(value, by, methods[0].cells[i].unit), label) for value, label in took]
-    then = "; ".join(f"{label}, {value}" for value, label in others[:2])
+    (least, best), *later = [(amount(value, by, methods[0].cells[i].unit), label) for value, label in took]
+    then = "; ".join(f"{label}, {value}" for value, label in later[:2])
     cut = f", {n} cut off before" if (n := sum(cell.is_cut for _, cell in cells)) else ""
-    share = f" ({len(took)} of {len(methods)} methods reach it{cut})" if len(took) < len(methods) else ""
+    others = [f"'{m.label}'" for m in methods if m.cells[i].median == math.inf]
+    which = f"; not {', '.join(others)}" if len(others) <= _NAMED else ""
+    share = f" ({len(took)} of {len(methods)} methods reach it{cut}{which})" if others else ""
     return f"{share} – {best}: {least}" + (f"; then {then}" if then else "")

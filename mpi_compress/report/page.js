@@ -62,12 +62,12 @@ class Curves {
     return element("div", { className: "control" }, element("label", { htmlFor: id, textContent: label }), made);
   }
 
-  // The points of a line that can be drawn, along an x that grows.
+  // The points of a line that can be drawn, along an x that grows; none where x is the cost of another model.
   points({ x, y }) {
     const { x: column, xscale, yscale } = this.state;
     const can = (v, scale) => v !== null && (scale !== "log" || v > 0);
-    const [xs, ys] = [x[column], y[column] ?? Object.values(y)[0]];
-    const keep = ys.map((v, k) => k).filter((k) => can(xs[k], xscale) && can(ys[k], yscale));
+    const [xs, ys] = [x[column] ?? [], y[column] ?? Object.values(y)[0]];
+    const keep = xs.map((v, k) => k).filter((k) => can(xs[k], xscale) && can(ys[k], yscale));
     return [keep.map((k) => xs[k]), keep.map((k) => ys[k])];
   }
 

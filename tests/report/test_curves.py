@@ -38,7 +38,7 @@ def test_a_page_opens_on_what_methods_pay_along_the_axis_that_the_figure_has(run
 def test_a_line_is_the_median_over_seeds_against_each_column_that_all_runs_have(runs):
     drawn = json.loads(json.dumps(curves.curves(runs, FigureTable("round", "loss")), allow_nan=False))
     assert [*drawn["labels"]] == ["round", "wire_bits_up", "wire_bits", "cost_up", "paper_bits_up", "seconds"]
-    assert drawn["labels"]["cost_up"] == f"{column_of('cost_up').label} of formula bits [bit]"
+    assert drawn["labels"]["cost_up"] == "uplink cost, by the papers' formula [bit]"
     sgd, _ = drawn["lines"]
     for x in ("round", "cost_up", "seconds"):
         (wanted,) = lines(runs[:3], x, "loss")

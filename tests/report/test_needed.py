@@ -14,7 +14,7 @@ from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.report import render
 from mpi_compress.report.curves import curves
-from mpi_compress.report.needed import needed, target_of, winner
+from mpi_compress.report.needed import headline, needed, target_of, winner
 from mpi_compress.results.targets import Target, first_row
 
 JOB = """
@@ -129,6 +129,7 @@ algorithm = { name = "gd", step = "0.2/L" }
 
 
 def test_costs_of_two_models_are_ranked_apart_and_on_no_common_axis(tmp_path):
+    """The chart opens on the cost of the first model, as the table begins, with the lines of this model alone."""
     (tmp_path / "costs.toml").write_text(COSTS)
     runs, figure = mc.run(tmp_path / "costs.toml", out=tmp_path, quiet=True), mc.load_job(tmp_path / "costs.toml").figure
     table = needed(runs, figure)
@@ -136,8 +137,28 @@ def test_costs_of_two_models_are_ranked_apart_and_on_no_common_axis(tmp_path):
     packets, payload = winner(table, {"loss": 0.6}).split(". ")
     assert re.fullmatch(r"Least .*cost.* to loss ≤ 0.6, costs by packet, .* – GD, packets: \S+ k?bit; then GD by fifths, packets, \S+ k?bit", packets)
     assert re.fullmatch(r"Least .*cost.* to loss ≤ 0.6, costs by payload – GD: \S+ k?bit; then GD by fifths, \S+ k?bit\.", payload)
-    assert "cost_up" not in curves(runs, figure)["labels"]
+    chart = curves(runs, figure)
+    packets, payload, *_ = chart["labels"]
+    assert chart["labels"][packets] == "uplink cost, by the papers' formula [bit], packet, c1 = 8 B, c0 = 8 B, pmax = 8 B"
+    assert chart["labels"][payload] == "uplink cost, by the papers' formula [bit], payload"
+    assert [[packets in line["x"], payload in line["x"]] for line in chart["lines"]] == [[True, False], [False, True]] * 2
+    for line, run in zip(chart["lines"], runs, strict=True):
+        x = next(values for key, values in line["x"].items() if key.startswith("cost_up"))
+        assert x[-1] == pytest.approx(run.trace["cost_up"][-1])
+        assert len(x) == len(line["y"].get(packets, line["y"].get(payload)))
     assert "cost_up" in curves([run for run in runs if "packets" in run.label], figure)["labels"]
+
+
+def test_the_target_of_stop_is_the_job_s_own_and_the_winner_says_who_does_not_reach_it(tmp_path):
+    job = {
+        "data": {"generator": "gspar", "samples": 60, "dim": 12}, "objective": {"mu": "1e-2 L"}, "stop": {"rounds": 60},
+        "run": [{"label": label, "algorithm": {"name": "gd", "step": step}} for label, step in (("GD", "1/L"), ("slow", "0.01/L"))],
+    }  # fmt: skip
+    level = float(mc.run({**job, "title": "whole"}, out=tmp_path, quiet=True)[0].trace["loss"][40])
+    runs = mc.run({**job, "title": "stops", "stop": {"rounds": 60, "loss": level}}, out=tmp_path, quiet=True)
+    assert target_of(runs, FigureTable("round", "loss")) == {"loss": level}
+    said = headline(runs, FigureTable("round", "loss"))
+    assert said.startswith(f"Least round to loss ≤ {level:g} (1 of 2 methods reach it, 1 cut off before; not 'slow') – GD: 40")
 
 
 def test_the_winner_is_that_of_the_job_s_own_target_where_a_method_reaches_it(found):
