@@ -49,7 +49,8 @@ class Outcome:
 
     @property
     def paper(self) -> str:
-        return self.job.paper if self.job else ""
+        """What it shows of which paper, or where it shows none, what else its job says of that."""
+        return self.job.paper.removeprefix("none: ") if self.job else ""
 
     @cached_property
     def data(self) -> str:

@@ -17,7 +17,7 @@ from mpi_compress.evidence.answers import NOTES, Answers
 from mpi_compress.evidence.endings import other_points
 from mpi_compress.evidence.notes import said_of
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
-from mpi_compress.job.claims import bar, divides, meets, value_of
+from mpi_compress.job.claims import divides, meets, required, value_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Claim
@@ -29,6 +29,7 @@ from mpi_compress.results.targets import goal
 from mpi_compress.results.units import COSTS, charged
 
 CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median
+_MISSED = 0.0, math.inf  # values of a factor of which one of the two never comes to its target
 _DIGITS = 6  # a factor of more has none that means anything
 SEEDS = 5  # at least, where anything is random
 
@@ -80,7 +81,9 @@ class Verdict:
             return "undecided", "the interval holds values that meet the claim, and values that do not"
         if self._is_open:
             return "not tested", "; ".join(cut)
-        return ("holds", "") if meets(holds, self.median) else ("does not hold", self.claim.why)
+        if meets(holds, self.median):
+            return "holds", ""
+        return "does not hold", f"the job says: {self.claim.why}" if self.claim.why else ""
 
     @property
     def has_few_seeds(self) -> bool:
@@ -114,19 +117,33 @@ class Verdict:
 
     @property
     def ours(self) -> str:
-        """The median, "≥ 170" or "≤ 0.2" where it is only known to be no less or no more, or a dash where it says nothing. A
-        factor is 0 or infinite where one of the two never comes to its target."""
+        """The median, "≥ 170" or "≤ 0.2" where it is only known to be no less or no more, or a dash where it says nothing. Of a
+        factor, of which one of the two never comes to its target, how many seeds miss it."""
         low, high = np.median(self.between, axis=0).tolist() if self.between else (math.nan, math.nan)
         if self.median == math.inf and math.isfinite(low):
             return f"≥ {low:.4g}"
         if self.median == 0 < high < math.inf and self.notes["cut"]:
             return f"≤ {high:.4g}"
         says_nothing = math.isnan(self.median) or (self.outcome == "not tested" and self.median in (0.0, math.inf))
-        missed = " (a target missed)" * (self.claim.unit.startswith("×") and self.median in (0.0, math.inf))
-        return "–" if says_nothing else self._text(self.median) + missed
+        if says_nothing or not self._is_missed:
+            return "–" if says_nothing else self._text(self.median)
+        missed, of = sum(value in _MISSED for value in self.values), len(self.values)
+        return f"no value ({missed} of {of} seeds miss the target)" if of > 1 else "no value (the target is missed)"
+
+    @property
+    def ours_in_unit(self) -> str:
+        """`ours` with its unit, if it is a number."""
+        return self.ours if self.ours.startswith("no value") else f"{self.ours} {self.claim.unit}".strip()
+
+    @property
+    def _is_missed(self) -> bool:
+        """True of a factor that is 0 or infinite, since one of the two never comes to its target."""
+        return self.claim.unit.startswith("×") and self.median in _MISSED
 
     def _text(self, value: float) -> str:
         """A value as text; a factor beyond a million, as where a run ended at rounding, has no digit that means anything."""
+        if self.claim.unit.startswith("×") and value in _MISSED:
+            return "no value"
         if self.claim.unit.startswith("×") and 0 < value < math.inf and abs(math.log10(value)) > _DIGITS:
             return "> 10⁶" if value > 1 else "< 10⁻⁶"
         return f"{value:.4g}"
@@ -138,7 +155,7 @@ class Verdict:
             return ""
         low, high = self.interval or (np.min(self.values), np.max(self.values))
         ends = f"{self._text(low)} … {self._text(high)} over {len(self.values)} seeds"
-        return "" if low == math.inf else "interval " * bool(self.interval) + ends
+        return "" if low == math.inf or (high == 0 and self._is_missed) else "interval " * bool(self.interval) + ends
 
     @property
     def remarks(self) -> list[str]:
@@ -148,9 +165,8 @@ class Verdict:
 
     @property
     def required(self) -> str:
-        """The bar, and what the paper says, where the bar follows from that."""
-        holds = self.claim.holds
-        return holds if bar(holds) == holds else f"{bar(holds)} ({holds})"
+        """The bar, and where it follows from the paper's number in words, too: "at least half of the paper's 6 (>= 3)"."""
+        return required(self.claim.holds)
 
     @property
     def paper(self) -> str:
@@ -160,7 +176,7 @@ class Verdict:
 
     def __str__(self) -> str:
         c = self.claim
-        ours = f"{self.ours} {c.unit}".strip() + f" ({self.spread})" * bool(self.spread)
+        ours = self.ours_in_unit + f" ({self.spread})" * bool(self.spread)
         paper = f"paper {self.paper}; " if self.paper else ""
         remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
         outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + remarks
@@ -251,7 +267,7 @@ def _verdict(
     groups = {label: [run for run in by_label[label].values() if run is not None] for label in sorted(used)}
     own = [run for group in groups.values() for run in group]
     notes = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
-    notes["others"] = [f"{column} is{bits}" for column in COSTS if column in claim.value and (bits := charged(column, own))]
+    notes["others"] = [f"{column} is {bits}" for column in COSTS if column in claim.value and (bits := charged(column, own))]
     if "grad_norm" in claim.value:
         notes["others"] += said_of(other_points([*groups.values()]), [*groups]).values()
     untested = _untested(claim, own) or "; ".join(notes["above"])

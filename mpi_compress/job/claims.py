@@ -72,27 +72,35 @@ def divides(condition: str, low: float, high: float) -> bool:
     return len(ends) > 1 or (ends == {False} and any(low < end < high for end in _ends(condition)))
 
 
-def bar(text: str) -> str:
-    """The bar of what a paper says, by the rule of docs/figures.md: "6 times" is ">= 3", and always more than 1; "about 2" is
-    "in [1, 4]"; "3 orders" of magnitude are ">= 316.2". Other conditions are bars as they are."""
+def required(text: str) -> str:
+    """The bar of what a paper says, as a reader has it: where it follows from a number "at least half of the paper's 6 (>= 3)"."""
+    condition, words = bar(text)
+    return f"{words} ({condition})" if words else condition
+
+
+def bar(text: str) -> tuple[str, str]:
+    """A condition, and in words how it follows from what a paper says, by the rule of docs/figures.md: "6 times" is ">= 3", and
+    always more than 1; "about 2" is "in [1, 4]"; "3 orders" of magnitude are ">= 316.2". Others are conditions as they are, ""."""
     says = re.fullmatch(r"\s*(?:(?P<about>about\s+(\S+))|(\S+)\s+(times|orders?))\s*", text)
     if not says:
-        return text
+        return text, ""
     n = float(says[2] or says[3])
     if says["about"]:
-        return f"in [{n / 2:.4g}, {2 * n:.4g}]"
+        return f"in [{n / 2:.4g}, {2 * n:.4g}]", f"from half of the paper's {says[2]} to twice that"
     if says[4] == "times":
-        return f">= {n / 2:.4g}" if n > 2 else "> 1"
-    return f">= {10 ** (n - 0.5):.4g}"
+        more = f"more than half of the paper's {says[3]}" if n == 2 else f"more than 1, where the paper has {says[3]}"
+        return (f">= {n / 2:.4g}", f"at least half of the paper's {says[3]}") if n > 2 else ("> 1", more)
+    return f">= {10 ** (n - 0.5):.4g}", f"at least the paper's {says[3]} {says[4]} of magnitude less a half"
 
 
 def _ends(text: str) -> tuple[float, float]:
     """The least and the largest number that meet a condition."""
     low, high = -math.inf, math.inf
     with suppress(ValueError):
-        if within := re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", bar(text)):
+        condition = bar(text)[0]
+        if within := re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", condition):
             low, high = float(within[1]), float(within[2])
-        elif compared := re.fullmatch(r"\s*([<>])(=?)\s*(\S+)\s*", bar(text)):
+        elif compared := re.fullmatch(r"\s*([<>])(=?)\s*(\S+)\s*", condition):
             level, far = float(compared[3]), math.inf if compared[1] == ">" else -math.inf
             low, high = sorted((level if compared[2] else math.nextafter(level, far), far))
         if (within or compared) and low <= high:

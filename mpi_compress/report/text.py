@@ -26,13 +26,13 @@ _ARXIV = re.compile(r"arXiv:(\S+)")
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
-    """A line for each job, one of who needed the least in it, one for each claim that does not hold, and how many of the papers'
-    claims hold."""
+    """A line for each job, one of who needed the least in it, one for each claim that does not hold or is undecided, and how many
+    of the papers' claims hold."""
     yield from plain((), [[o.key, o.status + (f"; claims: {o.counted}" if o.verdicts else "")] for o in found])
     yield from (f"{o.key}: {won}" for o in found if o.job and o.shown and (won := headline(o.shown, o.job.figure)))
     for o in found:
         for v in o.verdicts:
-            if v.holds is False:
+            if v.outcome in ("does not hold", "undecided"):
                 yield f"{o.key}: {v}"
     for group, sentences in scorecard(found).items():
         yield f"{GROUPS[group]}: {counted_of(sentences)}"
@@ -116,7 +116,8 @@ def _numbers(sentence: Sentence) -> Iterator[str]:
     each = [v for _, v in sentence.cases]
     known = sorted((v for v in each if v.values), key=lambda v: v.median)
     yield _once(v.paper for v in each)
-    yield " … ".join(dict.fromkeys(v.ours for v in known[:1] + known[-1:])) or "–"
+    numbers = [v.ours for v in known if not v.ours.startswith("no value")] or [v.ours for v in known]
+    yield " … ".join(dict.fromkeys(numbers[:1] + numbers[-1:])) or "–"
     yield _once(v.claim.unit for v in each)
     yield _once(v.required for v in each)
     yield "ours" if sentence.group == "ours" else _once(v.claim.read for v in each)
@@ -138,10 +139,11 @@ _CASE = ("setting", "claim", "job", "case", "words", "note", "paper", "ours", "u
 def _case(o: Outcome, v: Verdict) -> list[str]:
     """A case's row under `_CASE`, after its setting."""
     c, ours = v.claim, "; ".join(filter(None, (v.ours, v.spread, *v.remarks)))
-    return [c.id, o.key, c.says, c.words, c.note, v.paper, ours, c.unit, v.required, c.read, v.outcome, v.reason]
+    basis = "ours" if o.group(v) == "ours" else c.read
+    return [c.id, o.key, c.says, c.words, c.note, v.paper, ours, c.unit, v.required, basis, v.outcome, v.reason]
 
 
 def group_of(o: Outcome) -> str:
     """The key in `PAPERS` of the paper that a job reproduces, or ""."""
-    word, *_ = re.split(r"\W", o.paper)
+    word, *_ = re.split(r"\W", o.job.paper if o.job else "")
     return word if word in PAPERS else ""

@@ -75,11 +75,20 @@ def test_of_factors_beyond_a_million_no_digit_is_printed():
     assert text(1.019e6, 2263.0, 4.556e26, 1e7, 1e5) == ("> 10⁶", "interval 2263 … > 10⁶ over 5 seeds")
     assert text(6.6e-16) == ("< 10⁻⁶", "")
     assert text(1.019e6, unit="‖e‖²") == ("1.019e+06", "")
-    assert [text(value)[0] for value in (0.0, math.inf)] == ["0 (a target missed)", "inf (a target missed)"]
+
+
+def test_a_factor_of_a_target_that_is_missed_is_no_value():
+    def said(*values, unit="× bits up"):
+        return str(verdicts.Verdict(Claim("X", "so it is", "1", "> 1", unit=unit), [*values])).splitlines()[1].strip()
+
+    assert said(0.0, 0.0, 3.927, 0.0, 2.0).startswith("ours no value (3 of 5 seeds miss the target) (interval no value … 3.927 over 5 seeds); ")
+    assert said(0.0, 0.0, 0.0, 0.0, 0.0).startswith("ours no value (5 of 5 seeds miss the target); ")
+    assert said(math.inf) == "ours no value (the target is missed); required > 1: holds"
+    assert said(0.0, unit="bits") == "ours 0 bits; required > 1: does not hold", "no factor"
 
 
 def test_a_claim_about_costs_says_which_bits_they_are_of(job):
-    assert judged(job, "cost_up('top') / cost_up('GD')", "> 0").remarks == ["cost_up is of formula bits"]
+    assert judged(job, "cost_up('top') / cost_up('GD')", "> 0").remarks == ["cost_up is by the papers' formula"]
     assert not judged(job, "wire_bits_up('top') / wire_bits_up('GD')", "> 0").remarks
 
 
@@ -249,7 +258,7 @@ def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capf
     claimed.write_text(JOB + good + bad + 'why = "of 40 rounds"\n' + bad.replace("loss(", "accuracy(").replace('"B"', '"C"') + known + over)
     assert main(["check", str(claimed), "--out", str(job.parent)]) == 1
     said = capfd.readouterr().out
-    assert "required <= 0: does not hold: of 40 rounds" in said
+    assert "required <= 0: does not hold: the job says: of 40 rounds" in said
     assert "required <= 0: not tested: a column is not logged: " in said
     mc.run(load_job(claimed, {"stop.rounds": 4}).only("GD"), out=job.parent)
     choice = [str(claimed), "--out", str(job.parent), "--set", "stop.rounds=4", "--only", "GD"]
@@ -368,14 +377,18 @@ def test_a_row_with_one_number_that_is_none_has_no_value():
 
 
 @pytest.mark.parametrize(
-    ("says", "bar"),
+    ("says", "bar", "words"),
     [
-        ("6 times", ">= 3"), ("1.7 times", "> 1"), ("2 times", "> 1"), ("about 2", "in [1, 4]"), ("about 0.26", "in [0.13, 0.52]"),
-        ("3 orders", ">= 316.2"), ("1 order", ">= 3.162"), ("<= 1.1", "<= 1.1"),
+        ("6 times", ">= 3", "at least half of the paper's 6"), ("1.7 times", "> 1", "more than 1, where the paper has 1.7"),
+        ("2 times", "> 1", "more than half of the paper's 2"), ("about 2", "in [1, 4]", "from half of the paper's 2 to twice that"),
+        ("about 0.26", "in [0.13, 0.52]", "from half of the paper's 0.26 to twice that"),
+        ("3 orders", ">= 316.2", "at least the paper's 3 orders of magnitude less a half"),
+        ("1 order", ">= 3.162", "at least the paper's 1 order of magnitude less a half"), ("<= 1.1", "<= 1.1", ""),
     ],
 )  # fmt: skip
-def test_a_bar_follows_from_what_the_paper_says(says, bar):
-    assert claims.bar(says) == bar
+def test_a_bar_follows_from_what_the_paper_says_and_a_reader_has_it_in_words(says, bar, words):
+    assert claims.bar(says) == (bar, words)
+    assert claims.required(says) == (f"{words} ({bar})" if words else bar)
     low = float(bar.strip("in [").split(",")[0].lstrip("><= "))
     assert meets(says, low) == (bar != "> 1")
     assert meets(says, low * 1.001) != bar.startswith("<")
@@ -421,6 +434,6 @@ def test_no_number_of_a_paper_has_a_bar_that_follows_from_nothing():
             words, of_paper = claim.get("words", ""), claim.get("basis", "ours") != "ours"
             named = re.search(r"\d\s*×(?! *10)|\btimes\b|orders? of magnitude|\d\s*%", words)
             printed = re.search(r"less than|≤|[<>] ?\d", words) or claim["holds"].startswith("in [")
-            if of_paper and isinstance(claim.get("paper"), int | float) and named and not printed and claims.bar(claim["holds"]) == claim["holds"]:
+            if of_paper and isinstance(claim.get("paper"), int | float) and named and not printed and claims.bar(claim["holds"])[0] == claim["holds"]:
                 found.append((file.stem, claim["id"], claim["holds"]))
     assert found == []

@@ -301,3 +301,25 @@ def test_the_summary_counts_sentences_and_all_rows():
         "The papers' claims, in the papers' setting: 1 of 1 sentence holds in part; 1 of 6 cases holds, 2 do not, 3 not run",
         "all claims of papers: 1 of 6 cases holds, 2 do not, 3 not run",
     ]
+
+
+def test_the_summary_prints_undecided_claims_too_and_a_case_of_ours_is_ours(tmp_path):
+    claim = Claim("OWN-1", "so it is", "1", ">= 2", basis="ours", why="a word with a number, 7")
+    open_claim, failing = Verdict(claim, [1.0, 3.0, 1.0, 3.0, 1.0]), Verdict(claim, [1.0])
+    outcome = Outcome(Path("a.toml"), "a", "", None, verdicts=[open_claim, failing])
+    undecided, fails = (line for line in tables.summary([outcome]) if line.startswith("a: "))
+    assert "undecided" in undecided
+    assert "does not hold: the job says: a word with a number, 7" in fails
+    tables.write_table([outcome], tmp_path / "t.md")
+    cases = [*csv.DictReader((tmp_path / "t.csv").read_text().splitlines())]
+    assert [(case["basis"], case["verdict"]) for case in cases] == [("ours", "undecided"), ("ours", "does not hold")]
+
+
+def test_of_a_job_that_is_of_no_paper_what_it_says_of_that_stands_there(tmp_path, capsys):
+    file = tmp_path / "own.toml"
+    file.write_text(JOB.replace('paper = "HT fig. 99"', 'paper = "none: HT asks it"'))
+    (own,) = outcomes([file], tmp_path)
+    assert own.paper == "HT asks it"
+    assert tables.group_of(own) == "", "it is no job of that paper"
+    assert main(["list", str(file)]) == 0
+    assert "[HT asks it]" in capsys.readouterr().out
