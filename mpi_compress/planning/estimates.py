@@ -75,16 +75,16 @@ def trial_files(job: Job, out: Path) -> list[Path]:
 
 def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> str:
     """What to ask of SLURM for the runs of a job that are to do, one process each, and their time, by results of one process with
-    their labels, or for methods without one by the mean of others; "" where there is none, or, unless `always`, where each run
-    takes less than a minute."""
+    their labels, or for methods without one by the mean of others; "" where there is none, or where each run takes less than a
+    minute, unless `always` where one was tried."""
     here = {spec.label: spec for spec in job.runs}  # one for all seeds
     took = {label: _seconds(_last_trial(spec, job, out)) for label, spec in here.items()}
     seen = {label: seconds for label, seconds in took.items() if seconds > 0}
     mean = fsum(seen.values()) / max(1, len(seen))
     asked = {s.index: s.stop.rounds * seen.get(s.label, mean) for s in to_do if s.stop.rounds and seen}
-    if not asked or not (always or max(asked.values()) > _SHORT):
-        return ""
     count, untried = len(to_do), sum(spec.label not in seen for spec in to_do)
+    if not asked or not ((always and untried < count) or max(asked.values()) > _SHORT):
+        return ""
     pack = min(16, count)
     how = f"--pack {pack}" if pack > 1 else "--ntasks 1"
     limits = f"--time {ceil(1.5 * max(asked.values()) / 60) + 5} --sbatch=--mem={ceil(pack * most(to_do) / 2**30)}G"
