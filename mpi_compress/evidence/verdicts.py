@@ -1,11 +1,12 @@
 """Verdicts: a job's claims compared with its results, and its records with what their runs took."""
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Literal
 
@@ -30,6 +31,8 @@ from mpi_compress.results.units import COSTS, charged
 
 CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median
 _MISSED = 0.0, math.inf  # values of a factor of which one of the two never comes to its target
+_BY_FORMULA = re.compile(r"\b(cost|paper_bits)(?=(_up|_down)?\b)")  # of a column in a claim
+_ALIKE = 1.2  # a factor by which ratios by formula and on the wire may differ unsaid
 _DIGITS = 6  # a factor of more has none that means anything
 SEEDS = 5  # at least, where anything is random
 
@@ -50,6 +53,7 @@ class Verdict:
     is_random: bool = False  # True if a run of it draws random numbers
     elsewhere: str = ""  # what makes the data others than the claim's
     changed: str = ""  # what is set otherwise than in the job, as by --set
+    on_wire: float = math.nan  # the median where bits on the wire are in place of a formula's
 
     @property
     def outcome(self) -> Word:
@@ -159,9 +163,13 @@ class Verdict:
 
     @property
     def remarks(self) -> list[str]:
-        """What the reader of a value has to know: levels never reached, and best runs at the edge of a grid."""
+        """What the reader of a value has to know: levels never reached, best runs at the edge of a grid, the ratio on the wire."""
         bounded = self.outcome != "not tested" and self.median in (0.0, math.inf)
-        return [*self.notes["unreached"], *(self.notes["cut"] if bounded else ()), *self.notes["edges"], *self.notes["others"]]
+        are_ratios = self.claim.unit.startswith("×") and 0 < self.on_wire < math.inf and 0 < self.median < math.inf
+        is_apart = are_ratios and abs(math.log(self.on_wire / self.median)) > math.log(_ALIKE)
+        wire = [f"by bits on the wire {self.on_wire:.4g} ×"] * is_apart
+        cut = self.notes["cut"] if bounded else ()
+        return [*self.notes["unreached"], *cut, *self.notes["edges"], *self.notes["others"], *wire]
 
     @property
     def required(self) -> str:
@@ -217,7 +225,9 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
         if run is not None and (text := _shortened(spec, run)):
             short[spec.label] = text
     claims = [replace(claim, why="") for claim in job.claims] if job.changes else job.claims  # the reason is another setting's
-    return [replace(_verdict(claim, by_label, short, draws), changed=job.changes) for claim in claims]
+    judged = partial(_verdict, by_label=by_label, short=short, draws=draws)
+    on_wire = (judged(replace(claim, value=_BY_FORMULA.sub("wire_bits", claim.value))).median for claim in claims)
+    return [replace(judged(c), changed=job.changes, on_wire=sent) for c, sent in zip(claims, on_wire, strict=True)]
 
 
 def _draws(spec: RunSpec, run: Run) -> bool:

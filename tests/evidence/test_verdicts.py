@@ -50,8 +50,8 @@ def job(tmp_path_factory):
     return file
 
 
-def judged(job, value, holds, **attrs):
-    text = f'[[claim]]\nid = "X"\nsays = "it is so"\nvalue = """{value}"""\nholds = "{holds}"\n'
+def judged(job, value, holds, unit="", **attrs):
+    text = f'[[claim]]\nid = "X"\nsays = "it is so"\nvalue = """{value}"""\nunit = "{unit}"\nholds = "{holds}"\n'
     job.with_name("claimed.toml").write_text(JOB + text)
     claimed = load_job(job.with_name("claimed.toml"))
     done = results_of(load_job(job), job.parent)
@@ -90,6 +90,19 @@ def test_a_factor_of_a_target_that_is_missed_is_no_value():
 def test_a_claim_about_costs_says_which_bits_they_are_of(job):
     assert judged(job, "cost_up('top') / cost_up('GD')", "> 0").remarks == ["cost_up is by the papers' formula"]
     assert not judged(job, "wire_bits_up('top') / wire_bits_up('GD')", "> 0").remarks
+
+
+@pytest.mark.parametrize("column", ["cost", "paper_bits"])
+def test_a_ratio_by_formula_says_that_on_the_wire_where_they_are_a_fifth_apart(job, column):
+    ratio = "{0}_up('top') * {0}_up('top') / {0}_up('GD') / {0}_up('GD')"
+    on_wire, by_formula = (judged(job, ratio.format(name), "> 0", "× bits") for name in ("wire_bits", column))
+    assert on_wire.median / by_formula.median > 1.2, "each message has the 32 bits of its length"
+    assert by_formula.remarks[-1] == f"by bits on the wire {on_wire.median:.4g} ×"
+    assert f"({'; '.join(by_formula.remarks)})" in str(by_formula)
+    silent = (f"{column}_up('GD') / {column}_up('GD')", "× bits"), ("wire_bits_up('top') / wire_bits_up('GD')", "× bits"), (f"{column}_up('top')", "bit")
+    for value, unit in silent:
+        assert "on the wire" not in str(judged(job, value, "> 0", unit).remarks)
+    assert "on the wire" not in str(judged(job, f"{column}_up('top', loss=-1) / {column}_up('GD')", "> 0", "× bits").remarks)
 
 
 def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):
