@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.progress import count_text
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of
@@ -25,6 +26,7 @@ Namer = Callable[[Run], str]
 
 _BOUNCE = 100.0  # times what rounding decides of f − f*, which it decides once it has come down to it
 _ENDED = "complete", "diverged"
+_EARLY = 0.9  # times the end of another seed
 POINTS = 3  # rows of a run, up to which they are points, and no curve
 _VALUE = r"(?:^|, )(?:tuned )?[\w.-]+ = [^,:]*"
 
@@ -40,6 +42,7 @@ class Line:
     most: Any = None
     note: str = ""  # what a legend adds to the label, such as "diverged"
     is_exact: bool = False  # True: its run drew no random number, so that nothing in it is noise
+    keeps_last: bool = False  # True: a seed ended much before another one, and its last value goes on
 
     @property
     def has_band(self) -> bool:
@@ -113,6 +116,12 @@ def ended(runs: Sequence[Run]) -> list[Run]:
     return [run for group in by_seed(runs) for run in [r for r in group if r.status in _ENDED] or group]
 
 
+def unfinished(runs: Sequence[Run]) -> str:
+    """How many of several seeds were stopped, or failed, or still run, drawn or not: "2 runs unfinished"; or ""."""
+    count = sum(run.status not in _ENDED for group in by_seed(runs) if len(group) > 1 for run in group)
+    return f"{count_text(count, 'run')} unfinished" if count else ""
+
+
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
     """The runs in groups, each of those that differ in their seed alone; a second run of the same seed is in the next group."""
     groups: dict[Any, dict[Any, Run]] = {}
@@ -156,7 +165,9 @@ def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
     along, half, ys = at_equal_x(runs, x, values, column_of(y).falls)
     median = np.median(ys, axis=0)
     median[along > half] = np.nan  # no plateau, but seeds that have ended
-    return Line(name, along, median, np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact)
+    ends = [run.column(x if grows(x) else "round")[-1] for run in runs if run.status in _ENDED]
+    keeps_last = bool(ends) and min(ends) < _EARLY * max(ends)
+    return Line(name, along, median, np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact, keeps_last)
 
 
 def _drawable(run: Run, y: str) -> NDArray[Any]:

@@ -33,6 +33,7 @@ _CEILING, _LINEAR_CEILING = 10.0, 1.2  # times what the others reach: up to ther
 _ROWS = 150  # fewer are drawn as they are
 _TURNS = 0.25  # share of rows at which a curve turns up or down, from which on it is noise
 _TRAVEL = 6.0  # heights of the plot that the pen goes up and down
+_PLACES = 150  # of faint points along an axis
 _WINDOWS = 60  # at most, side by side over the width of a plot
 
 
@@ -111,7 +112,8 @@ def _draw_curve(
     smooth = None if every is None or leaves else smoothed(line.rows(np.isfinite(line.y)), *axes)
     drawn = smooth or line
     if smooth is not None:
-        ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
+        seen = line.rows(_apart(*heights_of(line, *axes)))
+        ax.scatter(seen.x, seen.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
     elif every is not None and line.x.size <= _FEW_RECORDS:
         ax.scatter(line.x, line.y, s=5, color=look["color"], linewidths=0, zorder=2)
     # a point stands over the lines that cross it, whole at the edge
@@ -209,7 +211,7 @@ def _taker(figure: FigureTable, name: Namer) -> Any:
 def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
     """The running median of a curve that is noise; None for one that is not. It begins at the curve's first row. Windows are even
     along the axis as it is drawn. Over several seeds its band goes from the median of their least to the median of their most."""
-    along, height = (np.log10(v) if scale == "log" else v.astype(float) for v, scale in ((line.x, xscale), (line.y, yscale)))
+    along, height = heights_of(line, xscale, yscale)
     if line.is_exact or line.y.size < _ROWS or np.any(np.diff(along) < 0) or not is_noise(height):
         return None
     cuts = np.searchsorted(along, np.linspace(along[0], along[-1], _WINDOWS)[1:-1])
@@ -219,6 +221,19 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
         for name, values in vars(line).items() if isinstance(values, np.ndarray)
     }  # fmt: skip
     return replace(line, **columns)
+
+
+def heights_of(line: Line, xscale: str, yscale: str) -> list[NDArray]:
+    """A line's x and y, as their axes draw them."""
+    return [np.log10(v) if scale == "log" else v.astype(float) for v, scale in ((line.x, xscale), (line.y, yscale))]
+
+
+def _apart(*axes: NDArray) -> NDArray[np.bool_]:
+    """Which rows are drawn of those that would lie on each other: the first one at each place."""
+    places = [np.round(_PLACES * (v - v.min()) / (np.ptp(v) or 1.0)) for v in axes]
+    keep = np.zeros(axes[0].size, dtype=np.bool_)
+    keep[np.unique(places, axis=1, return_index=True)[1]] = True
+    return keep
 
 
 def is_noise(height: NDArray) -> bool:

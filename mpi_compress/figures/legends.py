@@ -3,7 +3,7 @@
 import itertools
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -14,7 +14,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 
-from mpi_compress.evidence.lines import seeds_text
+from mpi_compress.evidence.lines import Line, ended, seeds_text, unfinished
 from mpi_compress.figures.words import draw_dollars, measuring, width, wrapped
 from mpi_compress.results.reader import Run
 
@@ -107,7 +107,10 @@ def handles_of(each: Sequence[Axes]) -> dict[str, Any]:
     return {name: handle for ax in each for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
 
 
-def heading(runs: Sequence[Run], noisy: bool) -> str | None:
-    """The legend's title, which says what lines and bands are where there are several seeds, or noise."""
-    seeds = f"median and range {over}" if (over := seeds_text(runs)) else ""
-    return ", ".join(filter(None, [seeds, "noise as its running median" if noisy else ""])) or None
+def heading(runs: Sequence[Run], drawn: Iterable[Line], noisy: bool) -> str | None:
+    """The legend's title, which says what drawn lines and bands are where there are several seeds, or noise, and how many of the
+    runs are unfinished."""
+    seeds = f"median and range {over}" if (over := seeds_text(ended(runs))) else ""
+    kept = "a seed that ended keeps its last value" if any(line.keeps_last for line in drawn) else ""
+    noise = "noise as its running median" if noisy else ""
+    return "; ".join(filter(None, [", ".join(filter(None, [seeds, noise])), kept, unfinished(runs)])) or None

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import is_chosen
-from mpi_compress.evidence.lines import Line, by_seed, changes, tuned_text, without_common
+from mpi_compress.evidence.lines import Line, by_seed, changes, ended, tuned_text, without_common
 from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under
@@ -23,7 +23,7 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import all_kept
 from mpi_compress.results.tuning import caveat
-from mpi_compress.results.units import COSTS, model_of
+from mpi_compress.results.units import COSTS, model_of, unit_of
 
 _IN_PAIRS = 4  # panels of cost models; more are three in a row
 _NOTES = 4  # more are left out
@@ -38,8 +38,12 @@ class _Panel:
 
     @cached_property
     def short(self) -> Mapping[str, str]:
-        """By label: the label without the values that all of the panel's runs share, as other panels have it."""
-        return without_common([run.label for run in self.runs])
+        """By label: the label without the values that all of the panel's runs share, as other panels have it; and without the end
+        that they share, such as ", packets", where the panel has a title."""
+        short = without_common([run.label for run in self.runs])
+        names, ends = {*short.values()}, {name.rpartition(", ")[2] for name in short.values()}
+        shares = self.figure.title and len(ends) == 1 < len(names)
+        return {label: name.rpartition(", ")[0] for label, name in short.items()} if shares else short
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -86,7 +90,7 @@ def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[Pan
 def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None) -> Figure:
     """The panels that have results, in a grid with one legend below; UserError if none has, or none has anything to draw."""
     width = width or PAGE_WIDTH
-    each = [_Panel(own, chosen) for _, own, chosen in panels(runs, figure)]
+    each = [_Panel(own, ended(chosen)) for _, own, chosen in panels(runs, figure)]
     if not each:
         raise UserError("there are no results of the runs that the panels show; `mpi-compress run JOB` makes them")
     if all(whys := [why_nothing(panel.lines, panel.figure, panel.runs) for panel in each]):
@@ -100,15 +104,17 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
         ax.remove()
     axes = list(grid.flat[: len(each)])
     noisy = [draw_on(ax, p.runs, p.lines, p.figure, look_of, p.name) for ax, p in zip(axes, each, strict=True)]
+    _share_costs(axes, each)
     _name_panels(axes, each, columns, (width / columns - _BESIDE, height - 0.7))
-    all_runs = list({run.file: run for panel in each for run in panel.runs}.values())
+    all_runs = list({run.file: run for *_, chosen in panels(runs, figure) for run in chosen}.values())
     further = [ax.get_title().count("\n") + ax.get_xlabel().count("\n") for ax in axes]  # lines around each panel beyond one each
     rooms = rows * height + 0.14 * sum(max(further[row * columns : (row + 1) * columns]) for row in range(rows))
     if titled:
         title = fig.suptitle(wrapped(figure.title or "", width - 0.2, 9), fontsize=9)
         rooms += (title.get_text().count("\n") + 1) * 0.16
     changed = "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))
-    above = filter(None, [heading(all_runs, any(noisy)), changed, *all_kept(all_runs)])
+    said = heading(all_runs, (line for panel in each for line in panel.lines), any(noisy))
+    above = filter(None, [said, changed, *all_kept(all_runs)])
     rooms += put_below(fig, handles_of(axes), "\n".join(above) or None)
     fig.set_figheight(rooms)
     with measuring():
@@ -116,6 +122,16 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     under = [_write_notes(ax, panel, look_of, titled) for ax, panel in zip(axes, each, strict=True)]
     fig.set_figheight(rooms + sum(max(under[row * columns : (row + 1) * columns]) for row in range(rows)))
     return fig
+
+
+def _share_costs(axes: Sequence[Axes], each: Sequence[_Panel]) -> None:
+    """Give panels of costs, one for each model, in one unit the same ends of x: what they show is compared."""
+    x, models = each[0].figure.x, {model_of(panel.runs[0]) for panel in each}
+    columns = {(panel.figure.x, unit_of(panel.figure.x, panel.runs), str(panel.figure.xlim)) for panel in each}
+    if x in COSTS and len(columns) == 1 and len(models) == len(each):
+        ends = [end for ax in axes for end in ax.get_xlim()]
+        for ax in axes:
+            ax.set_xlim(min(ends), max(ends))
 
 
 def _name_panels(axes: Sequence[Axes], each: Sequence[_Panel], columns: int, room: tuple[float, float]) -> None:

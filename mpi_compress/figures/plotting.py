@@ -75,7 +75,6 @@ def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width:
     costs by several models, whose axis the job does not name, has one for each. A title says which data are not as published."""
     look, room = style_of(style), inches(width)
     _refuse_no_runs(runs)
-    runs = ended(runs)
     figure = by_cost_model(runs, replace(figure, title=figure.title and "\n".join([figure.title, *titles(runs)])))
     if not figure.panel:
         return figure_of(_plot(runs, figure, None, look, room or COLUMN))
@@ -92,7 +91,7 @@ def _refuse_no_runs(runs: Sequence[Run]) -> None:
 
 def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float) -> Axes:
     _refuse_no_runs(runs)
-    runs = ended(runs)
+    each, runs = runs, ended(runs)
     figure = replace(figure, bounds=figure.bounds or ["lyapunov_bound"] * (figure.y == "lyapunov"))  # the theorem's line
     with mpl.rc_context(style.settings):
         shared = changes(runs[0]) if len({run.attrs.get("overridden") for run in runs}) == 1 else []
@@ -102,7 +101,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
             raise UserError(f"nothing to draw: {why}")
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
-        above = ", ".join(filter(None, [heading(runs, noisy), *shared]))
+        above = ", ".join(filter(None, [heading(each, drawn, noisy), *shared]))
         title = "\n".join(filter(None, [above, *all_kept(runs)])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")

@@ -77,6 +77,33 @@ def test_seeds_are_one_line_in_a_band(done):
     assert ax.figure.get_supxlabel() == "median and range over 3 seeds"
 
 
+def test_a_figure_says_how_many_of_several_seeds_are_unfinished(done):
+    """Those that are left out, where others have ended, and those that are drawn, where none has."""
+    _, job, runs = done
+    stops = [run for run in runs if run.label == "GSpar, c2 = 0.25"][:2] + [run for run in runs if run.label == "baseline, c2 = 0.25"]
+    now = [dataclasses.replace(run, attrs=run.attrs | {"status": "stopped"}) if run in stops else run for run in runs]
+    for each, count in ((now, "5 runs"), ([now[runs.index(run)] for run in stops[2:]], "3 runs")):
+        drawn = figures.draw(each, FigureTable("round", "loss"))
+        assert drawn.get_supxlabel().replace("\n", " ").endswith(f"seeds; {count} unfinished")
+        plt.close(drawn)
+    said = figures.draw(now, job.figure).legends[0].get_title().get_text()
+    assert said == "median and range over 1 to 3 seeds; 5 runs unfinished"
+    plt.close("all")
+
+
+def test_a_figure_says_that_a_seed_that_ended_keeps_its_last_value(done):
+    _, _, runs = done
+    own = [run for run in runs if run.label == "baseline, c2 = 0.5"]
+
+    def ending(run, row):
+        return dataclasses.replace(run, trace={name: values[:row] for name, values in run.trace.items()}, timing={name: values[:row] for name, values in run.timing.items()})
+
+    for row, said in ((6, "; a seed that ended keeps its last value"), (11, "")):
+        ax = figures.plot([ending(own[0], row), *own[1:]], x="round", y="loss")
+        assert ax.figure.get_supxlabel().replace("\n", " ") == f"median and range over 3 seeds{said}"
+    plt.close("all")
+
+
 def test_a_method_has_one_hue_in_all_figures_of_a_job_and_in_those_that_list_the_same_methods(done):
     file, job, runs = done
 

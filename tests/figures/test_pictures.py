@@ -92,6 +92,41 @@ def test_models_of_cost_have_a_panel_each_unless_the_job_names_the_axis(job):
     assert len(plotting.draw(runs, named).axes) == 1
 
 
+def test_panels_of_cost_models_have_one_hue_for_a_method_and_the_same_ends_of_x(tmp_path):
+    methods = "".join(f"""
+[[run]]
+label = "{name}, {what}"
+algorithm = {{ name = "gd", step = "{step}/L" }}
+cost = {{ model = "{model}" }}
+""" for name, step in (("fast", 1), ("slow", 0.5)) for what, model in (("payload", 'payload'), ("packets", 'packet", c1 = "128 B", pmax = "128 B')))
+    (tmp_path / "job.toml").write_text(JOB.partition("[[run]]")[0] + methods + '[figure]\nx = "cost_up"\n')
+    job = load_job(tmp_path / "job.toml")
+    runs = made_up_results(job)
+    drawn = plotting.draw(runs, job.titled_figure)
+    one, other = drawn.axes
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["fast", "slow"], "the panels' titles name the models"
+    assert [line.get_color() for line in one.lines] == [line.get_color() for line in other.lines]
+    assert one.get_xlim() == other.get_xlim()
+    assert one.get_xlim()[1] >= max(run.trace["cost_up"][-1] for run in runs)
+    cut = plotting.draw(runs, job.titled_figure.changed(xlim=[0.0, 7.0]))
+    assert {ax.get_xlim() for ax in cut.axes} == {(0.0, 7.0)}
+    plt.close("all")
+
+
+def test_faint_points_do_not_lie_on_each_other():
+    """In the long tail of a logarithmic axis they would make a dotted median a solid line."""
+    _, ax = plt.subplots()
+    x = np.arange(1.0, 20_001.0)
+    y = np.exp(np.random.default_rng(1).normal(0, 1, x.size)) * np.where(x < 200, 1.0, 1e-6) + 1
+    draw_on(ax, [], [Line("a", x, y)], FigureTable(x="round", y="suboptimality", xscale="log"), style.looks("a"))
+    points = ax.collections[0].get_offsets()
+    tail = points[points[:, 0] > 200]
+    assert tail.shape[0] < 200
+    assert points.shape[0] - tail.shape[0] > 50
+    assert points[:, 1].max() == pytest.approx(y.max())
+    plt.close("all")
+
+
 def test_many_models_of_cost_have_a_panel_each_but_where_x_is_what_they_differ_in(tmp_path):
     (tmp_path / "job.toml").write_text(JOB.replace('label = "two"', 'label = "two"\ngrid = { "cost.c1" = [1, 2, 4, 8, 16] }'))
     job = load_job(tmp_path / "job.toml")
