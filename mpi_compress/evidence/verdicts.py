@@ -165,8 +165,8 @@ class Verdict:
     def remarks(self) -> list[str]:
         """What the reader of a value has to know: levels never reached, best runs at the edge of a grid, the ratio on the wire."""
         bounded = self.outcome != "not tested" and self.median in (0.0, math.inf)
-        are_ratios = self.claim.unit.startswith("×") and 0 < self.on_wire < math.inf and 0 < self.median < math.inf
-        is_apart = are_ratios and abs(math.log(self.on_wire / self.median)) > math.log(_ALIKE)
+        ratio = self.on_wire / (self.median or math.nan) if self.claim.unit.startswith("×") else math.nan
+        is_apart = 0 < ratio < 1 / _ALIKE or _ALIKE < ratio < math.inf
         wire = [f"by bits on the wire {self.on_wire:.4g} ×"] * is_apart
         cut = self.notes["cut"] if bounded else ()
         return [*self.notes["unreached"], *cut, *self.notes["edges"], *self.notes["others"], *wire]

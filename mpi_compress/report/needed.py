@@ -47,18 +47,19 @@ def target_of(runs: Sequence[Run], figure: FigureTable) -> Mapping[str, float]:
 def proposed(runs: Sequence[Run], job: Job | None) -> list[str]:
     """What to ask `table` of these runs: the targets of their job, in its figure, [tune] or [stop], else two that runs reach, and
     in which costs; [] where no run comes nearer to any."""
-    figure, specs = (job.figure, job.runs) if job else (FigureTable(), [])
-    named = target_of(runs, figure) or {target.column: target.level for spec in specs for target in spec.stop.levels}
+    figure, stops = FigureTable(), list[Target]()
+    if job:
+        figure, stops = job.figure, [target for spec in job.runs for target in spec.stop.levels]
     found = needed([run for run in runs if run.rows], figure)
-    targets = [*named.items()] or [(target.column, target.level) for target in (found.targets[:2] if found else [])]
-    words = [word for column, level in targets for word in ("--to", f"{column}={level:g}")]
+    own = [Target(*each) for each in target_of(runs, figure).items()] or stops or (found.targets[:2] if found else [])
+    words = [word for target in dict.fromkeys(own) for word in ("--to", f"{target.column}={target.level:g}")]
     return words + (["--by", by] if words and (by := measure(runs, figure)) in COSTS else [])
 
 
 def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
     """Who needed the least to the job's `own` target, or where no method reaches it, to the hardest one that any does, and who
     comes next: a sentence; and another one for each further cost model, or links, since what two of them count is not compared."""
-    reached = [i for i in range(len(found.targets)) if any(_took(m, i) < math.inf for m in found.methods)]
+    reached = [i for i in range(len(found.targets)) if any(method.cells[i].median < math.inf for method in found.methods)]
     if not reached:
         return ""
     named = [i for i in reached if (found.targets[i].column, found.targets[i].level) in (own or {}).items()]
@@ -76,10 +77,6 @@ def headline(runs: Sequence[Run], figure: FigureTable) -> str:
     """Who needed the least of a job's runs, as `winner` says it; "" where no run comes nearer to a target."""
     found = needed(runs, figure)
     return winner(found, target_of(runs, figure)) if found else ""
-
-
-def _took(method: ComparedMethod, i: int) -> float:
-    return method.cells[i].median
 
 
 def _ranked(methods: Sequence[ComparedMethod], i: int, by: str) -> str:
