@@ -87,6 +87,7 @@ def test_a_page_works_as_it_stands(page, tmp_path, monkeypatch):
             for typed, wanted, status in commands(block):
                 ended, printed = played(typed, by_shell=page == "tutorial.md")
                 assert ended == status, f"$ {typed}\n{printed}"
+                assert "so results depend on the layout" not in printed, f"$ {typed}\n{printed}"
                 assert same(wanted, printed), f"$ {typed}\n{printed}\nis not as the page says:\n{wanted}"
 
 

@@ -66,8 +66,9 @@ def _asked_for(error: BaseException) -> Iterator[str]:
 
 
 def function_of(value: Any) -> FunctionType | None:
-    """The function behind a method or a property."""
-    name = {property: "fget", cached_property: "func", MethodType: "__func__"}.get(type(value))
+    """The function behind a method of any kind or a property."""
+    methods = dict.fromkeys((MethodType, staticmethod, classmethod), "__func__")
+    name = (methods | {property: "fget", cached_property: "func"}).get(type(value))
     inner = getattr(value, name) if name else value
     return inner if inspect.isfunction(inner) else None
 

@@ -94,7 +94,8 @@ class Execution:
                     verdict, x = loop_of(p.algorithm)(p.algorithm, streams, p.x0, observer, keeper)
                 refuse_changed()
                 has_drawn = keeper.has_drawn()
-                kept = self.exchange.allreduce(hidden_state.kept(self.held), lambda each: max(each, key=len))
+                hidden = hidden_state.kept(self.held) | hidden_state.drawn(self.held)
+                kept = self.exchange.allreduce(hidden, lambda each: max(each, key=len))
                 request.kept.update(kept)
                 if verdict is not Ending.STOPPED:
                     keeper.note_end()

@@ -128,10 +128,11 @@ def cost(model: CostModel) -> Findings:
     yield Finding("cost", True, "a number from 0 on, which does not fall as payloads grow, and the same for numbers and arrays")
 
 
-def draws(part: object, before: Any) -> Findings:
-    """Whether global generators stand where they stood."""
-    wrong = "come from the global random or np.random" + ", not from t.rng" * isinstance(part, Compressor)
-    yield either("draws", hidden_state.generators() == before, "none are global", wrong)
+def draws(part: object, held: hidden_state.Contents, before: Any) -> Findings:
+    """Whether global generators stand where they stood, and no code calls what returns something else each time."""
+    moved = "come from the global random or np.random" + ", not from t.rng" * isinstance(part, Compressor)
+    found = [moved] * (hidden_state.generators() != before) + [*map(". ".join, hidden_state.drawn(held).items())]
+    yield either("draws", not found, "none are global or without a seed, and no clock is read", ": ".join(found))
 
 
 CHECKS: Sequence[Callable[..., Findings]] = (
@@ -149,8 +150,8 @@ a part may keep, comes after other messages. What is asked last looks at what th
 
 
 def everything(s: Subject) -> list[Finding]:
-    """What all checks find, their errors too, each property once, where it is worst. What is kept where it should not be is said
-    first."""
+    """What all checks find, their errors too, each property once, where it is worst. What is kept where it should not be, or drawn,
+    is said first."""
     found: dict[str, Finding] = {}
     for check in CHECKS:
         (_, kinds), *others, _ = get_annotations(check).items()
@@ -163,4 +164,4 @@ def everything(s: Subject) -> list[Finding]:
             worse, still = ((not one.holds, one.ratio) for one in (each, before))
             if worse > still or (worse == still and each.holds):
                 found[each.what] = each
-    return sorted(found.values(), key=lambda each: each.holds or each.what != "memory")
+    return sorted(found.values(), key=lambda each: each.holds or each.what not in ("memory", "draws"))

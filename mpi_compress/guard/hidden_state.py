@@ -1,13 +1,14 @@
 """Users' parts that remember something outside of their states, or draw from global generators: what changes while they are checked
-shows it."""
+shows it, and what their code calls."""
 
 import pickle
 import random
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from hashlib import sha256
-from inspect import isfunction, ismodule
+from inspect import isclass, isfunction, ismodule, unwrap
 from types import FunctionType
 from typing import Any
 
@@ -17,8 +18,10 @@ from mpi_compress.core.blame import function_of, is_users_file, place_of_class
 from mpi_compress.core.own_classes import names_of_code
 from mpi_compress.core.registry import is_ours
 from mpi_compress.guard.findings import Findings, either
+from mpi_compress.guard.own_draws import unrepeatable
 
 Contents = list[tuple[Any, dict[str, bytes]]]
+Seen = dict[FunctionType, None]  # in the order in which they are found
 
 
 def contents(parts: Iterable[Any]) -> Contents:
@@ -45,20 +48,37 @@ def kept(held: Contents) -> dict[str, str]:
     for part, before in held:
         changed = (place for place, content in _content(part).items() if before.get(place) != content)
         if place := next(changed, ""):
-            name, why = getattr(part, "name", type(part).__name__), "from call to call, which makes results depend on the layout"
-            found[f"{name} keeps something in {place} {why}"] = f"{_REMEDY}{place_of_class(type(part))}"
+            where = f"{_name(part)} keeps something in {place} from call to call"
+            found[f"{where}, which makes results depend on the layout"] = f"{_REMEDY}{place_of_class(type(part))}"
     return found
+
+
+def drawn(held: Contents) -> dict[str, str]:
+    """What would do, by what the parts' code calls that returns something else each time."""
+    found = {}
+    for part, _ in held:
+        functions: Seen = {}
+        deque(_places(part, functions), maxlen=0)
+        if calls := unrepeatable(each for each in functions if is_users_file(each.__code__.co_filename)):
+            where = f"{_name(part)} calls {' and '.join(calls)}"
+            found[f"{where}, which returns something else each time, so results depend on the layout"] = _RANDOM
+    return found
+
+
+def _name(part: Any) -> str:
+    return getattr(part, "name", type(part).__name__)
 
 
 _REMEDY = (
     "A compressor's memory comes from start(dim), an algorithm's from start_worker and start_master, random numbers from t.rng; "
     "what is computed only once belongs behind functools.cache"
 )
+_RANDOM = "Random numbers come from t.rng, a data generator's from self.stream(0), and no result may depend on a clock"
 
 
 def _content(part: Any) -> dict[str, bytes]:
     """A hash of what a part, its classes, and the global names in its methods hold, by place; not of what cannot be pickled."""
-    return {place: held for where, value in _places(part) for place, held in _hashes(where, value, set())}
+    return {place: held for where, value in _places(part, {}) for place, held in _hashes(where, value, set())}
 
 
 def _hashes(place: str, value: Any, seen: set[int]) -> Iterator[tuple[str, bytes]]:
@@ -72,7 +92,8 @@ def _hashes(place: str, value: Any, seen: set[int]) -> Iterator[tuple[str, bytes
                 yield from _hashes(f"{place}.{name}", held, seen)
 
 
-def _places(part: Any) -> Iterator[tuple[str, Any]]:
+def _places(part: Any, seen: Seen) -> Iterator[tuple[str, Any]]:
+    """What a part and its code hold, by place; `seen` gets the functions that its code uses."""
     cls = type(part)
     for name, value in vars(part).items():
         owner = getattr(getattr(value, "func", value), "__self__", value)  # a downlink's verb, bound to the method, keeps it
@@ -83,38 +104,39 @@ def _places(part: Any) -> Iterator[tuple[str, Any]]:
             continue
         for name, value in vars(each).items():
             if function := function_of(value):
-                yield from _globals_of(function, set())
+                yield from _globals_of(function, seen)
             elif not (name.startswith("__") or callable(value) or hasattr(value, "__get__")):
                 yield f"{each.__name__}.{name}", value
 
 
-def _globals_of(function: FunctionType, seen: set[Any]) -> Iterator[tuple[str, Any]]:
+def _globals_of(function: FunctionType, seen: Seen) -> Iterator[tuple[str, Any]]:
     """What a function keeps: its defaults, what it closes over, the global values that it names, and those that the functions and
     the modules of the user keep which it names."""
-    seen.add(function)
-    module, names = function.__module__, names_of_code(function.__code__)
+    seen[function] = None
+    module, names = function.__module__, dict.fromkeys(names_of_code(function.__code__))
     for i, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
         yield f"default {i + 1} of {module}.{function.__qualname__}", value
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if name != "__class__":
-            yield from _kept(f"{module}.{name}", getattr(cell, "cell_contents", None), seen)
+            yield from _kept(f"{module}.{name}", getattr(cell, "cell_contents", None), names, seen)
     for name in names:
-        yield from _kept(f"{module}.{name}", function.__globals__.get(name), seen)
+        yield from _kept(f"{module}.{name}", function.__globals__.get(name), names, seen)
 
 
-def _kept(place: str, value: Any, seen: set[Any]) -> Iterator[tuple[str, Any]]:
-    """A value that a function names, by its place."""
-    if isfunction(value) or ismodule(value):
-        if value in seen or not _is_the_users(value):
-            return
-        if isfunction(value):
-            yield from _globals_of(value, seen)
-            return
-        seen.add(value)
-        for name, held in vars(value).items():
-            if not (name.startswith("__") or ismodule(held)):
-                yield from _kept(f"{value.__name__}.{name}", held, seen)
-    elif not (value is None or isinstance(value, type) or (callable(value) and not _is_the_users(type(value)))):
+def _kept(place: str, value: Any, names: Iterable[str], seen: Seen) -> Iterator[tuple[str, Any]]:
+    """A value that a function names, by its place; of a function, a class or a module of the user's what those keep, of a module by
+    these names."""
+    inner = unwrap(value) if callable(value) else value  # behind functools.cache, too
+    if isfunction(inner) or isclass(inner):
+        for function in filter(None, map(function_of, vars(inner).values() if isclass(inner) else [inner])):
+            if function not in seen and is_users_file(function.__code__.co_filename):
+                yield from _globals_of(function, seen)
+    elif ismodule(inner):
+        held = {name: vars(inner)[name] for name in names if name in vars(inner)} if _is_the_users(inner) else {}
+        for name, each in held.items():
+            if not (name.startswith("__") or ismodule(each)):
+                yield from _kept(f"{inner.__name__}.{name}", each, names, seen)
+    elif not (value is None or (callable(value) and not _is_the_users(type(value)))):
         yield place, value
 
 

@@ -17,9 +17,12 @@ from helpers.running import After, command, gone_on
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.core.blame import function_of, is_ours
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import registries
 from mpi_compress.core.signals import Stopped
 from mpi_compress.engine.checking import findings_in_job
+from mpi_compress.guard.own_draws import unrepeatable
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing import runs as preparing
 
@@ -513,6 +516,35 @@ KEPT = [  # outside of the state
         ("share: float = 0.5", "SEEN[0] += 1", "SEEN"), ("share: float = 0.5", "note(t)", "NOTES"), ("share: float = 0.5", "RNG.random()", "RNG"),
     )
 ]  # fmt: skip
+OTHER_EACH_TIME = {
+    "": ("np.random.default_rng()", "np.random.default_rng(None)", "np.random.default_rng(seed=None)", "np.random.rand(3)", "random.random()",
+         "np.random.RandomState()", "random.Random()", "time.time()", "time.perf_counter_ns()", "os.urandom(4)", "uuid.uuid4()", "secrets.randbelow(5)",
+         "datetime.now()", "normal(3)", "DrawsItself().draw()", "drawn_once()"),
+    "import random as r; ": ("r.random()",),
+    "from numpy.random import default_rng as of; ": ("of()",),
+}  # fmt: skip
+WITHIN = {"DrawsItself().draw()": ("random.random", "        return random"), "drawn_once()": ("os.urandom", "    return os")}
+SAME_EACH_TIME = (
+    "np.random.default_rng(3)", "np.random.default_rng(t.k)", "np.random.SeedSequence(5)", "random.Random(3)", "time.sleep(0)", "np.random.Philox(key=3)",
+    "t.rng.random()", "(lambda random, time: random.random())(t.rng, None)", "datetime.fromtimestamp(0)", "(lambda f: f.time())(type('T', (), {'time': int}))",
+)  # fmt: skip
+DRAWS = """
+import os, random, secrets, time, uuid
+from datetime import datetime
+from functools import cache
+from numpy.random import normal
+
+class DrawsItself:
+    def draw(self):
+        return random.random()
+
+@cache
+def drawn_once():
+    return os.urandom(4)
+
+def used_by_nothing():
+    return np.random.rand()
+"""
 SEEN_BY_CHECKS = [
     *KEPT,
     (MODULE + compressor(f"np.random.random(); {SORTED}"), {}, "come from the global random or np.random, not from t.rng"),
@@ -590,6 +622,47 @@ def test_a_run_says_in_one_line_what_a_part_keeps_outside_of_its_state(source, p
     for words in (["show", result], ["table", result], ["table", result, "--to", "loss=0.69"]):
         assert main([*map(str, words)]) == 0
         assert any(re.search(naming(says), line) for line in capsys.readouterr().out.splitlines()), words
+
+
+@pytest.mark.parametrize("first", OTHER_EACH_TIME)
+def test_calls_that_return_something_else_each_time_are_named_with_their_lines(first, tmp_path):
+    calls = OTHER_EACH_TIME[first]
+    file = written(tmp_path, DRAWS + compressor("\n        ".join([f"{first}0", *calls, SORTED])))
+    (found,) = findings_in_job("mine", mc.load_job(file)).values()
+    assert (found[0].what, found[0].holds) == ("draws", False)
+    source = file.with_suffix(".py").read_text().splitlines()
+    for call in calls:
+        named, place = WITHIN.get(call, (call.partition("(")[0], f"        {call}"))
+        line = next(i for i, text in enumerate(source, 1) if text.startswith(place))
+        assert f" {named}() ({file.stem}.py, line {line}, in " in found[0].text, call
+    assert found[0].text.count(", line ") == len(calls), found[0].text
+
+
+def test_a_run_names_such_a_call_and_so_do_the_commands_that_show_its_result(tmp_path, capsys):
+    source = compressor("i = np.random.default_rng().choice(v.size, 2, replace=False); return mc.Sparse(v.size, i, v[i])")
+    file = written(tmp_path, source)
+    mc.run(mc.load_job(file), out=tmp_path)
+    line = 1 + file.with_suffix(".py").read_text()[: -len(source)].count("\n") + source[: source.index("i = np")].count("\n")
+    says = f"mine calls np.random.default_rng() ({file.stem}.py, line {line}, in Mine.compress), which returns something else each time"
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if says in line)
+    assert "Random numbers come from t.rng" in line
+    (result,) = tmp_path.rglob("*.h5")
+    for words in (["show", result], ["table", result], ["table", result, "--to", "loss=0.69"], ["plot", result, "-o", tmp_path / "of.png"]):
+        assert main([*map(str, words)]) == 0
+        assert says in "".join(capsys.readouterr()), words
+
+
+def test_calls_that_return_the_same_each_time_are_named_by_nobody(tmp_path):
+    job = mc.load_job(written(tmp_path, DRAWS + compressor("\n        ".join([*SAME_EACH_TIME, SORTED]))))
+    (found,) = findings_in_job("mine", job).values()
+    assert [each for each in found if each.what == "draws" and each.holds], found
+
+
+def test_the_parts_of_this_package_draw_from_what_they_are_given():
+    held = [value for registry in registries for part in registry.values() if is_ours(part) for value in vars(part).values()]
+    functions = [*filter(None, map(function_of, held))]
+    assert len(functions) > 500
+    assert not unrepeatable(functions)
 
 
 def test_a_verification_names_what_a_part_keeps_though_the_first_rounds_are_the_same(tmp_path):
