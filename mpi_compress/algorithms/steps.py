@@ -4,13 +4,14 @@ a part's parameters: what they name, and their values."""
 import bisect
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import Field, dataclass, fields
 from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
 from mpi_compress.algorithms.sampling import rounds_of_epoch
+from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.errors import NotMet, UserError, nearest
 from mpi_compress.core.expressions import Expression, evaluate, names_in
 from mpi_compress.core.fields import Checked
@@ -246,11 +247,21 @@ def evaluated(
     return bind(value, numbers) if is_step else evaluate(value, numbers)
 
 
+def _refuse_untyped(part: Any, named: Set[str]) -> None:
+    """ValueError if formulas name a field of a user's class that is no formula itself."""
+    for each in fields(part) if not is_ours(part) else ():
+        if each.name in named and each not in _formulas(part.__class__):
+            kind = getattr(each.type, "__name__", each.type)
+            which = f"'{each.name}' is a field of {type(part).__name__} of the type {kind}"
+            raise ValueError(f"{which}; formulas may name fields of the type mc.Expression{place_of_class(type(part))}")
+
+
 def values_of(part: Any, numbers: Mapping[str, float], theorems: Mapping[str, str] = MappingProxyType({})) -> dict[str, Schedule]:
     """The values of a part's formulas, as `evaluated` raises and takes them. A parameter may name others."""
     given = {f.name: (getattr(part, f.name), is_step) for f, is_step in _formulas(part.__class__).items()}
     own = {f.name for f in _formulas(part.__class__) if getattr(part, f.name) == f.default}
     formulas = {key: (value, is_step) for key, (value, is_step) in given.items() if value is not None}
+    _refuse_untyped(part, {name for value, _ in formulas.values() for name in names_of(value, theorems)} - numbers.keys())
     values: dict[str, Schedule] = {}
     while formulas:
         ready = (key for key, (value, _) in formulas.items() if not names_of(value, theorems) & formulas.keys() - {key})
