@@ -20,6 +20,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import Average
 from mpi_compress.algorithms.needs import Need
 from mpi_compress.algorithms.steps import Decreasing, step_at, values_of
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.batch import Message
@@ -68,6 +69,12 @@ class Node:
     def x(self) -> Point:
         """Where gradients are taken (d,)."""
         return self.state.point
+
+    @x.setter
+    def x(self, x: Point) -> None:
+        """Take the same array, as after `node.x *= 2`; UserError for another one."""
+        if x is not self.state.point:
+            raise UserError("node.x is another array now: a server moves x, and workers share it; change a copy, node.x.copy()")
 
     @property
     def iterate(self) -> Vector:

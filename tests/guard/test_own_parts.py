@@ -477,6 +477,13 @@ AS_IT_RUNS = [
     # points, rows and logs
     *((algorithm(f"{wrong}; {SENDS}"), TOP, "mine: worker_sends changes node.x, which workers share; change a copy, node.x.copy()")
       for wrong in ("node.x[0] += t.who", "y = node.x; y -= 0.01 * f.gradient(y)")),
+    *((ESTIMATE.format("[mean.dense()]").replace("    return self.up", f"    {wrong}\n        return self.up"), TOP, says) for wrong, says in (
+        ("node.x *= 1.01", "mine: worker_sends changes node.x, which workers share; change a copy, node.x.copy()"),
+        ("node.x[:] *= 1.01", "mine: worker_sends changes node.x, which workers share; change a copy, node.x.copy()"),
+        ("node.x = 1.01 * node.x", "node.x is another array now: a server moves x, and workers share it; change a copy, node.x.copy()"),
+    )),
+    (ESTIMATE.format("[mean.dense()]").replace("mc.Step = 0.1", 'mc.Step = "theory"\n    beta: float = 0.5\n    theory = "(1 - beta)/L"'), TOP,
+     "algorithm: 'beta' is a field of Mine of the type float; formulas may name fields of the type mc.Expression own_ line 6"),
     *((algorithm(f"return self.up.pack(f.gradient({asked}), t)"), TOP, f"gradient: {says}") for asked, says in (
         ("node.x[:5]", "coordinates of x (5,) (20,)"), ("np.append(node.x, 1.0)", "coordinates of x (21,)"),
         ("node.x, np.arange(20)", "rows go from 0 to 19; they should be from 0 to 9"),
