@@ -45,7 +45,7 @@ def findings_by_name(name: str, parameters: Mapping[str, Any], theorem: bool = F
     known = [r for r in registries if name in r] or [r for r in registries if r.knows(name)]
     if not known:
         here = nearest(name, {each for registry in registries for each in registry}, "part", alike=_ALIKE)
-        raise UserError(f"{here}; --job JOB knows those of its plugins, too")
+        raise UserError(f"--job JOB knows those of its plugins, too; without it there is {here}")
     known = [r for r in known if theorem and issubclass(r[name], Method)] or known  # a server may have a method's name
     return {registry.kind: _asked(_built(registry, name, parameters), theorem) for registry in known}
 

@@ -176,7 +176,7 @@ def stated(c: Compressor, v: Vector, found: Any, name: str) -> Findings:
     if bound is not None:
         yield _bound("variance", least <= bound * (1 + 1e-9), bound, mean, error, by)
     if ω is not None and square > 1e-300:
-        yield _unbiased(found, v, max(0.0, ω - max(0.0, least) / square), name)
+        yield _unbiased(found, v, max(0.0, ω - max(0.0, least) / square), name, ω if ω > LOOSE * share else 0.0)
 
 
 def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: str) -> Finding:
@@ -185,6 +185,9 @@ def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: s
     tight = bool(holds and error <= _TIGHT * said and abs(seen - said) <= chance)
     ratio = said / max(seen + chance, 1e-300) if what == "δ" else (seen - chance) / max(said, 1e-300)
     found = f"at worst {seen:.6g}" + f" ± {error:.1g}" * bool(error > 1e-9 * said)
+    if holds and abs(seen - said) > 1e-9 * said and (seen < said) == (what == "δ"):
+        limit = said + _SIGMAS * error * (-1 if what == "δ" else 1)
+        found += f" (a standard error; up to {_SIGMAS:g} of them, {limit:.6g}, may be chance)"
     loose = bool(holds and 0 < ratio * LOOSE < 1)
     text = f"{said:.6g} is stated {by.format(found)}" + ": tight" * tight + f": loose by {1 / max(ratio, 1e-300):.2g} times" * loose
     return Finding(what, bool(holds), text, ratio=1.0 if tight else ratio)
@@ -207,9 +210,10 @@ def states_something(c: Compressor, dim: int) -> bool:
     return (δ, c.omega(dim), c.variance(dim)) != (None, None, None) and (δ or 0) <= 1
 
 
-def _unbiased(found: Any, v: Vector, unseen: float, name: str) -> Finding:
+def _unbiased(found: Any, v: Vector, unseen: float, name: str, loose: float) -> Finding:
     """Whether the mean of C(v) is v, along v and along signs, by its standard error, for which the variance that was measured and
-    the `unseen` that ω leaves beside it are added: that of what is drawn rarely. Of one draw C(v) is exact. All in units of ‖v‖."""
+    the `unseen` that ω leaves beside it are added: that of what is drawn rarely. Of one draw C(v) is exact. All in units of ‖v‖.
+    `loose` is ω if it says too little, else 0."""
     along = np.array([v, np.sign(v), np.ones(v.size), *seeded().choice([-1.0, 1.0], (6, v.size))])
     off = (found - v) @ (along / np.linalg.norm(along, axis=1, keepdims=True)).T / np.linalg.norm(v)
     errors = np.sqrt((off.var(axis=0) + unseen) / len(off)) * (len(off) > 1)
@@ -222,6 +226,7 @@ def _unbiased(found: Any, v: Vector, unseen: float, name: str) -> Finding:
     if doubt and not wrong[i]:
         text = f"a bias below {most[0]:.0%} cannot be seen in {len(off)} draws"
     text += f", for d = {v.size} with a vector {name}"
+    text += f": the stated ω = {loose:.6g} is loose, and leaves so much unseen" * bool(doubt and loose)
     return Finding("unbiased", not wrong[i], text, doubt=doubt, ratio=float((abs(mean[i]) if wrong[i] else 1.0) / most[i]))
 
 

@@ -23,7 +23,7 @@ _ALWAYS = {
     *(f"time.{name}{unit}" for name in _CLOCKS for unit in ("", "_ns")), "datetime.now", "datetime.today", "datetime.utcnow",
     "posix.urandom", "nt.urandom", "uuid.uuid1", "uuid.uuid4",
 }  # fmt: skip
-_SHARED = {id(random.seed.__self__), id(np.random.rand.__self__)}  # type: ignore[attr-defined]  # by all parts of a process
+_SHARED = {id(getattr(function, "__self__", None)) for function in (random.random, np.random.rand)}  # by all parts of a process
 
 
 def unrepeatable(functions: Iterable[FunctionType]) -> list[str]:
@@ -49,7 +49,8 @@ def _varies(called: Any, call: ast.Call) -> bool:
     without_seed = all(isinstance(each, ast.Constant) and each.value is None for each in given)
     takes_seed = module == "random" or module.startswith("numpy.random")
     named = f"{module}.{getattr(called, '__name__', '')}"
-    return id(owner) in _SHARED or named in _ALWAYS or module == "secrets" or (takes_seed and without_seed)
+    is_shared = owner is not None and id(owner) in _SHARED
+    return is_shared or named in _ALWAYS or module == "secrets" or (takes_seed and without_seed)
 
 
 def _meaning(node: ast.AST, known: Mapping[str, Any]) -> Any:

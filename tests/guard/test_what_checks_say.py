@@ -156,7 +156,22 @@ def test_a_mean_that_is_a_multiple_of_v_is_told_with_the_factor(name, k, dim, fa
 @pytest.mark.usefixtures("job")
 def test_a_mean_of_which_omega_leaves_too_much_unseen_is_not_judged():
     found = found_of(mc.compressors["one-norm"](share=1e4))["unbiased"]
-    assert re.fullmatch(r"not judged  unbiased: a bias below \d+% cannot be seen in 20000 draws, for d = 12 with a vector of ones", found)
+    unseen = r"a bias below \d+% cannot be seen in 20000 draws, for d = 12 with a vector of ones"
+    loose = r"the stated ω = 36666\.7 is loose, and leaves so much unseen"
+    assert re.fullmatch(rf"not judged  unbiased: {unseen}: {loose}", found), found
+
+
+@pytest.mark.usefixtures("job")
+def test_a_bound_that_was_passed_by_chance_says_how_far_chance_may_go():
+    found = found_of(mc.compressors["one-norm"](share=0.999))["ω"]
+    said, seen, limit = map(float, re.match(r"holds  ω: (\S+) is stated .*; at worst (\S+) ± \S+ \(a standard error; up to 6 of them, (\S+), may be chance\)", found).groups())
+    assert said < seen < limit, found
+
+
+def test_a_method_is_told_that_its_layouts_are_checked_and_not_its_lines():
+    first = command("check-part", "diana").stdout.splitlines()[1]
+    assert first.startswith("  not judged  algorithm: layouts and states are checked here, not the algorithm; --theorem "), first
+    assert "algorithm:" not in command("check-part", "top-k").stdout
 
 
 @pytest.mark.usefixtures("job")
@@ -183,7 +198,7 @@ def test_rounds_that_differ_name_both_causes():
 def test_a_part_of_a_plugin_without_its_job_is_not_taken_for_another_one():
     said = command("check-part", "sign-top").stderr
     assert "did you mean" not in said, said
-    assert "--job JOB knows those of its plugins, too" in said
+    assert said.startswith("mpi-compress: --job JOB knows those of its plugins, too; without it there is no part called 'sign-top'"), said
     assert "did you mean 'top-k'?" in command("check-part", "topk").stderr
 
 
