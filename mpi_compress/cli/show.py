@@ -36,7 +36,7 @@ from mpi_compress.results.tuning import caveat, in_words
 def act(options: Namespace) -> int:
     if len(options.results) == 2 and all(map(os.path.isdir, options.results)):
         found = [*_of_folders(*map(Path, options.results))]
-        say(*(f"{name}: {text}" for name, text in found))
+        say(*(line for name, text in found for line in f"{name}: {text}".splitlines()))
         return 0 if all(text.startswith(BIT_FOR_BIT) for _, text in found) else 1
     runs = [*map(read, options.results if len(options.results) > 1 else _files(options.results[0]))]
     asked = [name for name in ("csv", "split", "bounds") if getattr(options, name)]
@@ -82,7 +82,7 @@ def _of_folders(one: Path, other: Path) -> Iterator[tuple[str, str]]:
             if None in pair:
                 yield name, f"is in {other if pair[0] is None else one} only"
             else:
-                yield name, " ".join(line.strip() for line in difference(*pair))
+                yield name, "\n".join(difference(*pair))
 
 
 def _compared(runs: Sequence[Run]) -> Iterator[str]:

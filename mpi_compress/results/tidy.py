@@ -19,6 +19,7 @@ from mpi_compress.results.tuning import in_words
 Kind = Literal["polars", "pandas", "dict"]
 _KINDS: tuple[Kind, ...] = ("polars", "pandas", "dict")
 BIT_FOR_BIT = "equal, bit for bit"
+_FIRST = ("loss", "wire_bits_up", "wire_bits_down")  # of the columns in which two results differ
 _DERIVED = ("squared_grad_norm", "seconds")
 
 
@@ -118,7 +119,7 @@ def difference(one: Run, other: Run) -> Iterator[str]:
             yield f"only in {run.file}: {', '.join(sorted(alone))}"
     for table in tables:
         a, b = getattr(one, table), getattr(other, table)
-        for column in sorted(set(a) & set(b)):
+        for column in sorted(set(a) & set(b), key=lambda name: (name not in _FIRST, name)):
             n = min(len(a[column]), len(b[column]))
             row = next((i for i in range(n) if a[column][i].tobytes() != b[column][i].tobytes()), None)
             if row is not None:

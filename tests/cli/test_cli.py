@@ -656,6 +656,11 @@ def test_show_of_two_folders_pairs_runs_by_label_and_says_which_differ_and_where
     said = [line for line in done.stdout.splitlines() if line.startswith("job: ")]
     assert sum("equal, bit for bit: 5 records" in line for line in said) == 1
     assert sum(f"is in {once} only" in line for line in said) == 1
+    columns = re.findall("^  /([a-z_/]+): [^:]+ against [^:]+$", done.stdout, re.MULTILINE)
+    assert len(columns) == len(done.stdout.splitlines()) - len(said), "a line each"
+    first = columns.index("trace/loss")
+    assert (first, columns.count("trace/loss")) == (0, 2), "the loss comes first"
+    assert columns.index("trace/distance") > first
     assert [line.partition(": ")[2].partition(":")[0] for line in said if "they part in record 1 (round 1)" in line] == ["SGD, seed 0", "SGD, seed 1"]
     assert command("show", once, next((once / "job").glob("SGD-*"))).returncode == 2
 
