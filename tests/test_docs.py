@@ -227,6 +227,11 @@ def test_what_a_script_imports_of_the_package_is_there(script):
             assert all(there), (node.module, [alias.name for alias in node.names])
 
 
+def test_the_needs_of_methods_are_all_named():
+    (line,) = re.findall(r"^- \*\*What it needs\..*$", (DOCS / "own-algorithm.md").read_text(), re.MULTILINE)
+    assert {*re.findall(r"`([A-Z_]+)`", line)} == {name for name, held in vars(mc.algorithms.needs).items() if isinstance(held, mc.algorithms.needs.Need)}
+
+
 def test_the_table_of_kinds_says_what_they_take_and_which_codecs_write_them():
     rows = re.findall(r"^\| `(\w+)` \| .* \| (.+) \| (.+) \|$", (DOCS / "own-compressor.md").read_text(), re.MULTILINE)
     found = {name: (re.findall(r"\w+", given), set(by.split(", "))) for name, given, by in rows}

@@ -222,7 +222,8 @@ def _without(table: Tables, *keys: str) -> dict[str, Any]:
 def _table(written: Tables, key: str) -> dict[str, Any]:
     value = written.get(key, {})
     if not isinstance(value, Mapping):
-        raise UserError(f"{key}: {value!r} was given; it should be a table, [{key}]")
+        table = f'{{ name = "{value}" }}' if isinstance(value, str) and key in ("algorithm", "data") else f"[{key}]"
+        raise UserError(f"{key}: {value!r} was given; it should be a table, {table}")
     return dict(value)
 
 
