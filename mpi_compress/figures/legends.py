@@ -112,5 +112,5 @@ def heading(runs: Sequence[Run], drawn: Iterable[Line], noisy: bool) -> str | No
     runs are unfinished."""
     seeds = f"median and range {over}" if (over := seeds_text(ended(runs))) else ""
     kept = "a seed that ended keeps its last value" if any(line.keeps_last for line in drawn) else ""
-    noise = "noise as its running median" if noisy else ""
-    return "; ".join(filter(None, [", ".join(filter(None, [seeds, noise])), kept, unfinished(runs)])) or None
+    parts = (seeds, "noise as its running median" if noisy else ""), (kept, unfinished(runs))
+    return "\n".join(filter(None, (", ".join(filter(None, part)) for part in parts))) or None

@@ -84,10 +84,10 @@ def test_a_figure_says_how_many_of_several_seeds_are_unfinished(done):
     now = [dataclasses.replace(run, attrs=run.attrs | {"status": "stopped"}) if run in stops else run for run in runs]
     for each, count in ((now, "5 runs"), ([now[runs.index(run)] for run in stops[2:]], "3 runs")):
         drawn = figures.draw(each, FigureTable("round", "loss"))
-        assert drawn.get_supxlabel().replace("\n", " ").endswith(f"seeds; {count} unfinished")
+        assert drawn.get_supxlabel().endswith(f"seeds\n{count} unfinished")
         plt.close(drawn)
     said = figures.draw(now, job.figure).legends[0].get_title().get_text()
-    assert said == "median and range over 1 to 3 seeds; 5 runs unfinished"
+    assert said == "median and range over 1 to 3 seeds\n5 runs unfinished"
     plt.close("all")
 
 
@@ -98,9 +98,9 @@ def test_a_figure_says_that_a_seed_that_ended_keeps_its_last_value(done):
     def ending(run, row):
         return dataclasses.replace(run, trace={name: values[:row] for name, values in run.trace.items()}, timing={name: values[:row] for name, values in run.timing.items()})
 
-    for row, said in ((6, "; a seed that ended keeps its last value"), (11, "")):
+    for row, said in ((6, "\na seed that ended keeps its last value"), (11, "")):
         ax = figures.plot([ending(own[0], row), *own[1:]], x="round", y="loss")
-        assert ax.figure.get_supxlabel().replace("\n", " ") == f"median and range over 3 seeds{said}"
+        assert ax.figure.get_supxlabel() == f"median and range over 3 seeds{said}"
     plt.close("all")
 
 
