@@ -112,8 +112,8 @@ def _draw_curve(
     smooth = None if every is None or leaves else smoothed(line.rows(np.isfinite(line.y)), *axes)
     drawn = smooth or line
     if smooth is not None:
-        seen = line.rows(_apart(*heights_of(line, *axes)))
-        ax.scatter(seen.x, seen.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
+        rows = _apart(*heights_of(line, *axes))
+        ax.scatter(line.x[rows], line.y[rows], s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
     elif every is not None and line.x.size <= _FEW_RECORDS:
         ax.scatter(line.x, line.y, s=5, color=look["color"], linewidths=0, zorder=2)
     # a point stands over the lines that cross it, whole at the edge
@@ -228,12 +228,10 @@ def heights_of(line: Line, xscale: str, yscale: str) -> list[NDArray]:
     return [np.log10(v) if scale == "log" else v.astype(float) for v, scale in ((line.x, xscale), (line.y, yscale))]
 
 
-def _apart(*axes: NDArray) -> NDArray[np.bool_]:
-    """Which rows are drawn of those that would lie on each other: the first one at each place."""
+def _apart(*axes: NDArray) -> NDArray[np.intp]:
+    """The rows to draw of those that would lie on each other: the first one at each place."""
     places = [np.round(_PLACES * (v - v.min()) / (np.ptp(v) or 1.0)) for v in axes]
-    keep = np.zeros(axes[0].size, dtype=np.bool_)
-    keep[np.unique(places, axis=1, return_index=True)[1]] = True
-    return keep
+    return np.unique(places, axis=1, return_index=True)[1]
 
 
 def is_noise(height: NDArray) -> bool:

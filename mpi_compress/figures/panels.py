@@ -126,9 +126,9 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
 
 def _share_costs(axes: Sequence[Axes], each: Sequence[_Panel]) -> None:
     """Give panels of costs, one for each model, in one unit the same ends of x: what they show is compared."""
-    x, models = each[0].figure.x, {model_of(panel.runs[0]) for panel in each}
-    columns = {(panel.figure.x, unit_of(panel.figure.x, panel.runs), str(panel.figure.xlim)) for panel in each}
-    if x in COSTS and len(columns) == 1 and len(models) == len(each):
+    columns, models = zip(*((panel.figure.x, model_of(panel.runs[0])) for panel in each), strict=True)
+    units = {unit_of(columns[0], panel.runs) for panel in each}
+    if columns[0] in COSTS and len({*columns}) == len(units) == 1 and len({*models}) == len(each):
         ends = [end for ax in axes for end in ax.get_xlim()]
         for ax in axes:
             ax.set_xlim(min(ends), max(ends))
