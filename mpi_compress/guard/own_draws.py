@@ -5,13 +5,11 @@ import ast
 import linecache
 import random
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
-from inspect import isclass, ismodule
+from inspect import getblock, isclass, ismodule
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -33,12 +31,21 @@ def unrepeatable(functions: Iterable[FunctionType]) -> list[str]:
 
 def _calls(function: FunctionType) -> Iterator[str]:
     code = function.__code__
-    for body in _functions(_source(code.co_filename)).get(code.co_firstlineno, ()):
-        nodes = [*ast.walk(body)]
-        known = _known(function, nodes)
-        for node in nodes:
-            if isinstance(node, ast.Call) and _varies(_meaning(node.func, known), node):
-                yield f"{ast.unparse(node.func)}() ({Path(code.co_filename).name}, line {node.lineno}, in {code.co_qualname})"
+    source = imported.get(code.co_filename) or "".join(linecache.getlines(code.co_filename))  # the file may have changed since
+    text = "".join(getblock(source.splitlines(keepends=True)[code.co_firstlineno - 1 :]))
+    with suppress(SyntaxError):  # a lambda is a piece of a line
+        within = text[:1].isspace()
+        body = ast.increment_lineno(ast.parse("if True:\n" * within + text), code.co_firstlineno - 1 - within)
+        known = {name: held for name, held in function.__globals__.items() if name not in code.co_varnames}
+        for node in ast.walk(body):
+            match node:
+                case ast.Import():
+                    known |= {each.asname or each.name: sys.modules.get(each.name) for each in node.names}
+                case ast.ImportFrom():
+                    module = sys.modules.get(str(node.module))
+                    known |= {each.asname or each.name: getattr(module, each.name, None) for each in node.names}
+                case ast.Call() if _varies(_meaning(node.func, known), node):
+                    yield f"{ast.unparse(node.func)}() ({Path(code.co_filename).name}, line {node.lineno}, in {code.co_qualname})"
 
 
 def _varies(called: Any, call: ast.Call) -> bool:
@@ -62,45 +69,3 @@ def _meaning(node: ast.AST, known: Mapping[str, Any]) -> Any:
             owner = _meaning(node.value, known)
             return getattr(owner, node.attr, None) if ismodule(owner) or isclass(owner) else None
     return None
-
-
-def _known(function: FunctionType, nodes: Sequence[ast.AST]) -> Mapping[str, Any]:
-    """What names stand for in a function: those of its module and around it, but for its own variables, and what it imports."""
-    code, found = function.__code__, {**function.__globals__}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # it has no value yet
-            found[name] = cell.cell_contents
-    for name in _variables(code):
-        found.pop(name, None)
-    for node in nodes:
-        for each in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
-            if isinstance(node, ast.ImportFrom):
-                found[each.asname or each.name] = getattr(sys.modules.get(str(node.module)), each.name, None)
-            else:
-                top = each.name.partition(".")[0]
-                found[each.asname or top] = sys.modules.get(each.name if each.asname else top)
-    return found
-
-
-def _variables(code: CodeType) -> Iterator[str]:
-    """The variables of a function, and of those within it."""
-    yield from code.co_varnames
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _variables(inner)
-
-
-def _source(file: str) -> str:
-    """The text of a module as it was imported; of a session the cell's."""
-    return imported.get(file) or "".join(linecache.getlines(file))
-
-
-@cache
-def _functions(source: str) -> Mapping[int, Sequence[ast.AST]]:
-    """The functions in a text, by their first lines, those of decorators included."""
-    found = defaultdict[int, list[ast.AST]](list)
-    with suppress(SyntaxError):  # a session's own syntax
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                found[min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))].append(node)
-    return found
