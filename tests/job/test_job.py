@@ -149,7 +149,7 @@ def test_a_wrong_label_or_table_is_refused_in_a_line(tables, words, tmp_path):
 def test_a_name_in_place_of_a_table_is_told_the_table_that_would_do(given, would_do, tmp_path):
     key = given.partition(" ")[0]
     with pytest.raises(UserError, match=naming(f"{key}: was given; it should be a table, {would_do}")):
-        load_job({"data": {"generator": "gspar"}, "stop": {"rounds": 2}, **tomllib.loads(given)})
+        load_job({"data": {"generator": "gspar"}, "stop": {"rounds": 2}, "algorithm": {"name": "gd"}, **tomllib.loads(given)})
 
 
 WOULD_DO = 'optimum2: there is no such file here or beside the job; a result, "zero", "random" or "optimum" would do'
