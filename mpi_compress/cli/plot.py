@@ -20,7 +20,7 @@ from mpi_compress.figures.of_run import draw_profiles
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run, rising
-from mpi_compress.results.summary import all_kept
+from mpi_compress.results.summary import all_doubts
 from mpi_compress.results.targets import Target, grows, typed
 
 
@@ -46,7 +46,7 @@ def act(options: Namespace) -> int:
     drawn = figures.draw(runs, figure, options.style, width)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
-    for line in all_kept(runs):
+    for line in all_doubts(runs):
         print_line(f"mpi-compress: {line}")
     for line in titles(runs) if not (style.titled and figure.title) else []:
         print_line(f"mpi-compress: the figure, which has no title, does not say that it is {line}")

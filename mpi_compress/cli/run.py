@@ -3,6 +3,7 @@
 import shlex
 import sys
 from argparse import Namespace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def act(options: Namespace) -> int:
         with compiling.shown(not request.tells):
             runs = run_as(job, request)
     if ranks.is_root and not options.quiet:
-        _print_endings(runs, tuple(request.kept))
+        _print_endings(runs, (*request.kept, *chain(*request.proved.values())))
         for line in _waited(runs) if ranks.size == len(ranks.ranks_here) and not ranks.crowded else ():
             print_line(line)
         if not request.lines:

@@ -27,7 +27,7 @@ from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import COPY_OF, Run, read
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import last_gap, status_of_run
-from mpi_compress.results.summary import kept, no_f_star, rise, split
+from mpi_compress.results.summary import doubts, no_f_star, rise, split
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import BIT_FOR_BIT, difference
 from mpi_compress.results.tuning import caveat, in_words
@@ -127,7 +127,7 @@ def summary(run: Run) -> Iterator[str]:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
     state = status_of_run(run).state
     ended = f"{state} ({why})" if (why := run.ended_by) else f"{state}"
-    yield f"  {run.label}: {'; '.join(filter(None, (ended, rise([run]), kept([run]))))}"
+    yield f"  {run.label}: {'; '.join(filter(None, (ended, rise([run]), doubts([run]))))}"
     yield from _aligned(_problem(run), _settings(run))
     yield from split(run)
     if not run.rows:

@@ -28,6 +28,7 @@ from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.warm_up import first_states, loop_of, warm_up
 from mpi_compress.guard import hidden_state
+from mpi_compress.guard.of_messages import contradicted
 from mpi_compress.job.tables import Ending, Tables
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
@@ -39,7 +40,7 @@ from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten
-from mpi_compress.results.reader import ANY_SEED, KEPT, read
+from mpi_compress.results.reader import ANY_SEED, DOUBTS, read
 from mpi_compress.results.reader import attributes as attributes_of_file
 from mpi_compress.results.writer import LostRows, Mark, Recorder, Row
 from mpi_compress.saving.checkpoint import Checkpoint, Header, States, remove_checkpoint, schema_of
@@ -102,7 +103,8 @@ class Execution:
                 if self.recorder is not None:
                     stopwatch.end("rounds")
                     attributes = {} if has_drawn else self._of_equal_runs(tuned)
-                    attributes = {**attributes, KEPT: "; ".join(kept)} if kept else attributes
+                    doubts = "; ".join([*kept, *self._contradicted()])
+                    attributes = {**attributes, DOUBTS: doubts} if doubts else attributes
                     self._end(self.recorder, verdict, keeper, x, attributes)
                 if verdict is not Ending.STOPPED:
                     self._keep(verdict, keeper)
@@ -212,6 +214,14 @@ class Execution:
         spec = self.p.spec
         repeats = isinstance(self.p.algorithm, Algorithm) and "seconds" not in spec.stop.columns
         return {ANY_SEED: spec.id_of_all("seed", tuned)} if repeats and not follows_seed(spec, self.p.problem) else {}
+
+    def _contradicted(self) -> dict[str, str]:
+        """What draws prove wrong of what users' compressors of this run state. At rank 0."""
+        found, up, down = dict[str, str](), self.p.algorithm.up, self.p.algorithm.down
+        for link in (up, down) if not self.request.shared else ():
+            if self.p.spec.owns(link.compressor):
+                found |= self.request.proved.setdefault(f"{link.compressor!r} {link.dim}", contradicted(link))
+        return found
 
     def _end(self, recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector, attributes: Tables) -> None:
         """Complete the result, with further attributes, or keep what there is for later. At rank 0."""

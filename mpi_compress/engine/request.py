@@ -31,6 +31,7 @@ class Request:
     details: bool = False  # a line for each trial, too
     trials: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers of trials, over all stages
     kept: dict[str, str] = field(default_factory=dict)  # what would do, by where parts of one's own kept something in these runs
+    proved: dict[str, dict[str, str]] = field(default_factory=dict)  # what draws prove wrong of users' compressors, by these and d
 
     @property
     def tells(self) -> bool:

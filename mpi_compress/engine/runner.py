@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from inspect import signature
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any, Never
@@ -32,7 +33,6 @@ from mpi_compress.engine.request import Request
 from mpi_compress.engine.tuning import tune
 from mpi_compress.exchange.host import keep_freed_memory
 from mpi_compress.exchange.ranks import Ranks, ranks_of
-from mpi_compress.guard.of_messages import contradicted
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Tables
@@ -124,9 +124,7 @@ def run_as(job: Job, request: Request) -> Runs:
         interrupted.when = f"between runs, {len(results)} of {len(files)} done"
         raise
     if ranks.is_root and not request.shared:
-        links = ((p, link) for p in prepared.values() for link in (p.algorithm.up, p.algorithm.down))
-        own = {repr(link): link for p, link in links if p.spec.owns(link.compressor)}
-        for where, would_do in (request.kept | contradicted(own.values())).items():
+        for where, would_do in chain(request.kept.items(), *(proved.items() for proved in request.proved.values())):
             print_line(f"mpi-compress: {where}. {would_do}")
     return Runs(results[i] for i in sorted(results))
 

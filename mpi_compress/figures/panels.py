@@ -21,7 +21,7 @@ from mpi_compress.figures.words import measuring, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.summary import all_kept
+from mpi_compress.results.summary import all_doubts
 from mpi_compress.results.tuning import caveat
 from mpi_compress.results.units import COSTS, model_of, unit_of
 
@@ -114,7 +114,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
         rooms += (title.get_text().count("\n") + 1) * 0.16
     changed = "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))
     said = heading(all_runs, (line for panel in each for line in panel.lines), any(noisy))
-    above = filter(None, [said, changed, *all_kept(all_runs)])
+    above = filter(None, [said, changed, *all_doubts(all_runs)])
     rooms += put_below(fig, handles_of(axes), "\n".join(above) or None)
     fig.set_figheight(rooms)
     with measuring():

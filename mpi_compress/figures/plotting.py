@@ -26,7 +26,7 @@ from mpi_compress.figures.words import draw_dollars
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run
-from mpi_compress.results.summary import all_kept
+from mpi_compress.results.summary import all_doubts
 
 FORMATS = (".png", ".pdf", ".svg")
 _BESIDE = 0.62  # inches beside a plot, for the ticks and the name of its y axis
@@ -102,7 +102,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
         above = ", ".join(filter(None, [heading(each, drawn, noisy), *shared]))
-        title = "\n".join(filter(None, [above, *all_kept(runs)])) or None
+        title = "\n".join(filter(None, [above, *all_doubts(runs)])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:

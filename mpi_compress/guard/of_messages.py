@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import combinations, product
@@ -193,15 +193,13 @@ def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: s
     return Finding(what, bool(holds), text, ratio=1.0 if tight else ratio)
 
 
-def contradicted(links: Iterable[Link]) -> dict[str, str]:
-    """What draws of C(v), v of ones, prove wrong of what compressors state, and what says more. The rest need not hold."""
-    found = dict[str, str]()
-    for c, dim in ((link.compressor, link.dim) for link in links if link.dim <= _DIMS[-1]):
-        with suppress(Exception):  # as a run may do, too
-            for each in (each for each in _theorems(c, np.ones(dim), "of equal numbers") if not each.holds):
-                text = f"{c.name} does not hold what it states: {each.what}, {each.text}"
-                found[text] = f"check-part tries more vectors{place_of_class(type(c))}"
-    return found
+def contradicted(link: Link) -> dict[str, str]:
+    """What draws of C(v), v of ones, prove wrong of what a compressor states, and what says more. The rest need not hold."""
+    c, wrong = link.compressor, list[Finding]()
+    with suppress(Exception):  # as a run may do, too
+        wrong = [each for each in _theorems(c, np.ones(link.dim), "of equal numbers") if not each.holds and link.dim <= _DIMS[-1]]
+    does = f"check-part tries more vectors{place_of_class(type(c))}"
+    return {f"{c.name} does not hold what it states: {each.what}, {each.text}": does for each in wrong}
 
 
 def states_something(c: Compressor, dim: int) -> bool:

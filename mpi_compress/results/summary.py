@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core import tables
-from mpi_compress.results.reader import KEPT, Run
+from mpi_compress.results.reader import DOUBTS, Run
 
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
 _RISE = 1e-3  # of the loss, from which on it has risen
@@ -35,14 +35,14 @@ def without_overhead(runs: Sequence[Run]) -> str:
     return "T = 1 in every round, since no [cost] is given, and by bits alone the shortest message is the best one" if alone else ""
 
 
-def kept(runs: Sequence[Run]) -> str:
-    """Where parts of one's own kept something in any of these runs, so that its numbers may depend on the layout; or ""."""
-    return next(iter(all_kept(runs)), "")
+def doubts(runs: Sequence[Run]) -> str:
+    """Where users' parts kept something in any of these runs, and what they state wrongly; or ""."""
+    return next(iter(all_doubts(runs)), "")
 
 
-def all_kept(runs: Sequence[Run]) -> list[str]:
+def all_doubts(runs: Sequence[Run]) -> list[str]:
     """The same of each run, once."""
-    return [*dict.fromkeys(str(run.attrs[KEPT]) for run in runs if KEPT in run.attrs)]
+    return [*dict.fromkeys(str(run.attrs[DOUBTS]) for run in runs if DOUBTS in run.attrs)]
 
 
 def partition_of(run: Run) -> str:

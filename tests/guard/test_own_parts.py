@@ -713,6 +713,8 @@ def test_a_run_says_of_a_false_omega_what_few_draws_prove(share, tmp_path):
     said = command("run", file, "--out", tmp_path).stderr
     lines = [line for line in said.splitlines() if "does not hold what it states" in line]
     assert len(lines) == (share < 1)
+    table = command("table", file, "--out", tmp_path, "--to", "loss=0.69").stdout
+    assert ("mine does not hold what it states: ω" in table) == (share < 1), "a result keeps it"
     assert said.count("check-part mine --job") == 1
     if lines:
         right = r"mpi-compress: mine does not hold what it states: ω, 9\.5 is stated for d = 20; at worst 19 was found with a vector of equal numbers\. "
