@@ -43,6 +43,7 @@ class Line:
     note: str = ""  # what a legend adds to the label, such as "diverged"
     is_exact: bool = False  # True: its run drew no random number, so that nothing in it is noise
     keeps_last: bool = False  # True: a seed ended much before another one, and its last value goes on
+    of: Sequence[str] = ()  # the labels of its runs
 
     @property
     def has_band(self) -> bool:
@@ -161,13 +162,13 @@ def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
     note = ", ".join(filter(None, [_diverged(runs), _unfinished(runs), _short_floats(runs[0], x)]))
     is_exact = all(ANY_SEED in run.attrs for run in runs)
     if len(runs) == 1:
-        return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact)
+        return Line(name, runs[0].column(x), values[0], note=note, is_exact=is_exact, of=[runs[0].label])
     along, half, ys = at_equal_x(runs, x, values, column_of(y).falls)
     median = np.median(ys, axis=0)
     median[along > half] = np.nan  # no plateau, but seeds that have ended
     ends = [run.column(x if grows(x) else "round")[-1] for run in runs if run.status in _ENDED]
     keeps_last = bool(ends) and min(ends) < _EARLY * max(ends)
-    return Line(name, along, median, np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact, keeps_last)
+    return Line(name, along, median, np.min(ys, axis=0), np.max(ys, axis=0), note, is_exact, keeps_last, [runs[0].label])
 
 
 def _drawable(run: Run, y: str) -> NDArray[Any]:
@@ -237,16 +238,19 @@ def _between(own: NDArray[Any], values: NDArray[Any], points: NDArray[Any], fall
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
     """One line of last rows for the runs of a grid; over seeds their median."""
     points: dict[str, list[tuple[float, ...]]] = {}
+    labels: dict[str, list[str]] = {}
     for group in by_seed(runs):
         xs, ys = (np.array([float(r.column(c)[-1]) for r in group]) for c in (x, y))
         points.setdefault(stem(group[0].label), []).append((np.median(xs), np.median(ys), np.min(ys), np.max(ys)))
-    return [Line(label, *np.array(sorted(each)).T) for label, each in points.items()]
+        labels.setdefault(stem(group[0].label), []).append(group[0].label)
+    return [Line(label, *np.array(sorted(each)).T, of=labels[label]) for label, each in points.items()]
 
 
 def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
     """What each run took to bring the column of `at` to its level, at its own x; over seeds the median."""
     ((where, level),) = at.items()
     found: dict[str, list[tuple[Any, ...]]] = {}
+    labels: dict[str, list[str]] = {}
     for group in by_seed(runs):
         label, xs = group[0].label, np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         each = [Target.of(where, level, r.rising).took(r, y) for r in group]
@@ -255,10 +259,12 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
         reached = np.isfinite(each)
         share = "" if all(reached) else "not reached" if np.isnan(took[0]) else f"{sum(reached)} of {len(group)} seeds"
         found.setdefault(label, []).append((own, *took, share))
+        labels.setdefault(label, []).append(group[0].label)
     made = []
     for label, points in found.items():
         at_x, median, least, most, shares = map(np.array, zip(*sorted(points), strict=True))
-        made.append(Line(label, None if np.isnan(at_x).any() else at_x, median, least, most, _not_reached(x, at_x, shares)))
+        over = None if np.isnan(at_x).any() else at_x
+        made.append(Line(label, over, median, least, most, _not_reached(x, at_x, shares), of=labels[label]))
     return made
 
 

@@ -153,7 +153,8 @@ def _write_notes(ax: Axes, panel: _Panel, look_of: Mapping[str, Look], titled: b
     notes, room = _notes(panel.runs, panel.figure, titled), ax.bbox.width / figure_of(ax).dpi - 0.1
     if not 0 < len(notes) <= _NOTES:
         return 0.0
-    curves = [Line2D([], [], color=look_of[panel.short[label]].of_line["color"]) for label in notes]
+    looks_of = {label: look_of[line.label].of_line for line in panel.lines for label in line.of}
+    curves = [Line2D([], [], color=looks_of[label]["color"]) for label in notes]
     whole = [f"{panel.short[label]}: {note}".replace(" = ", "\u00a0=\u00a0") for label, note in notes.items()]  # not broken there
     legend = ax.legend(
         curves, [wrapped(text, room, _SMALL).replace("\u00a0", " ") for text in whole], labelcolor="linecolor",

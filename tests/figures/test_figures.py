@@ -426,3 +426,34 @@ def test_seeds_that_do_not_reach_a_target_are_listed(done, capsys):
     assert re.search(rf"{label} \(seed \d, \d\)", line)
     assert main([*asked, f"loss={others[0] - 1e-9}"]) == 0
     assert f"{label} (seed 0, 1, 2)" in capsys.readouterr().err
+
+
+def test_notes_of_a_sweep_have_the_colour_of_the_curve_that_has_their_point(tmp_path):
+    """The trials of one value of k miss the target, in both panels of what a level took; and in one of several columns."""
+    (tmp_path / "job.toml").write_text("""
+data = { generator = "gspar", samples = 60, dim = 12 }
+objective.mu = 0.1
+workers.count = 3
+stop.rounds = 30
+[[run]]
+label = "GD"
+algorithm.name = "gd"
+[[run]]
+label = "EF21"
+algorithm.name = "ef21"
+up.compressor.name = "top-k"
+grid = { "up.compressor.k" = [1, 3] }
+tune = { parameter = "algorithm.step", values = ["1/2 theory", "theory"], to = { suboptimality = 1e-9 } }
+""")
+    runs = mc.run(tmp_path / "job.toml", out=tmp_path, quiet=True)
+    missed, level = ["EF21, k = 1"], float(max(run.trace["suboptimality"][-1] for run in runs))
+    panels = [PanelTable(title=f"to {times}", at={"suboptimality": times * level}) for times in (2, 1.1)]
+    sweep = FigureTable("up.compressor.k", "wire_bits_up", at={"suboptimality": level}, panel=panels)
+    for figure in (sweep, FigureTable("round", "loss,grad_norm", panel=[PanelTable(title="(a)")])):
+        drawn = figures.draw(runs, figure, "paper")
+        for ax in drawn.axes:
+            curves = {line.get_label().partition(" (")[0].partition(": ")[0]: line.get_color() for line in ax.get_lines()}
+            notes = {text.get_text().partition(":")[0]: text.get_color() for text in ax.get_legend().get_texts()}
+            assert [*notes] == missed
+            assert all(curves.get(label, curves.get("EF21")) == colour for label, colour in notes.items())
+    plt.close("all")
