@@ -37,9 +37,10 @@ def notes_of(
 
 
 def _infimum_of(run: Run) -> str:
-    """That no point attains f*; or ""."""
+    """That no point attains f*, or that the job gives it; or ""."""
     source = str(run.attrs.get("f_star_source"))
-    return f"f* = {run.attrs['f_star']:.6g} is {source}" if NOT_ATTAINED in source else ""
+    where = f"{source} by the job" if source == "given" else source if NOT_ATTAINED in source else ""
+    return where and f"f* = {run.attrs['f_star']:.6g} is {where}"
 
 
 def _scored_where_tuned(runs: Sequence[Run]) -> str:

@@ -10,6 +10,7 @@ from mpi_compress.results.reader import DOUBTS, Run
 
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
 _RISE = 1e-3  # of the loss, from which on it has risen
+_ROUNDED = 1e-13  # of f*, by which a loss may be below it
 
 
 def no_f_star(run: Run) -> str:
@@ -36,13 +37,20 @@ def without_overhead(runs: Sequence[Run]) -> str:
 
 
 def doubts(runs: Sequence[Run]) -> str:
-    """Where users' parts kept something in any of these runs, and what they state wrongly; or ""."""
+    """Where users' parts kept something in any of these runs, what they state wrongly, or an f* above a loss; or ""."""
     return next(iter(all_doubts(runs)), "")
 
 
 def all_doubts(runs: Sequence[Run]) -> list[str]:
     """The same of each run, once."""
-    return [*dict.fromkeys(str(run.attrs[DOUBTS]) for run in runs if DOUBTS in run.attrs)]
+    return [*dict.fromkeys(filter(None, [each for run in runs for each in (run.attrs.get(DOUBTS), _f_star_above(run))]))]
+
+
+def _f_star_above(run: Run) -> str:
+    """That the job gives an f* that is above a loss of the run; or ""."""
+    given = run.attrs.get("f_star_source") == "given" and run.attrs["f_star"]
+    above = given and run.rows and np.nanmin(run.trace["loss"]) < given - _ROUNDED * abs(given)
+    return f"f* = {given:.10g}, as the job gives it, is above a loss that was reached: suboptimality is not right" if above else ""
 
 
 def partition_of(run: Run) -> str:

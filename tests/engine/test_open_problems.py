@@ -245,3 +245,25 @@ def test_theorem_steps_converge_on_the_nonconvex_problem_of_their_papers(real_da
     assert loss[-1] < loss[0]
     if algorithm == "gd":
         assert squares[:-1].mean() <= 2 * run.attrs["L"] * (loss[0] - loss[-1]) / 400
+
+
+@pytest.mark.parametrize("given", [0.0, 0.5])
+def test_an_infimum_that_the_job_gives_is_named_and_said_to_be_wrong_where_a_loss_is_below_it(given, tmp_path, capsys):
+    """The loss of this problem falls from 0.69 to 0.42."""
+    job, out = tmp_path / "job.toml", ["--out", str(tmp_path)]
+    job.write_text(f'''
+data = {{ generator = "gspar", samples = 200, dim = 20 }}
+objective = {{ mu = "1e-1 L", f_star = {given} }}
+workers.count = 4
+stop.rounds = 100
+algorithm.name = "gd"
+''')
+    wrong = "f* = 0.5, as the job gives it, is above a loss that was reached: suboptimality is not right"
+    assert main(["run", str(job), *out]) == 0
+    assert (wrong in capsys.readouterr().err) == (given > 0)
+    assert main(["table", str(job), "--to", "suboptimality=0.1", *out]) == 0
+    table = capsys.readouterr().out
+    assert f"f* = {given:g} is given by the job" in table
+    assert (wrong in table) == (given > 0)
+    assert main(["plot", str(job), *out]) == 0
+    assert (wrong in capsys.readouterr().err) == (given > 0)
