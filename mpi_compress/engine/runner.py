@@ -12,6 +12,7 @@
     Runs                         what `mc.run` returns, in the job's order
 """
 
+import json
 import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -138,6 +139,7 @@ def _is_copied(spec: RunSpec, file: Path, tuned: Tables | None, ended: Mapping[i
 def _result(spec: RunSpec, file: Path, was_done: bool, request: Request) -> Run:
     """The result of a run, once it has ended; at rank 0."""
     found = result_of_run(file) if was_done else read(file)
+    found.attrs["overridden"] = json.dumps(spec.overridden)  # of the job as it is now
     if "suboptimality" in spec.asked:
         found = with_suboptimality([found], [spec], request.quiet)[0]
     if found.status == "diverged" and not request.shared and (request.quiet or was_done):

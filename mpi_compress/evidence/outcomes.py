@@ -1,5 +1,6 @@
 """Outcomes of jobs: the results that are there, and the verdicts on the jobs' claims."""
 
+import json
 import os
 import re
 import shlex
@@ -202,7 +203,7 @@ def each_result(job: Job, out: Path) -> Iterator[tuple[RunSpec, Found]]:
     for spec in job.runs:
         found = None if spec.missing else _tried(_come_to, result_file(job.name, spec.label, spec.run_id, out))
         if isinstance(found, Run):
-            found.attrs["outdated"] = outdated(spec, found.attrs)
+            found.attrs.update(outdated=outdated(spec, found.attrs), overridden=json.dumps(spec.overridden))
         yield spec, found
 
 

@@ -263,6 +263,22 @@ def test_what_is_set_from_outside_is_in_names_and_in_what_show_prints(tmp_path, 
     assert ("--set", "stop.rounds = 3, seed = 2") in [*shown_settings(run)]
 
 
+def test_a_value_that_the_job_now_has_is_no_longer_named(tmp_path, capsys):
+    """--set rounds = 6, which the job's file says later: the result is the job's, whose label is plain."""
+    job, out = tmp_path / "job.toml", ["--out", str(tmp_path)]
+    text = 'data = {{ generator = "gspar", samples = 40, dim = 5 }}\nobjective.mu = 0.1\nstop.rounds = {}\nalgorithm.name = "gd"\n'
+    job.write_text(text.format(3))
+    assert main(["run", str(job), "--set", "stop.rounds=6", *out]) == 0
+    assert main(["table", str(job), "--set", "stop.rounds=6", "--to", "loss=0.69", *out]) == 0
+    assert "rounds = 6" in capsys.readouterr().out
+    job.write_text(text.format(6))
+    for command in (["run", str(job)], ["table", str(job), "--to", "loss=0.69"]):
+        assert main([*command, *out]) == 0
+        said = "".join(capsys.readouterr())
+        assert "rounds = 6" not in said
+        assert "\njob " in said
+
+
 def test_a_paper_has_signs_for_heads_and_notes_say_how_far_rows_are_apart(tmp_path):
     run = run_of(tmp_path, {"name": "gd"}, rounds=40, log={"every": 10})
     level = float(run.column("squared_grad_norm")[2])
