@@ -35,7 +35,8 @@ def act(options: Namespace) -> int:
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = compare(runs, targets, options.by)
     say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes)
-    say(*(line for target in targets for line in statements(runs, target)))
+    if options.by == "model_seconds":
+        say(*(line for target in targets for line in statements(runs, target)))
     if options.table:
         _write(table.in_file, options.table)
     return 0

@@ -1,5 +1,6 @@
 """A table of what each method needed to reach a target, over its seeds."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.endings import ending, other_points
-from mpi_compress.evidence.lines import Namer, by_seed, changes, name_of, seeds_text, tuned_column, tuned_text
+from mpi_compress.evidence.lines import Namer, by_seed, changes, label_of_run, name_of, seeds_text, tuned_column, tuned_text
 from mpi_compress.evidence.notes import LABELS, notes_of, said_of
 from mpi_compress.problem.datasets.said import captioned, line_of
 from mpi_compress.results.columns import column_of
@@ -236,6 +237,18 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     return Comparison(targets, by, methods, shared)
 
 
+def best_of_each(found: Comparison, i: int) -> list[ComparedMethod]:
+    """The methods without those that differ from another one in what they were tuned to alone, and took more to target i, or as
+    much and were not tuned to it."""
+    best: dict[str, ComparedMethod] = {}
+    tuned_to = [(method, (method.runs[0].tuned or {}).get("to")) for method in found.methods]
+    for method, to in sorted(tuned_to, key=lambda each: (each[0].cells[i].median, each[1] != str(found.targets[i]))):
+        settings = settings_of(method.runs[0].written)
+        others = {key: value for key, value in settings.items() if key != "seed" and not key.startswith("tune.to")}
+        best.setdefault(json.dumps(others, sort_keys=True) if to else method.label, method)
+    return [method for method in found.methods if method in best.values()]
+
+
 def names_apart(runs: Sequence[Run], several_seeds: bool = False, name: Namer = name_of) -> list[str]:
     """A name for each run: its label, and where others have the same one, its job, or the settings that differ. Where some of them
     stand for `several_seeds`, a seed is no name."""
@@ -257,7 +270,7 @@ def labels_of(groups: Sequence[Sequence[Run]]) -> tuple[list[str], list[str]]:
     shared = [change for change in changes(firsts[0]) if all(change in changes(run) for run in firsts)] if firsts else []
 
     def name(run: Run) -> str:
-        return ", ".join([run.label, *(change for change in changes(run) if change not in shared)])
+        return ", ".join([label_of_run(run), *(change for change in changes(run) if change not in shared)])
 
     labels = names_apart(firsts, any(len(group) > 1 for group in groups), name)
     return labels, [f"all with {', '.join(shared)}"] if shared else []

@@ -15,6 +15,8 @@ from mpi_compress.evidence.endings import comes_nearer
 from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target, grows
+from mpi_compress.results.tuning import without_value
+from mpi_compress.results.units import arrivals, counted_by
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,12 @@ class TimeToTarget:
     """What a method took to a target; over seeds the median."""
 
     label: str
-    seconds: float  # on the links of its run; infinite where it does not reach the target
+    seconds: float  # on the links of its run, over seeds the median; infinite where it does not reach the target
     fixed: float  # seconds of computing and latency
     bits: float  # the messages that were waited for
     follows_link: bool  # True if its messages depend on the link
     cut_off: float = np.inf  # the seconds at which it ended before the target, on no plateau
+    each: Sequence[float] = ()  # the seconds of each seed
 
     def on(self, bandwidth: float) -> float:
         """Seconds on steady, equal links, with the latency of its run [bit/s]."""
@@ -52,14 +55,16 @@ def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
         if len(needs) < 2 or not reached:
             continue
         best = reached[0]
-        computing = ", computing by [time] included" * ("compute" in group[0].written.get("time", {}))
-        on = f"on links of {group[0].attrs['links']}{computing}, by the model"
+        on = ", ".join(filter(None, [counted_by("model_seconds", group[0]), arrivals(group[0]), "by the model"]))
         of_these = " of those that reach it" * any(need.cut_off < best.seconds for need in needs)
-        yield f"{on}: {best.label} is fastest{of_these} to {target}, in {best.seconds:.4g} s"
+        median = " in the median" * (len(best.each) > 1)
+        missed = without_value([each[0].tuned for each in by_seed(group)])
+        yield f"{on}: {best.label} is fastest{of_these} to {target}, in {best.seconds:.4g} s{median}{missed}"
         are_alike = {"up", "down"}.isdisjoint(group[0].written.get("cost", ()))  # else one bandwidth says nothing of both
         steady = [need for need in reached if are_alike and not need.follows_link]
         for need in needs[1:]:
-            yield f"  {_compared(need, steady[0] if steady else None)}"
+            overlap = "; their ranges overlap" * (min(need.each) < max(best.each) < np.inf)
+            yield f"  {_compared(need, steady[0] if steady else None)}{overlap}"
 
 
 def _compared(need: TimeToTarget, first: TimeToTarget | None) -> str:
@@ -78,11 +83,11 @@ def _compared(need: TimeToTarget, first: TimeToTarget | None) -> str:
 
 
 def _need(runs: Sequence[Run], target: Target) -> TimeToTarget:
-    found = [[target.took(run, name) for run in runs] for name in ("model_seconds", "model_fixed", "model_bits")]
-    seconds, fixed, bits = (float(np.median(each)) for each in found)
+    each, *others = [[target.took(run, name) for run in runs] for name in ("model_seconds", "model_fixed", "model_bits")]
+    seconds, fixed, bits = map(float, np.median([each, *others], axis=1))
     missed = [run for run in runs if run.status == "complete" and target.row_of(run) is None] if seconds == np.inf else []
     is_cut = bool(missed) and comes_nearer(missed, target) is not False
     cut_off = float(np.median([run.column("model_seconds")[-1] for run in missed])) if is_cut else np.inf
     there = sum(target.row_of(run) is not None for run in runs)
     label = name_of(runs[0]) + f" ({there} of {len(runs)} seeds)" * (0 < there < len(runs))
-    return TimeToTarget(label, seconds, fixed, bits, bool(runs[0].attrs["follows_link"]), cut_off)
+    return TimeToTarget(label, seconds, fixed, bits, bool(runs[0].attrs["follows_link"]), cut_off, each)

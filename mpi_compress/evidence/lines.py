@@ -28,7 +28,7 @@ _BOUNCE = 100.0  # times what rounding decides of f − f*, which it decides onc
 _ENDED = "complete", "diverged"
 _EARLY = 0.9  # times the end of another seed
 POINTS = 3  # rows of a run, up to which they are points, and no curve
-_VALUE = r"(?:^|, )(?:tuned )?[\w.-]+ = [^,:]*"
+_VALUE = r"(?:^|, )(?:tuned (?:to )?)?[\w.-]+ = [^,:]*"
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,20 @@ class Line:
 
 def name_of(run: Run) -> str:
     """A line's name: the run's label, what was overridden in it, as by --set, and what was tuned for it."""
-    return ", ".join(filter(None, [run.label, *changes(run), tuned_text(run)]))
+    return ", ".join(filter(None, [label_of_run(run), *changes(run), tuned_text(run)]))
 
 
 def name_in_paper(run: Run) -> str:
     """A line's name where the text says what was tuned: the label, what was overridden, and what speaks against a tuned value."""
-    return ", ".join([run.label, *changes(run)]) + _note(run)
+    return ", ".join([label_of_run(run), *changes(run)]) + _note(run)
+
+
+def label_of_run(run: Run) -> str:
+    """A run's label as it is shown: of a grid of targets of [tune] "EF21, tuned to suboptimality = 0.01", what was asked."""
+    label, to = run.label, run.written.get("tune", {}).get("to")
+    for column in to if isinstance(to, Mapping) else ():
+        label = label.replace(f", {column} = ", f", tuned to {column} = ")
+    return label
 
 
 def changes(run: Run) -> list[str]:
@@ -252,7 +260,7 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
     found: dict[str, list[tuple[Any, ...]]] = {}
     labels: dict[str, list[str]] = {}
     for group in by_seed(runs):
-        label, xs = group[0].label, np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
+        label, xs = label_of_run(group[0]), np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         each = [Target.of(where, level, r.rising).took(r, y) for r in group]
         took = [value if value < np.inf else np.nan for value in (np.median(each), min(each), max(each))]
         label, own = (_without(label, x), float(xs[0])) if xs.size == 1 else (label, np.nan)
@@ -279,13 +287,13 @@ def _not_reached(key: str, xs: NDArray, shares: NDArray) -> str:
 
 def _without(label: str, x: str) -> str:
     """A label without the value of x, or where it does not name it without all values of its grid."""
-    rest, times = re.subn(rf"(^|, ){re.escape(x.rpartition('.')[2])} = [^,]*", "", label)
+    rest, times = re.subn(rf"(^|, )(tuned to )?{re.escape(x.rpartition('.')[2])} = [^,]*", "", label)
     return rest.removeprefix(", ") or x if times else stem(label)
 
 
 def stem(label: str) -> str:
     """The label that the runs of a grid share, which differ in what stands behind a comma and an equals sign."""
-    return re.sub(r", \w+ = .*", "", label)
+    return re.sub(r", (tuned to )?\w+ = .*", "", label)
 
 
 def method_and_values(name: str) -> tuple[str, str]:

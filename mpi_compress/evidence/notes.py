@@ -11,6 +11,7 @@ from mpi_compress.results.settings import settings_of
 from mpi_compress.results.summary import doubts, rise, without_overhead
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
+from mpi_compress.results.units import arrivals
 
 LABELS = 4  # that a note names on a screen
 _DEFAULT = "step by default"
@@ -24,6 +25,7 @@ def notes_of(
     firsts = [group[0] for group in groups]
     tuned = [run.tuned or {} for run in firsts]
     steps = said_of(map(_step_of, firsts, labels), labels, most)
+    rules = said_of(map(arrivals, firsts), labels, most) if by == "model_seconds" else {}
     others = (
         map(_infimum_of, firsts), map(equal_seeds, groups), map(rise, groups), map(doubts, groups), map(without_overhead, groups),
         map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
@@ -31,6 +33,7 @@ def notes_of(
     )  # fmt: skip
     return [
         *on_data(firsts, labels, most),
+        *(rules.values() if len({*map(arrivals, firsts)}) > 1 else ()),  # else the caption has it
         *(steps.values() if len(steps) > 1 or (len(labels) > 1 and _DEFAULT in steps) else ()),
         *(line for texts in others for line in said_of(texts, labels, most).values()),
     ]
@@ -78,11 +81,13 @@ def on_data(runs: Sequence[Run], labels: Sequence[str], most: int | None = LABEL
 
 
 def said_of(said: Iterable[str], labels: Sequence[str], most: int | None = LABELS) -> dict[str, str]:
-    """By what is said of labels, without "", the line that says it of them; of two more than so many, the first ones."""
+    """By what is said of labels, without "", the line that says it of them: of more than `LABELS` that are all, so; of two more
+    than so many, the first ones."""
     found: dict[str, dict[str, None]] = {}
     for text, label in zip(said, labels, strict=True):
         found.setdefault(text, {})[label] = None
     found.pop("", None)
     shown = {text: most if most and len(own) > most + 1 else len(own) for text, own in found.items()}
     more = {text: f" and {len(own) - shown[text]} more" * (len(own) > shown[text]) for text, own in found.items()}
-    return {text: f"{text}: {'; '.join([*own][: shown[text]])}{more[text]}" for text, own in found.items()}
+    named = {text: f"{'; '.join([*own][: shown[text]])}{more[text]}" for text, own in found.items()}
+    return {text: f"{text}: {'all methods' if len(found[text]) == len(labels) > LABELS else who}" for text, who in named.items()}

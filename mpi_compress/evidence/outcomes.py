@@ -210,7 +210,7 @@ def each_result(job: Job, out: Path) -> Iterator[tuple[RunSpec, Found]]:
 def old_metrics(runs: Sequence[Run]) -> list[str]:
     """Lines that name the metrics of a job's results whose code has changed since."""
     columns = dict.fromkeys(column for run in runs for column in run.attrs.get("outdated", ()))
-    return [f"{column} by code that has changed since; `mpi-compress run` computes it anew" for column in columns]
+    return [f"{column} by code that has changed since; `mpi-compress run` computes it again" for column in columns]
 
 
 def _tried(read: Callable[[Path], Run | None], file: Path) -> Found:

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import is_chosen
-from mpi_compress.evidence.lines import Line, by_seed, changes, ended, tuned_text, without_common
+from mpi_compress.evidence.lines import Line, by_seed, changes, ended, label_of_run, tuned_text, without_common
 from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under
@@ -40,10 +40,11 @@ class _Panel:
     def short(self) -> Mapping[str, str]:
         """By label: the label without the values that all of the panel's runs share, as other panels have it; and without the end
         that they share, such as ", packets", where the panel has a title."""
-        short = without_common([run.label for run in self.runs])
+        shown = {run.label: label_of_run(run) for run in self.runs}
+        short = without_common([*shown.values()])
         names, ends = {*short.values()}, {name.rpartition(", ")[2] for name in short.values()}
         shares = self.figure.title and len(ends) == 1 < len(names)
-        return {label: name.rpartition(", ")[0] for label, name in short.items()} if shares else short
+        return {label: short[name].rpartition(", ")[0] if shares else short[name] for label, name in shown.items()}
 
     @cached_property
     def lines(self) -> list[Line]:

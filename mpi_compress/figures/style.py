@@ -22,7 +22,7 @@ _DASHES = (
     (0, (10, 1.5, 3, 1.5)), (0, (3, 1.2, 3, 1.2, 1, 1.2)),
 )  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_TUNED = r", tuned [^:]*| \(not settled\)"  # of a line's name
+_TUNED = r", tuned (?!to )[^:]*| \((not settled|trials missed the target)\)"  # of a line's name
 _LIGHTEST, _DARKEST = 0.4, 0.45  # shares of white, and of black, at the ends of a ramp
 
 COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mpi_compress.evidence.comparison import BY, ComparedMethod, Comparison, amount, compare
+from mpi_compress.evidence.comparison import BY, ComparedMethod, Comparison, amount, best_of_each, compare
 from mpi_compress.evidence.levels import round_targets
 from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of, known
 from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.targets import Target, grows, rises
+from mpi_compress.results.tuning import without_value
 from mpi_compress.results.units import COSTS, charged, counted_by
 
 _NAMED = 3  # methods that miss a target
@@ -57,20 +58,21 @@ def proposed(runs: Sequence[Run], job: Job | None) -> list[str]:
 
 
 def winner(found: Comparison, own: Mapping[str, float] | None = None) -> str:
-    """Who needed the least to the job's `own` target, or where no method reaches it, to the hardest one that any does, and who
-    comes next: a sentence; and another one for each further cost model, or links, since what two of them count is not compared."""
+    """Who needed the least to the job's `own` target, or where no method reaches it, which is said, to the hardest one that any
+    does, and who comes next: a sentence; and another one for each further cost model, or links, since what two of them count is not
+    compared. A method that was tuned to several targets counts once."""
     reached = [i for i in range(len(found.targets)) if any(method.cells[i].median < math.inf for method in found.methods)]
     if not reached:
         return ""
-    named = [i for i in reached if (found.targets[i].column, found.targets[i].level) in (own or {}).items()]
-    i, by_model = (named or reached)[-1], dict[str, list[ComparedMethod]]()
-    for method in found.methods:
+    named = [i for i, target in enumerate(found.targets) if (target.column, target.level) in (own or {}).items()]
+    missed = [f"No method reaches the job's own target, {found.targets[i]}." for i in named if i not in reached]
+    i, by_model = next((i for i in named if i in reached), reached[-1]), dict[str, list[ComparedMethod]]()
+    for method in best_of_each(found, i):
         by_model.setdefault(counted_by(found.by, method.runs[0]), []).append(method)
     runs = [method.runs[0] for method in found.methods]
     least = " ".join(filter(None, ["Least", column_of(found.by).in_sentence, charged(found.by, runs), "to", str(found.targets[i])]))
-    return " ".join(
-        f"{least}{f', {model}' * (len(by_model) > 1)}{_ranked(methods, i, found.by)}." for model, methods in by_model.items()
-    )
+    each = [f"{least}{f', {model}' * (len(by_model) > 1)}{_ranked(those, i, found.by)}." for model, those in by_model.items()]
+    return " ".join([*missed, *each])
 
 
 def headline(runs: Sequence[Run], figure: FigureTable) -> str:
@@ -91,4 +93,4 @@ def _ranked(methods: Sequence[ComparedMethod], i: int, by: str) -> str:
     others = [f"'{m.label}'" for m in methods if m.cells[i].median == math.inf]
     which = f"; not {', '.join(others)}" if len(others) <= _NAMED else ""
     share = f" ({len(took)} of {len(methods)} methods reach it{cut}{which})" if others else ""
-    return f"{share} – {best}: {least}" + (f"; then {then}" if then else "")
+    return f"{share} – {best}: {least}{f'; then {then}' * bool(then)}{without_value([m.runs[0].tuned for m in methods])}"

@@ -26,6 +26,12 @@ def in_a_sentence(tuned: Mapping[str, Any]) -> str:
     return f"tuned value {note}" if note else ""
 
 
+def without_value(each: Sequence[Mapping[str, Any] | None]) -> str:
+    """Of how many methods no value's trials reached the target in the median, as the end of a sentence; or ""."""
+    missed = sum(caveat(tuned) == MISSED for tuned in each if tuned)
+    return f"; tuning found no value that reaches its target for {missed} of {len(each)} methods" if missed else ""
+
+
 def lost_by_seeds(tuned: Mapping[str, Any]) -> str:
     """That a value pays no more than the one that won in the median over seeds, some of which miss the target; or ""."""
     values, seeds = [value for value, _ in tuned.get("tried", [])], tuned.get("seeds", [])

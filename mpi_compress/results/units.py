@@ -36,8 +36,18 @@ def charged(column: str, runs: Sequence[Run]) -> str:
 
 
 def label_of(column: str, runs: Sequence[Run]) -> str:
-    """The label of a column of these runs, of costs with what they are of: "uplink cost, by the papers' formula"."""
-    return ", ".join(filter(None, [column_of(column).whole_label, charged(column, runs)]))
+    """The label of a column of these runs, of costs with what they are of: "uplink cost, by the papers' formula"; of the model's
+    clock with the rule of arrival that they share: "time by the model, wait = 6"."""
+    rules = {*map(arrivals, runs if column == "model_seconds" else ())}
+    shared = rules.pop() if len(rules) == 1 else ""
+    return ", ".join(filter(None, [column_of(column).whole_label, charged(column, runs), shared]))
+
+
+def arrivals(run: Run) -> str:
+    """Which messages a run's master waits for, as its [time] has it: "wait = 6"; "" where it waits for all."""
+    others = ("time.compute", "time.per")
+    given = [each for each in settings_of(run.written).items() if each[0].startswith("time.") and not each[0].startswith(others)]
+    return ", ".join(f"{key[5:]} = {value}" for key, value in given)
 
 
 def model_of(run: Run) -> str:

@@ -18,6 +18,7 @@ from mpi_compress.cli.show import _settings as shown_settings
 from mpi_compress.cli.show import summary
 from mpi_compress.core.tables import comma_separated, latex, markdown, plain
 from mpi_compress.evidence.comparison import compare, names_apart
+from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.method_status import endings
 from mpi_compress.results.targets import Target, typed
 
@@ -189,7 +190,11 @@ def test_tables_in_three_formats(runs, tmp_path):
 def test_in_a_file_methods_of_long_labels_have_numbers_by_which_notes_name_them(tmp_path):
     labels = [f"EF21 with a heavy-ball server, momentum 0.{i}, top-k" for i in range(1, 7)]
     runs = [written(tmp_path, label, [0.5, 300.0 + i, 0.6, 0.6]) for i, label in enumerate(labels)]
-    for those, name, rose in ((runs, f"(1) {labels[0]}", "(1); (2); (3); (4); (5); (6)"), (runs[:2], labels[0], f"{labels[0]}; {labels[1]}")):
+    others = [*runs, written(tmp_path, "GD", [0.9, 0.9, 0.8, 0.7])]
+    two = f"{labels[0]}; {labels[1]}"
+    for those, name, rose in (
+        (others, f"(1) {labels[0]}", "(1); (2); (3); (4); (5); (6)"), (runs, f"(1) {labels[0]}", "all methods"), (runs[:2], labels[0], two),
+    ):  # fmt: skip
         table = compare(those, [Target.of("loss", 0.4)]).in_file
         assert table.cells[0][0] == name
         assert table.notes_of()[-1] == f"loss rose from 0.5 to 0.6: {rose}"
@@ -340,6 +345,7 @@ def test_a_table_in_a_file_stands_alone(tmp_path):
     """Its caption has the data and the cost model, and its notes name all methods. Its jobs name no paper."""
     data, packets = {"generator": "gspar", "samples": 20, "dim": 4}, {"model": "packet", "c1": "8 B", "c0": "0 B", "pmax": "8 B"}
     runs = [run_of(tmp_path, {"name": "gd"}, rounds=3, seed=s, data=data, title=f"gd {i}", cost=packets) for i in range(6) for s in (0, 1)]
+    runs.append(run_of(tmp_path, {"name": "gd", "step": "0.1/L"}, rounds=3, data=data, title="slow", cost=packets))
     table = compare(runs, [Target.of("loss", 0.6)], "cost_up")
     assert any(note.endswith(" and 2 more") for note in table.notes)
     assert not any(" more" in note for note in compare(runs[:10], [Target.of("loss", 0.6)], "cost_up").notes), "the fifth is named, not counted"
@@ -385,8 +391,30 @@ def test_a_caption_of_modelled_seconds_names_the_links_and_the_law_of_computing(
     assert "links" not in compare(runs, [Target.of("loss", 0.6)], "round").whole_caption
     faster = mc.load_job(job, {**links, "cost.up.rows": [["0 s", "2 ms", "9 Mbit/s"]]}, name="faster")
     both = compare([*runs, *mc.run(faster, out=tmp_path, quiet=True)], [Target.of("loss", 0.6)], "model_seconds")
+    assert not any("wait" in note for note in both.notes)
     blocks = [first.removeprefix("on links of ").partition(", ")[0] for first, *_ in both.cells if first.startswith("on links")]
     assert [method.runs[0].attrs["links"] for method in both.methods] == blocks
+
+
+def test_a_caption_of_modelled_seconds_has_the_rule_of_arrival_and_notes_where_runs_differ_in_it(tmp_path):
+    """Of two jobs that differ in `wait` alone; "fastest" is said of each rule by itself, below tables by this clock alone."""
+    job = {
+        "data": {"generator": "gspar", "samples": 20, "dim": 4}, "workers": {"count": 3}, "stop": {"rounds": 9},
+        "cost": {"model": "trace", "rows": [["0 s", "2 ms", "1 Mbit/s"]]},
+        "run": [{"label": label, "algorithm": {"name": "gd", "step": step}} for label, step in (("GD", 0.5), ("slow", 0.25))],
+    }  # fmt: skip
+    compute, target = {"law": "linear", "unit": "1 ms"}, Target.of("loss", 0.68)
+    waits = {"all": {}, "two": {"wait": 2}, "stale": {"wait": 1, "stale": 3}}
+    runs = {name: mc.run(mc.load_job({**job, "time": {"compute": compute} | wait}, name=name), out=tmp_path, quiet=True) for name, wait in waits.items()}
+    captions = {name: compare(those, [target], "model_seconds").caption for name, those in runs.items()}
+    assert captions == {"all": "time by the model", "two": "time by the model, wait = 2", "stale": "time by the model, wait = 1, stale = 3"}
+    both = compare(runs["all"] + runs["two"], [target], "model_seconds")
+    assert both.caption == "time by the model"
+    assert "wait = 2: GD (two); slow (two)" in both.notes
+    assert not any("wait" in note for note in compare(runs["all"] + runs["two"], [target], "round").notes)
+    first, second = (next(statements(runs[name], target)).partition(", by the model: ")[0] for name in ("all", "two"))
+    assert first.endswith(", compute.law = linear, compute.unit = 1 ms for a round's work")
+    assert second == f"{first}, wait = 2"
 
 
 def test_several_numbers_of_workers_stand_in_groups(tmp_path):

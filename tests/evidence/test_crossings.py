@@ -57,17 +57,21 @@ def test_table_and_show_say_which_is_fastest_and_below_which_bandwidth_another_o
     assert "100 Mbit/s and 5 ms, " in said
     assert f"it wins below {where / 1e3:.4g} kbit/s, against dense" in said
     assert "its messages follow the link" in said
-    assert main(["table", str(files["1 kbit/s"][0]), "--to", "loss=0.5", "--out", str(tmp_path)]) == 0
+    by = ["--by", "model_seconds", "--out", str(tmp_path)]
+    assert main(["table", str(files["1 kbit/s"][0]), "--to", "loss=0.5", *by]) == 0
     assert f"it wins above {where / 1e3:.4g} kbit/s, against top-10" in capsys.readouterr().out
-    assert main(["table", str(files["1 kbit/s"][0]), "--to", "loss=0.6", "--to", "loss=0.5", "--out", str(tmp_path)]) == 0
+    assert main(["table", str(files["1 kbit/s"][0]), "--to", "loss=0.6", "--to", "loss=0.5", *by]) == 0
     both = capsys.readouterr().out
     assert [both.count(f"fastest to loss ≤ {level}") for level in (0.6, 0.5)] == [1, 1]
-    assert "computing" not in both
+    assert "compute" not in both
+    assert main(["table", str(files["1 kbit/s"][0]), "--to", "loss=0.5", "--out", str(tmp_path)]) == 0
+    assert "fastest" not in capsys.readouterr().out, "by bits it is no question"
     job = tmp_path / "computing.toml"
     job.write_text(JOB.replace("RATE", "1 kbit/s") + '[time]\ncompute = { law = "equal", unit = "10 ms" }\n')
     mc.run(mc.load_job(job), out=tmp_path)
-    assert main(["table", str(job), "--to", "loss=0.5", "--out", str(tmp_path)]) == 0
-    assert "on links of 1 kbit/s and 5 ms, computing by [time] included, by the model: " in capsys.readouterr().out
+    assert main(["table", str(job), "--to", "loss=0.5", *by]) == 0
+    computing = "compute.law = equal, compute.unit = 10 ms for a round's work"
+    assert f"on links of 1 kbit/s and 5 ms, {computing}, by the model: " in capsys.readouterr().out
     assert main(["show", *files["100 Mbit/s"][1]]) == 0
     assert "fastest to loss ≤ 0.4" in capsys.readouterr().out
     assert main(["show", files["100 Mbit/s"][1][0]]) == 0

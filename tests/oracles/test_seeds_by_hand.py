@@ -100,8 +100,8 @@ def test_a_crossing_is_that_of_the_medians_over_seeds():
         for label, own in medians.items() for seed, share in enumerate((1, 0.01, 50))
     ]  # fmt: skip
     first, second = statements(runs, Target.of("loss", 0.5))
-    assert first == "on links of 1 Mbit/s, by the model: dense is fastest to loss ≤ 0.5, in 3 s"
-    assert second == "  sparse takes 5 s; it wins below 333.3 kbit/s, against dense"
+    assert first == "on links of 1 Mbit/s, by the model: dense is fastest to loss ≤ 0.5, in 3 s in the median"
+    assert second == "  sparse takes 5 s; it wins below 333.3 kbit/s, against dense; their ranges overlap"
 
 
 def test_who_was_cut_off_is_not_said_to_be_slow_and_to_spend_a_budget_first_is_no_merit():

@@ -85,7 +85,7 @@ def test_whatever_shows_a_metric_says_that_its_code_has_changed_since_it_was_com
     (tmp_path / "own.toml").write_text(f'plugins = ["{name}"]\n{TABLES}\nlog.metrics = ["of-held-out"]\n[[run]]\nlabel = "GD"\n{claim}')
     assert command("run", "own.toml", "--quiet").returncode == 0
     shows = ("table", "own.toml", "--to", "of_held_out=1"), ("plot", "own.toml", "--x", "round"), ("check", "own.toml"), ("report", "own.toml", "-o", "r.html")
-    said = "of_held_out by code that has changed since; `mpi-compress run` computes it anew"
+    said = "of_held_out by code that has changed since; `mpi-compress run` computes it again"
     for words in shows:
         done = command(*words)
         assert (done.returncode, said in done.stdout + done.stderr) == (0, False), done

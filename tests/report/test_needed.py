@@ -11,6 +11,7 @@ import mpi_compress as mc
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.levels import round_targets
 from mpi_compress.evidence.outcomes import outcomes
+from mpi_compress.evidence.problems import fewest
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.report import render
 from mpi_compress.report.curves import curves
@@ -170,4 +171,35 @@ def test_the_winner_is_that_of_the_job_s_own_target_where_a_method_reaches_it(fo
     assert str(table.targets[-1]) in winner(table), "a harder one"
     out_of_reach = {"suboptimality": 1e-12}
     missed = needed(found[0].shown, replace(figure, at=out_of_reach))
-    assert winner(missed, out_of_reach) == winner(table)
+    assert winner(missed, out_of_reach) == f"No method reaches the job's own target, suboptimality ≤ 1e-12. {winner(table)}"
+
+
+def test_a_method_that_was_tuned_to_several_targets_counts_once_and_is_named_by_them(tmp_path):
+    """The better line of each is ranked; whose trials all missed their target is said."""
+    (tmp_path / "job.toml").write_text("""
+data = { generator = "gspar", samples = 60, dim = 12 }
+objective.mu = "1e-2 L"
+workers.count = 2
+stop.rounds = 60
+tune = { parameter = "algorithm.step", values = ["theory", "2 theory"] }
+figure = { x = "round", y = "suboptimality", to = { suboptimality = 0.05 }, by = "round" }
+grid = { "tune.to" = [{ suboptimality = 0.1 }, { suboptimality = 0.05 }] }
+[[run]]
+label = "GD"
+algorithm.name = "gd"
+[[run]]
+label = "EF21"
+algorithm.name = "ef21"
+up.compressor = { name = "top-k", k = 1 }
+stop.rounds = 5
+""")
+    runs, figure = mc.run(tmp_path / "job.toml", out=tmp_path, quiet=True), mc.load_job(tmp_path / "job.toml").figure
+    assert sorted({run.label for run in runs}) == [f"{name}, suboptimality = {to}" for name in ("EF21", "GD") for to in (0.05, 0.1)]
+    table = needed(runs, figure)
+    assert {method.label for method in table.methods} == {f"{name}, tuned to suboptimality = {to}" for name in ("EF21", "GD") for to in (0.05, 0.1)}
+    said = winner(table, figure.to)
+    assert said.startswith("Least round to suboptimality ≤ 0.05 (1 of 2 methods reach it, 1 cut off before; not 'EF21, tuned to suboptimality = ")
+    assert re.search(r" – GD, tuned to suboptimality = 0.05: \d+; tuning found no value that reaches its target for 1 of 2 methods\.$", said)
+    (row, *_) = fewest(outcomes([tmp_path / "job.toml"], tmp_path))
+    assert row.cells[-1] == "1 of 2"
+    assert "tuned to" in str(mc.plot(runs).get_legend_handles_labels()[1])
