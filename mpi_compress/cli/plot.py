@@ -17,6 +17,7 @@ from mpi_compress.evidence.outcomes import job_files
 from mpi_compress.evidence.profile import profile
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.of_run import draw_profiles
+from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run, rising
@@ -29,17 +30,19 @@ def act(options: Namespace) -> int:
         return _profile(options)
     targets = [*map(typed, options.to or ())]
     paid = options.by or ()
-    if (targets and not options.x) or not len(paid) <= len(targets) <= 1:
-        would_do = "one --to goes with --x KEY, and with it one --by; several of them with --profile"
-        raise UserError(f"{would_do}; `table --to` compares methods at targets")
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
+    if (targets and not options.x) or len(targets) > 1 or len(paid) > bool(targets or figure.at):
+        would_do = "one --to goes with --x KEY, and with it one --by; several of them with --profile"
+        raise UserError(f"{would_do}; `table --to` compares methods at targets")
     changed: dict[str, Any] = axes_of(options)
     keys = "bounds", "xscale", "yscale", "xlim", "ylim"
     changed |= {key: given for key in keys if (given := getattr(options, key)) is not None}
     if targets:
         y = paid[0] if paid else figure.y if figure.at else figure.by
         figure, changed = replace(figure, panel=[]), {"y": y, "at": dict(targets)} | changed
+    elif paid:
+        changed = {"y": paid[0]} | changed
     elif options.x and grows(options.x):  # curves, not what the job's target took
         changed = {"at": None} | ({"y": next(iter(figure.at)), "xscale": None} if figure.at else {}) | changed
     figure, target = figure.changed(**changed), options.figure or target.with_suffix(style.suffix)
@@ -85,10 +88,11 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
 
 def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:
     done = ended(runs)
-    for column, level in (figure.at or {}).items():
+    each = [(own.at, chosen) for _, own, chosen in panels(done, figure)] or [(figure.at, done)]
+    for (column, level), shown_there in [(target, chosen) for at, chosen in each for target in (at or {}).items()]:
         target = Target.of(column, level, rising(runs))
         missing: dict[str, list[str]] = {}
-        for run in done:
+        for run in shown_there:
             if run.has(column) and target.row_of(run) is None:
                 missing.setdefault(run.label, []).append(str(run.seed))
         if missing:

@@ -1,6 +1,7 @@
 """The axes of a plot, their scales, names and units, and the entries of its legend."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -28,6 +29,7 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
     for which in _BOTH:
         given, column = getattr(figure, f"{which}label"), getattr(figure, which).strip()
         text = "" if "," in column else label_of(column, runs)  # the legend names several columns
+        text = re.sub(r"^(up|down)\.(\w+)\.(\w+)$", r"\3 of the \1link's \2", text)
         if column in COSTS and (model := named_model(runs)) and model not in (figure.title or ""):
             text += f", {model}"
         text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
-from mpi_compress.evidence.lines import changes, ended
+from mpi_compress.evidence.comparison import labels_of
+from mpi_compress.evidence.lines import by_seed, ended
 from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below
@@ -94,8 +95,10 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
     each, runs = runs, ended(runs)
     figure = replace(figure, bounds=figure.bounds or ["lyapunov_bound"] * (figure.y == "lyapunov"))  # the theorem's line
     with mpl.rc_context(style.settings):
-        shared = changes(runs[0]) if len({run.attrs.get("overridden") for run in runs}) == 1 else []
-        plain = [replace(run, attrs={**run.attrs, "overridden": "{}"}) for run in runs] if shared else runs
+        groups = by_seed(runs)
+        labels, shared = labels_of(groups)
+        apart = [(run, {"label": label, "overridden": "{}"}) for own, label in zip(groups, labels, strict=True) for run in own]
+        plain = [replace(run, attrs=run.attrs | attrs) for run, attrs in apart]
         drawn = lines_of(plain, figure, style.name)
         if why := why_nothing(drawn, figure, runs):
             raise UserError(f"nothing to draw: {why}")

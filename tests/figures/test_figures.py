@@ -457,3 +457,51 @@ tune = { parameter = "algorithm.step", values = ["1/2 theory", "theory"], to = {
             assert [*notes] == missed
             assert all(curves.get(label, curves.get("EF21")) == colour for label, colour in notes.items())
     plt.close("all")
+
+
+def test_by_alone_replaces_what_the_job_s_figure_of_a_target_pays_in_and_each_panel_s_missed_seeds_are_told(tmp_path, capsys):
+    """A swept key of a link is named in words."""
+    job = tmp_path / "job.toml"
+    job.write_text("""
+data = { generator = "gspar", samples = 60, dim = 12 }
+objective.mu = 0.1
+workers.count = 3
+stop.rounds = 30
+algorithm.name = "ef21"
+up.compressor.name = "top-k"
+[[run]]
+label = "EF21"
+grid = { "up.compressor.k" = [1, 12] }
+[figure]
+x = "up.compressor.k"
+y = "wire_bits_up"
+at = { suboptimality = LEVEL }
+[[figure.panel]]
+at = { suboptimality = 0.05 }
+[[figure.panel]]
+at = { suboptimality = LEVEL }
+""".replace("LEVEL", "1e-4"))
+    ends = {run.label: run.trace["suboptimality"].min() for run in mc.run(job, out=tmp_path, quiet=True)}
+    assert ends["EF21, k = 12"] < ends["EF21, k = 1"] < 0.05
+    level = np.sqrt(ends["EF21, k = 12"] * ends["EF21, k = 1"])
+    job.write_text(job.read_text().replace("1e-4", f"{level}"))
+    asked = ["plot", str(job), "--out", str(tmp_path), "-o", str(tmp_path / "a.svg")]
+    for option, axis in ((["--by", "wire_bits"], "uplink and downlink bits"), ([], "uplink bits")):
+        assert main([*asked, *option]) == 0
+        words = " ".join(" ".join(ElementTree.parse(tmp_path / "a.svg").getroot().itertext()).split())
+        assert f"{axis}, on the wire" in words
+        assert "k of the uplink's compressor" in words
+        assert f"these do not reach suboptimality ≤ {level:g}: EF21, k = 1 (seed 0)" in capsys.readouterr().err
+
+
+def test_curves_of_two_jobs_say_of_which_one_they_are(tmp_path):
+    """As tables do, also in a paper's figure."""
+    each, job = {"GD": 0.1, "slow": 0.01}, {"data": {"generator": "gspar", "samples": 20, "dim": 4}, "stop": {"rounds": 9}}
+    second = [{"label": label, "algorithm": {"name": "gd", "step": step}} for label, step in each.items()]
+    jobs = {"first": [{"label": "GD", "algorithm": {"name": "gd"}}], "second": second}
+    runs = [run for name, own in jobs.items() for run in mc.run(mc.load_job({**job, "run": own}, name=name), out=tmp_path, quiet=True)]
+    for style in ("screen", "paper"):
+        drawn = mc.plot(runs, style=style)
+        assert sorted(drawn.get_legend_handles_labels()[1]) == ["GD (first)", "GD (second)", "slow"]
+        assert len({line.get_color() for line in drawn.get_lines()}) == 3
+    plt.close("all")
