@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.cli.results_of import axes_of, found, jobs_of, warn_of_mixtures
+from mpi_compress.cli.results_of import absent, axes_of, found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.tables import shown
@@ -46,7 +46,7 @@ def act(options: Namespace) -> int:
     elif options.x and grows(options.x):  # curves, not what the job's target took
         changed = {"at": None} | ({"y": next(iter(figure.at)), "xscale": None} if figure.at else {}) | changed
     figure, target = figure.changed(**changed), options.figure or target.with_suffix(style.suffix)
-    drawn = figures.draw(runs, figure, options.style, width)
+    drawn = figures.draw(runs, figure, options.style, width, absent(jobs_of(options), runs))
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
     for line in all_doubts(runs):

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from mpi_compress.cli.parsing import load_all
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import print_line
+from mpi_compress.core.progress import count_text, print_line
+from mpi_compress.evidence.lines import tuned_to
+from mpi_compress.evidence.notes import said_of
 from mpi_compress.evidence.outcomes import old_metrics, readable, readable_results_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -63,6 +65,17 @@ def found(options: Namespace, jobs: Mapping[str, Job], columns: Collection[str] 
         raise problems[0]
     _tell(problems)
     return with_gaps(runs, columns, [spec for job in jobs.values() for spec in job.runs])
+
+
+def absent(jobs: Mapping[str, Job], runs: Sequence[Run]) -> list[str]:
+    """Lines on methods of which seeds have no record yet, and so are not in a table or a figure."""
+    there, said, labels = {run.attrs.get("run_id") for run in runs}, list[str](), list[str]()
+    for job in jobs.values():
+        for label, to in {spec.label: spec.tune and spec.tune.to for spec in job.runs}.items():
+            each = [not spec.missing and spec.run_id in there for spec in job.runs if spec.label == label]
+            said.append("" if all(each) else f"{sum(each)} of {count_text(len(each), 'seed')} here so far")
+            labels.append(tuned_to(label, to))
+    return [*said_of(said, labels).values()]
 
 
 def with_gaps(runs: list[Run], columns: Collection[str], specs: Sequence[RunSpec] = (), with_plugins: bool = False) -> list[Run]:

@@ -2,9 +2,10 @@
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
-from mpi_compress.cli.results_of import found, jobs_of, warn_of_mixtures
+from mpi_compress.cli.results_of import absent, found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import WRITERS, comma_separated, latex, markdown, shown
 from mpi_compress.core.terminal import say
@@ -28,12 +29,13 @@ def act(options: Namespace) -> int:
     warn_of_mixtures(runs)
     if not asked:
         heads, rows, notes = endings(runs)
-        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *on_data(runs, [run.label for run in runs]))
+        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *absent(jobs, runs), *on_data(runs, [run.label for run in runs]))
         such = " ".join(proposed(runs, next(iter(jobs.values()), None)))
         say(f"--to COLUMN=LEVEL compares what each method needed{such and f', such as {such}'}")
         return 0
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = compare(runs, targets, options.by)
+    table = replace(table, shared=[*table.shared, *absent(jobs, runs)])
     say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes)
     if options.by == "model_seconds":
         say(*(line for target in targets for line in statements(runs, target)))

@@ -73,7 +73,11 @@ def name_in_paper(run: Run) -> str:
 
 def label_of_run(run: Run) -> str:
     """A run's label as it is shown: of a grid of targets of [tune] "EF21, tuned to suboptimality = 0.01", what was asked."""
-    label, to = run.label, run.written.get("tune", {}).get("to")
+    return tuned_to(run.label, run.written.get("tune", {}).get("to"))
+
+
+def tuned_to(label: str, to: Any) -> str:
+    """The same of a label, and the target of its run's [tune]."""
     for column in to if isinstance(to, Mapping) else ():
         label = label.replace(f", {column} = ", f", tuned to {column} = ")
     return label

@@ -88,7 +88,9 @@ def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[Pan
     return [replace(panel, title=f"{panel.title or ''}\n{model}".strip(), runs=[*names]) for model, names in labels.items()]
 
 
-def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None) -> Figure:
+def draw_panels(
+    runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None, notes: Sequence[str] = ()
+) -> Figure:
     """The panels that have results, in a grid with one legend below; UserError if none has, or none has anything to draw."""
     width = width or PAGE_WIDTH
     each = [_Panel(own, ended(chosen)) for _, own, chosen in panels(runs, figure)]
@@ -115,7 +117,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
         rooms += (title.get_text().count("\n") + 1) * 0.16
     changed = "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))
     said = heading(all_runs, (line for panel in each for line in panel.lines), any(noisy))
-    above = filter(None, [said, changed, *all_doubts(all_runs)])
+    above = filter(None, [said, changed, *notes, *all_doubts(all_runs)])
     rooms += put_below(fig, handles_of(axes), "\n".join(above) or None)
     fig.set_figheight(rooms)
     with measuring():

@@ -71,16 +71,19 @@ def plot(
     return _plot(runs, figure, ax, style_of(style), inches(width) or COLUMN)
 
 
-def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width: str | float | None = None) -> Figure:
+def draw(
+    runs: Sequence[Run], figure: FigureTable, style: str = "screen", width: str | float | None = None, notes: Sequence[str] = ()
+) -> Figure:
     """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column. A plot of
-    costs by several models, whose axis the job does not name, has one for each. A title says which data are not as published."""
+    costs by several models, whose axis the job does not name, has one for each. A title says which data are not as published;
+    `notes` are lines above the legend."""
     look, room = style_of(style), inches(width)
     _refuse_no_runs(runs)
     figure = by_cost_model(runs, replace(figure, title=figure.title and "\n".join([figure.title, *titles(runs)])))
     if not figure.panel:
-        return figure_of(_plot(runs, figure, None, look, room or COLUMN))
+        return figure_of(_plot(runs, figure, None, look, room or COLUMN, notes))
     with mpl.rc_context(look.settings):
-        drawn = draw_panels(runs, figure, look.titled, room)
+        drawn = draw_panels(runs, figure, look.titled, room, notes)
         draw_dollars(drawn)
         return drawn
 
@@ -90,7 +93,7 @@ def _refuse_no_runs(runs: Sequence[Run]) -> None:
         raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
 
 
-def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float) -> Axes:
+def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float, notes: Sequence[str] = ()) -> Axes:
     _refuse_no_runs(runs)
     each, runs = runs, ended(runs)
     figure = replace(figure, bounds=figure.bounds or ["lyapunov_bound"] * (figure.y == "lyapunov"))  # the theorem's line
@@ -105,7 +108,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
         above = ", ".join(filter(None, [heading(each, drawn, noisy), *shared]))
-        title = "\n".join(filter(None, [above, *all_doubts(runs)])) or None
+        title = "\n".join(filter(None, [above, *notes, *all_doubts(runs)])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:

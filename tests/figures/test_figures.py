@@ -505,3 +505,37 @@ def test_curves_of_two_jobs_say_of_which_one_they_are(tmp_path):
         assert sorted(drawn.get_legend_handles_labels()[1]) == ["GD (first)", "GD (second)", "slow"]
         assert len({line.get_color() for line in drawn.get_lines()}) == 3
     plt.close("all")
+
+
+def test_tables_and_figures_say_which_seeds_and_methods_are_not_here_yet(tmp_path, capsys):
+    """As of a job that was stopped, or still runs: on the screen, in files, and in a paper's figure, too."""
+    file = tmp_path / "job.toml"
+    file.write_text("""
+data = { generator = "gspar", samples = 20, dim = 4 }
+stop.rounds = 9
+grid.seed = [0, 1]
+[[run]]
+label = "GD"
+algorithm.name = "gd"
+[[run]]
+label = "SGD"
+algorithm = { name = "sgd", batch = 2, step = 0.1 }
+[[run]]
+label = "slow"
+algorithm = { name = "sgd", batch = 2, step = 0.01 }
+""")
+    runs, out = mc.run(file, out=tmp_path, quiet=True), ["--out", str(tmp_path)]
+    table = ["table", str(file), *out, "--to", "loss=0.69"]
+    drawn = ["plot", str(file), *out, "--style", "paper", "-o", str(tmp_path / "a.svg")]
+    assert [main(asked) for asked in (table, drawn)] == [0, 0]
+    assert "here so far" not in capsys.readouterr().out + (tmp_path / "a.svg").read_text()
+    for run in runs:
+        if run.label == "slow" or (run.label, run.seed) == ("SGD", 1):
+            run.file.unlink()
+    notes = ["1 of 2 seeds here so far: SGD", "0 of 2 seeds here so far: slow"]
+    assert main([*table, "-o", str(tmp_path / "t.md")]) == 0
+    assert main(drawn) == 0
+    written = capsys.readouterr().out, (tmp_path / "t.md").read_text(), " ".join(ElementTree.parse(tmp_path / "a.svg").getroot().itertext())
+    assert all(note in text for note in notes for text in written)
+    assert main([*table, "--only", "GD"]) == 0
+    assert "here so far" not in capsys.readouterr().out
