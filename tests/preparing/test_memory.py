@@ -107,6 +107,7 @@ def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_
 def test_the_states_of_a_run_end_with_it(job, tmp_path):
     """Without a search for cycles: the next run of a job finds their memory free."""
     job.write_text(JOB.format(samples=200) + "\ncheckpoint.keep = false\ngrid.seed = [0, 1]\n")
+    gc.collect()  # what other tests left
     gc.disable()
     try:
         mc.run(job, out=tmp_path)
