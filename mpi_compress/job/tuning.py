@@ -21,18 +21,20 @@ from mpi_compress.results.targets import Target, goal, grows
 from mpi_compress.results.tuning import in_words, sizes
 
 _MOST = 64  # values of a range of powers
-_RANGE = re.compile(r"\s*(\d+)\s*\^\s*([+-]?\d+)\s*\.\.\s*(?:(\d+)\s*\^\s*)?([+-]?\d+)\s+(\S.*?)\s*")
+_RANGE = re.compile(r"\s*(\d+)\s*\^\s*([+-]?\d+)\s*\.\.\s*(?:(\d+)\s*\^\s*)?([+-]?\d+)(?:\s+(\S.*?))?\s*")
 
 
-def powers(text: str) -> list[str]:
-    """The formulas of a range of powers: "2^-1..2^1 theory" is "1/2 theory", "theory", "2 theory". ValueError if it is none of up
-    to 64."""
+def powers(text: str) -> list[Any]:
+    """The formulas of a range of powers: "2^-1..2^1 theory" is "1/2 theory", "theory", "2 theory"; the numbers of "2^-1..2^1".
+    ValueError if it is none of up to 64."""
     found = _RANGE.fullmatch(text)
     if found is None or found[3] not in (None, found[1]):
         raise ValueError(f'values = {text!r} should be a list, or a range of powers of one number such as "2^-6..2^10 theory"')
     base, low, high, unit = int(found[1]), int(found[2]), int(found[4]), found[5]
     if base < 2 or not 0 <= high - low < _MOST:
         raise ValueError(f"values = {text!r} should be from 1 to {_MOST} powers of 2 or more, the least first")
+    if unit is None:
+        return [base**j for j in range(low, high + 1)]
     names_in(unit)  # refuses what is no formula
     unit = unit if unit.isidentifier() else f"({unit})"
     return [unit if j == 0 else f"{base**j} {unit}" if j > 0 else f"1/{base**-j} {unit}" for j in range(low, high + 1)]

@@ -55,6 +55,7 @@ def test_a_range_of_powers_is_a_list_of_formulas():
     assert powers("2^-1..0 1/L") == ["1/2 (1/L)", "(1/L)"]
     assert powers("10^1..10^2 L") == ["10 L", "100 L"]
     assert len(powers("2^-6..2^10 theory")) == 17
+    assert powers("2^-1..2^4") == powers("2^-1..4") == [0.5, 1, 2, 4, 8, 16], "numbers, where no formula follows"
 
 
 @pytest.mark.parametrize(("text", "says"), [
