@@ -20,11 +20,9 @@ def print_once(line: str) -> None:
     print_line(line)
 
 
-def turn_text(number: int = 1, of: int | None = 1) -> str:
-    """Which of several runs is under way; of None: which trial, whose number nobody knows."""
-    if of is None:
-        return f" (trial {number})"
-    return f" (run {number} of {of})" if of > 1 else ""
+def turn_text(number: int = 1, of: int = 1, what: str = "run {} of {}") -> str:
+    """Which of several runs is under way, or of `what` else."""
+    return f" ({what.format(number, of)})" if of > 1 else ""
 
 
 class _Reports:

@@ -1,7 +1,6 @@
 """How a command or a call wants a job to be run. All steps from a job to its results take this one record."""
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ class Request:
     shared: bool = False  # with other processes, as the trials of [tune] are: a run of another one is waited for
     lines: bool = True  # a line for each run that ends; False where a table follows
     details: bool = False  # a line for each trial, too
-    trials: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # numbers of trials, over all stages
     kept: dict[str, str] = field(default_factory=dict)  # what would do, by where parts of one's own kept something in these runs
     proved: dict[str, dict[str, str]] = field(default_factory=dict)  # what draws prove wrong of users' compressors, by these and d
 

@@ -117,7 +117,7 @@ def run_as(job: Job, request: Request) -> Runs:
         for i in _in_order(files, prepared, request):
             file = files[i]
             if i in prepared and not ranks.on_root(partial(_is_copied, specs[i], file, wins.get(i), results, request)):
-                turn = turn_text(next(request.trials), None) if request.shared else turn_text(i + 1, len(files))
+                turn = turn_text(len(results) + 1, len(files), *["trial {} of {} in this stage"] * request.shared)
                 file = Execution(prepared[i], file, request, rows, turn).execute(wins.get(i))
             if ranks.is_root:
                 results[i] = _result(job.runs[i], file, i not in prepared, request)

@@ -17,6 +17,8 @@ from mpi_compress.core.progress import bits_text
 from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import wrapped
 
+TRIAL = "trial {} of {} in this stage"
+
 
 @pytest.fixture
 def processes(tmp_path, monkeypatch):
@@ -185,25 +187,25 @@ def test_many_short_trials_are_told_once_a_minute(monkeypatch, capsys):
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(progress, "_last_line", 0.0)
     for trial in range(1, 181):
-        with progress.Progress("EF21", 10, False, progress.turn_text(trial, None)) as seen:
+        with progress.Progress("EF21", 10, False, progress.turn_text(trial, 180, TRIAL)) as seen:
             for k in range(11):
                 seen(k, 0.5, 0.0)
                 now[0] += 0.1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3  # of 198 seconds
-    assert lines[0].startswith("EF21 (trial 55): round 6 of 10, loss 0.5, 0 bit up")
+    assert lines[0].startswith("EF21 (trial 55 of 180 in this stage): round 6 of 10, loss 0.5, 0 bit up")
 
 
 def test_rounds_of_an_earlier_process_make_no_pace(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(progress, "has_bar", lambda: True)
-    with progress.Progress("GD", 10_000, False, progress.turn_text(3, None)) as seen:
+    with progress.Progress("GD", 10_000, False, progress.turn_text(3, 20, TRIAL)) as seen:
         for k in (6000, 6001, 6002):
             seen(k, 0.5, 0.0)
             now[0] += 1.0
     shown = capsys.readouterr().err.split("\r")[-3]
-    assert shown.startswith("GD (trial 3)   60 % ")
+    assert shown.startswith("GD (trial 3 of 20 in this stage)   60 % ")
     assert "1.1 h left" in shown
 
 
