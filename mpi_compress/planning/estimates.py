@@ -81,7 +81,7 @@ def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> s
     took = {label: _seconds(_last_trial(spec, job, out)) for label, spec in here.items()}
     seen = {label: seconds for label, seconds in took.items() if seconds > 0}
     mean = fsum(seen.values()) / max(1, len(seen))
-    asked = {s.index: s.stop.rounds * seen.get(s.label, mean) for s in to_do if s.stop.rounds and seen}
+    asked = {s.index: _rounds_left(s, _begun(job, s, out)) * seen.get(s.label, mean) for s in to_do if s.stop.rounds and seen}
     count, untried = len(to_do), sum(spec.label not in seen for spec in to_do)
     if not asked or not ((always and untried < count) or max(asked.values()) > _SHORT):
         return ""
@@ -139,7 +139,7 @@ def _last_trial(spec: RunSpec, job: Job, out: Path) -> Run | None:
 def _estimate(file: Path, job: Job, out: Path) -> Estimate:
     to_do = [spec for spec in job.runs if not result_file(job.name, spec.label, spec.run_id, out).exists()]
     own = {spec.run_id: _begun(job, spec, out) for spec in to_do}
-    left = {spec.run_id: max(0, (spec.stop.rounds or 0) - _last(own[spec.run_id])) for spec in to_do}
+    left = {spec.run_id: _rounds_left(spec, own[spec.run_id]) for spec in to_do}
     sets, seconds = dict[Path, float](), 0.0
     for spec in to_do:
         seconds += left[spec.run_id] * _seconds(own[spec.run_id] or _last_trial(spec, job, out))
@@ -155,6 +155,10 @@ def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:
         run = read(part_of(result_file(job.name, spec.label, spec.run_id, out)))
         return run if _last(run) else None
     return None
+
+
+def _rounds_left(spec: RunSpec, begun: Run | None) -> int:
+    return max(0, (spec.stop.rounds or 0) - _last(begun))
 
 
 def _last(run: Run | None) -> int:

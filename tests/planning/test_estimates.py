@@ -5,6 +5,7 @@ import re
 
 import h5py
 import pytest
+from helpers.running import After
 
 import mpi_compress as mc
 from mpi_compress.core.progress import time_text
@@ -122,3 +123,9 @@ def test_methods_that_were_not_tried_take_the_mean_of_those_that_were_those_that
     said = suggestion(job, job.runs[1:], tmp_path, True)
     assert said.startswith("the run to do was not tried before; by the mean of what was, `submit --ntasks 1 ")
     assert said.endswith(f"it takes about {time_text(80)}")
+    with pytest.raises(mc.Stopped):
+        mc.run(mc.load_job(file, {"checkpoint.every": 5}, index=1), out=tmp_path, quiet=True, interrupts=After(4))
+    (part,) = tmp_path.rglob("*.part")
+    left = 80 - mc.read(part).trace["round"][-1]
+    assert 0 < left < 80
+    assert suggestion(job, job.runs[1:], tmp_path, True).endswith(f"it takes about {time_text(left)}"), "the rounds that are left"
