@@ -95,7 +95,7 @@ class Run:
     @property
     def ended_by(self) -> str:
         """Why it ended, in a few words: the reason in its file, or which value of [stop] it reached; "" if that does not say."""
-        if (reason := str(self.attrs.get("reason", ""))) or self.status != "complete" or not self.rows:
+        if (reason := str(self.attrs.get("reason", "")).removeprefix("stopped ")) or self.status != "complete" or not self.rows:
             return reason
         stop = self.written.get("stop", {})
         targets = [Target.of(key, seconds(level), self.rising) for key, level in stop.items() if self.has(key) and key != "seconds"]
@@ -289,7 +289,8 @@ def read_here(path: Path) -> Run:
             texts = {key: printable(text) for key, text in attrs.items() if isinstance(text, str) and key != "job"}
             return replace(found, attrs=attrs | texts)
     except FileNotFoundError:
-        raise UserError(f"{path}: there is no such file; `mpi-compress results ls` lists results") from None
+        part = f", and `mpi-compress list {path}` shows a part" * (not path.suffix)
+        raise UserError(f"{path}: there is no such file; `mpi-compress results ls` lists results{part}") from None
     except PermissionError as error:
         raise UserError(f"{path}: cannot be read: {system_text(error)}") from None
     except UserError:

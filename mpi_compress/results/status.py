@@ -149,7 +149,7 @@ def status_of_run(run: Run) -> Status:
     """What a result that was read tells."""
     is_part = run.file.suffix == ".part"
     state = state_of(run.attrs, is_part and is_being_written(run.file))
-    reason = "" if state is State.RUNNING else str(run.attrs.get("reason", ""))
+    reason = "" if state is State.RUNNING else str(run.attrs.get("reason", "")).removeprefix("stopped ")
     copy_of = str(run.attrs.get(COPY_OF, ""))
     return Status(state, reason, LastRow.of(run), silence=_since(run.file) if is_part else 0.0, copy_of=copy_of)
 

@@ -69,6 +69,7 @@ WRONG = [
     ("report job.toml --at-once 0", "--at-once 0 a whole number from 1 on"),
     ("report job.toml --get", "--get --run"),
     ("show nothing.h5", "nothing.h5: there is no such file; `mpi-compress results ls` lists results"),
+    ("show ef21", "`mpi-compress results ls` lists results, and `mpi-compress list ef21` shows a part"),
     ("show job.toml", "is no result but a job; `plan` and `table` take it"),
     ("show folder", "no results of runs in folder yet; `mpi-compress run JOB` makes them"),
     ("show text", "text: HDF5"),

@@ -147,7 +147,7 @@ def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_p
         wait_until(lambda: is_being_written(next(Path("results").rglob("*.part"))), PATIENT)
         subprocess.run(["scancel", "--me"], env=slurm, check=True)
         wait_until(lambda: queue_is_empty(slurm), 30)
-        saved = "stopped: stopped by SIGTERM (round "
+        saved = "stopped: by SIGTERM (round "
         assert states(slurm, job)[1].startswith(saved if launcher == "srun" else (saved, "failed: "))
     said_by(slurm, "submit", job, "--only", "ef, 2")
     wait_until(lambda: queue_is_empty(slurm), PATIENT)

@@ -265,10 +265,10 @@ AGAIN = "mpi-compress task begins: run 0, 2026-11-22 11:00:00\n"
 
 def test_a_plan_tells_how_the_last_try_ended(stopped, slurm, capsys):
     log = Path("results/small/slurm-1001_0.out")
-    reached = planned(capsys).removeprefix("stopped: stopped by the test")
+    reached = planned(capsys).removeprefix("stopped: by the test")
     assert reached.startswith(" (round ")
     log.write_text(FIRST)
-    assert planned(capsys) == f"stopped: stopped by the test{reached}"
+    assert planned(capsys) == f"stopped: by the test{reached}"
     log.write_text(FIRST + AGAIN + "Fatal error in internal_Init: Other MPI error\nmpi-compress task ends with status 15\n")
     assert re.search(naming(f"failed: Fatal error in internal_Init: Other MPI error{reached} {log}"), planned(capsys))
     killed = "*** JOB 1001 ON node1 CANCELLED AT 2026-11-22T12:00:00 DUE TO TIME LIMIT ***"
@@ -286,7 +286,7 @@ def test_what_was_played_by_hand_after_a_task_is_newer(stopped, slurm, capsys):
     log.write_text(AGAIN + "mpi-compress: out of memory: none\nmpi-compress task ends with status 3\n")
     assert re.search(naming("failed: none (round "), planned(capsys))
     os.utime(log, (time.time() - 100, time.time() - 100))
-    assert planned(capsys).startswith("stopped: stopped by the test (round ")
+    assert planned(capsys).startswith("stopped: by the test (round ")
 
 
 def test_a_plan_tells_since_when_a_running_task_has_written_no_row(stopped, slurm, capsys):
