@@ -27,7 +27,7 @@ from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import COPY_OF, Run, read
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import last_gap, status_of_run
-from mpi_compress.results.summary import doubts, no_f_star, rise, split
+from mpi_compress.results.summary import WARNINGS, no_f_star, split
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import BIT_FOR_BIT, difference
 from mpi_compress.results.tuning import caveat, in_words
@@ -127,7 +127,7 @@ def summary(run: Run) -> Iterator[str]:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
     state = status_of_run(run).state
     ended = f"{state} ({why})" if (why := run.ended_by) else f"{state}"
-    yield f"  {run.label}: {'; '.join(filter(None, (ended, rise([run]), doubts([run]))))}"
+    yield f"  {run.label}: {'; '.join(filter(None, (ended, *(said([run]) for said in WARNINGS))))}"
     yield from _aligned(_problem(run), _settings(run))
     yield from split(run)
     if not run.rows:
@@ -193,8 +193,11 @@ def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     for way in ("up", "down"):
         wire, paper = bits_text(last[f"wire_bits_{way}"]), bits_text(last[f"paper_bits_{way}"])
         yield way, f"{wire} on the wire, {paper} by the paper's formula, cost {last[f'cost_{way}']:.6g}"
-    sent = last["elements_up"] / max(1, last["round"]) / run.attrs["n_workers"]
-    yield "sent", f"{sent:.4g} coordinate{'' if sent == 1 else 's'} a round and worker"
+    messages, of = last["round"] * run.attrs["n_workers"], "round and worker"
+    if "arrivals" in last:
+        messages, of = last["arrivals"] + last.get("ignored", 0), "message that arrived"
+    sent = last["elements_up"] / max(1, messages)
+    yield "sent", f"{sent:.4g} coordinate{'' if sent == 1 else 's'} a {of}"
 
 
 def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:

@@ -15,7 +15,7 @@ from mpi_compress.evidence.lines import by_seed, equal_seeds, name_of, seeds_tex
 from mpi_compress.evidence.notes import said_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import LastRow, State, Status, status_of_run
-from mpi_compress.results.summary import doubts, rise, without_overhead
+from mpi_compress.results.summary import WARNINGS, rise
 
 LESS_NEEDED = ("ended by", "time here", "time", "down", "suboptimality", "up", "time, modelled")
 """Heads of `endings` that a narrow terminal leaves out, the first one first."""
@@ -98,8 +98,7 @@ def endings(runs: Sequence[Run]) -> tuple[list[str], list[list[str]], list[str]]
         rows.append([m.name, *tuned[i + 1 : i + 2], m.state, *cells, *times, m.why if is_complete else ""])
     over, times_of = seeds_text(runs), ["time, modelled", "time here"] if clocked else ["time"]
     heads = ["method", *tuned[:1], "status", "loss", "suboptimality", "up", "down", *times_of, "ended by"]
-    remarks = rise, doubts, _condition, without_overhead
-    warnings = [line for said in remarks for line in said_of(map(said, groups), labels).values()]
+    warnings = [line for said in (*WARNINGS, _condition) for line in said_of(map(said, groups), labels).values()]
     return heads, rows, [*notes, *([f"medians {over}"] if over else []), *said_of(open_, labels).values(), *warnings]
 
 

@@ -8,7 +8,7 @@ from mpi_compress.problem.datasets.said import elsewhere, line_of
 from mpi_compress.results.columns import NOT_ATTAINED, column_of
 from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of
-from mpi_compress.results.summary import doubts, rise, without_overhead
+from mpi_compress.results.summary import WARNINGS
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
 from mpi_compress.results.units import arrivals
@@ -27,7 +27,7 @@ def notes_of(
     steps = said_of(map(_step_of, firsts, labels), labels, most)
     rules = said_of(map(arrivals, firsts), labels, most) if by == "model_seconds" else {}
     others = (
-        map(_infimum_of, firsts), map(equal_seeds, groups), map(rise, groups), map(doubts, groups), map(without_overhead, groups),
+        map(_infimum_of, firsts), *(map(said, groups) for said in (equal_seeds, *WARNINGS)),
         map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
         (_tuned_for(run, by, targets) for run in firsts),
     )  # fmt: skip

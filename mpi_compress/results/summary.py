@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core import tables
+from mpi_compress.core.terminal import shortened
+from mpi_compress.messages.batch import LENGTH_BYTES
 from mpi_compress.results.reader import DOUBTS, Run
 
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
+_SILENT = 8 * LENGTH_BYTES  # bits that are counted in a round of a worker that says nothing
+_LISTED = 40  # letters of the workers that a line names
 _RISE = 1e-3  # of the loss, from which on it has risen
 _ROUNDED = 1e-13  # of f*, by which a loss may be below it
 
@@ -51,6 +55,28 @@ def _f_star_above(run: Run) -> str:
     given = run.attrs.get("f_star_source") == "given" and run.attrs["f_star"]
     above = given and run.rows and np.nanmin(run.trace["loss"]) < given - _ROUNDED * abs(given)
     return f"f* = {given:.10g}, as the job gives it, is above a loss that was reached: suboptimality is not right" if above else ""
+
+
+def never_taken(runs: Sequence[Run]) -> str:
+    """That the master took no message of some workers after the first record, which [time] can bring about; or ""."""
+    timed = [run for run in runs if run.has("arrivals") and run.rows > 2]
+    never = [str(i) for i, of_seeds in enumerate(zip(*map(_taken, timed), strict=True)) if not any(of_seeds)]
+    if not never:
+        return ""
+    which = f"{len(never)} of {runs[0].attrs['n_workers']} workers ({shortened(', '.join(never), _LISTED)})"
+    after = f"after round {timed[0].trace['round'][1]:,}"
+    return f"{after} the master never took {which}, and the loss counts their rows, which no later update saw"
+
+
+def _taken(run: Run) -> Any:
+    """(n,) how many messages the master took of each worker, or their bits after the first record, for which some need all."""
+    if "arrivals" in run.workers:
+        return run.workers["arrivals"][-1]
+    return np.subtract(*run.workers["wire_bits_up"][[-1, 1]]) - _SILENT * np.subtract(*run.trace["round"][[-1, 1]])
+
+
+WARNINGS = rise, doubts, never_taken, without_overhead
+"""What is to be said of seeds of a method, each by a function that returns "" where there is nothing."""
 
 
 def partition_of(run: Run) -> str:

@@ -11,7 +11,10 @@ from helpers.running import run_of
 from helpers.timed import COST, RANDOM_TIMES, SOME, SQRT, THREE_IN_TURN, TOP, played
 
 from mpi_compress.algorithms import algorithms
+from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
+from mpi_compress.evidence.method_status import endings
+from mpi_compress.results.summary import never_taken
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -59,6 +62,24 @@ def test_a_round_waits_for_no_worker_that_does_not_take_part(tmp_path):
     assert took[~speaks[:, 3]] == pytest.approx(2e-3 + bits / 1e6, abs=3e-9)
     assert took[speaks[:, 3]] == pytest.approx(20 + bits / 1e6, abs=3e-9)
     assert 0 < speaks[:, 3].sum() < 20
+
+
+def test_workers_that_are_never_taken_are_named_with_what_the_loss_counts(tmp_path, capsys):
+    """Five workers, in √i s each: the first three arrive before the others, in every round; by a rule of tasks, some of all do."""
+    says = "after round 1 the master never took 2 of 5 workers (3, 4), and the loss counts their rows, which no later update saw"
+    run = played(tmp_path / "wait", SOME["ef21"], time={"compute": SQRT, "wait": 3})
+    assert main(["show", str(run.file)]) == 0
+    said = capsys.readouterr().out
+    assert f"({run.ended_by}); {says}\n" in said
+    sent = run.trace["elements_up"][-1] / run.trace["arrivals"][-1]
+    assert f"sent      {sent:.4g} coordinates a message that arrived\n" in said
+    assert says in endings([run])[2][0]
+    assert never_taken([run, played(tmp_path / "random", SOME["ef21"], time={"compute": RANDOM_TIMES, "wait": 3})]) == ""
+    assert never_taken([played(tmp_path / "all", SOME["ef21"], time={"compute": SQRT})]) == never_taken([]) == ""
+    assert never_taken([played(tmp_path / "plain", SOME["ef21"])]) == ""
+    quick = played(tmp_path / "asgd", of("gd", step="0.1/L"), time={"compute": SQRT, "rule": "asgd"}, stop={"rounds": 3})
+    assert quick.workers["arrivals"][[1, -1]].tolist() == [[1, 0, 0, 0, 0], [1, 1, 1, 0, 0]]
+    assert "never took 2 of 5 workers (3, 4)" in never_taken([quick])
 
 
 def test_rows_and_ends_by_the_clock(tmp_path):
