@@ -12,6 +12,6 @@ def each_of(choice: Choice) -> Sequence[str]:
     return ["*"] if choice is None else [choice] if isinstance(choice, str) else choice
 
 
-def is_chosen(name: str, choice: Choice) -> bool:
-    """True if a name is one of these, or matches one as a pattern."""
-    return any(name == pattern or fnmatchcase(name, pattern) for pattern in each_of(choice))
+def is_chosen(names: str | Sequence[str], choice: Choice) -> bool:
+    """True if a name, or one of several, is one of these, or matches one as a pattern."""
+    return any(name == pattern or fnmatchcase(name, pattern) for name in each_of(names) for pattern in each_of(choice))

@@ -5,6 +5,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path, PurePath
@@ -27,6 +28,8 @@ from mpi_compress.problem.datasets.said import title_of
 from mpi_compress.results.files import job_name, refuse_archive
 
 FROZEN_JOB = "job.toml"
+Changed = Callable[[Sequence[str], int], Tables]
+"""Gives what is set from outside in a run, by its names and its number."""
 
 
 class NoSuchLabel(UserError):
@@ -68,12 +71,12 @@ class Job:
         pattern, ``"top-*"``."""
         labels = [r.label for r in self.runs]
         for pattern in each_of(label):
-            if not any(is_chosen(known, pattern) for known in labels):
+            if not any(is_chosen(r.names, pattern) for r in self.runs):
                 several = f"; '{pattern}*' takes all that begin so" if any(known.startswith(pattern) for known in labels) else ""
                 raise NoSuchLabel(f"--only: {nearest(pattern, labels, 'run', quoted=True)}{several}")
         if index is not None and not 0 <= index < len(labels):
             raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(labels) - 1}")
-        chosen = [r for i, r in enumerate(self.runs) if is_chosen(r.label, label) and index in (None, i)]
+        chosen = [r for i, r in enumerate(self.runs) if is_chosen(r.names, label) and index in (None, i)]
         if index is not None and not chosen:
             only = ", ".join(each_of(label))
             raise UserError(f'--only {only} and --index {index} leave no run: run {index} is "{labels[index]}"; leave one out')
@@ -145,8 +148,8 @@ def parse_job(
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
 
-    def changed(label: str, number: int) -> Tables:
-        return overrides if is_chosen(label, only) and index in (None, number) else {}
+    def changed(names: Sequence[str], number: int) -> Tables:
+        return overrides if is_chosen(names, only) and index in (None, number) else {}
 
     runs, protocol = list[RunSpec](), checked(Protocol, tables["protocol"], "protocol") if "protocol" in tables else None
     of_job = protocol.of_run if protocol else dict[str, Any]
@@ -155,7 +158,7 @@ def parse_job(
         import_plugins(tables["plugins"], folder, frozen)
     forget_shared()
     for own in written:
-        runs += _runs(*own, len(runs), folder, changed)
+        runs += _right_runs(*own, len(runs), folder, changed, overrides)
     _refuse_one_label_for_two([run for run in runs if index is None or not run.overridden])  # with an index it stands alone
     if protocol:
         protocol.check(runs)
@@ -177,14 +180,25 @@ def parse_job(
     return job
 
 
-def _runs(tables: Tables, own: Tables, first: int, folder: Path, changed: Callable[[str, int], Tables]) -> list[RunSpec]:
+def _right_runs(tables: Tables, own: Tables, first: int, folder: Path, changed: Changed, overrides: Tables) -> list[RunSpec]:
+    """`_runs`; where a run that is not taken is wrong, what is set from outside may be right for it."""
+    try:
+        return _runs(tables, own, first, folder, changed)
+    except UserError:
+        with suppress(UserError):
+            return _runs(tables, own, first, folder, lambda *_: overrides)
+        raise
+
+
+def _runs(tables: Tables, own: Tables, first: int, folder: Path, changed: Changed) -> list[RunSpec]:
     """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on, each with what `changed` gives."""
     label, tables_of_run, grid = _whole(tables, own)
-    several = len(tables.get("run", [])) > 1
+    several, points = len(tables.get("run", [])) > 1, dotted.points_of(grid)
+    shared = [label] * (dotted.labelled(label, points[0]) != label)  # where no run has it as its own
 
     def one(written: Tables, point: Tables, label: str, beside: bool = False) -> RunSpec:
-        number = first + len(runs)
-        asked, of_job = changed(label, number), dotted.with_values(written, point)
+        number, names = first + len(runs), [label, *shared]
+        asked, of_job = changed(names, number), dotted.with_values(written, point)
         overridden = _differing(untuned(asked) if beside else asked, of_job)
         dotted.refuse_labelled(label, point, overridden)
         run: Tables = dotted.with_values(of_job, overridden)
@@ -196,10 +210,10 @@ def _runs(tables: Tables, own: Tables, first: int, folder: Path, changed: Callab
         if spec.tune is not None and (tuned := overridden.keys() & {*spec.tune.keys}):
             why = "is tuned, so another value of it changes nothing; tune = {} beside it takes the job's [tune] away"
             raise UserError(f'run "{label}": {min(tuned)} {why}')
-        return replace(spec, overridden=overridden, rounds_of_job=rounds, papers_data=title_of(of_job["data"]))
+        return replace(spec, names=names, overridden=overridden, rounds_of_job=rounds, papers_data=title_of(of_job["data"]))
 
     runs, besides = list[RunSpec](), list[Tables]()
-    for point in dotted.points_of(grid):
+    for point in points:
         runs.append(spec := one(tables_of_run, point, dotted.labelled(label, point)))
         if spec.tune is not None:
             check_trials(spec)

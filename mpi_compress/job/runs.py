@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,7 @@ class RunSpec:
     overridden: Tables = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
     rounds_of_job: float = float("inf")  # of [stop] without what was set from outside
     asked: frozenset[str] = frozenset()  # words of the job's figures and claims, columns among them
+    names: Sequence[str] = ()  # by which it is chosen: its label, and that of its [[run]] where [grid] adds to it
     papers_data: str = ""  # the set of the job's paper: that of its table [full], or its own; "": its claims are of others, or ours
 
     def __repr__(self) -> str:

@@ -338,3 +338,27 @@ def test_a_label_that_is_the_beginning_of_others_is_refused_with_the_pattern_tha
     with pytest.raises(UserError) as caught:
         job.only("DOG")
     assert "begin so" not in str(caught.value)
+
+
+def test_only_takes_the_runs_of_a_table_by_its_label_where_no_run_has_it_alone():
+    data, tune = {"generator": "gspar", "samples": 20, "dim": 4}, {"parameter": "algorithm.step", "values": "2^0.. theory"}
+    tables = {
+        "data": data, "algorithm": {"name": "gd"}, "stop": {"rounds": 2, "loss": 0.1},
+        "run": [
+            {"label": "CAT", "grid": {"objective.mu": [0.1, 0.2], "seed": [0, 1]}, "tune": {}},
+            {"label": "CAT, mu = 3"},
+            {"label": "GD", "tune": {**tune, "values": ["theory", "2 theory"], "beside": "4 theory"}},
+        ],
+    }  # fmt: skip
+    cat = [spec.label for spec in load_job(tables, only="CAT").runs]
+    assert cat == ["CAT, mu = 0.1"] * 2 + ["CAT, mu = 0.2"] * 2
+    assert [spec.label for spec in load_job(tables, {"stop.rounds": 3}, only=["GD"]).runs] == ["GD"], "and not the one beside it"
+    assert {spec.stop.rounds for spec in load_job(tables, {"stop.rounds": 3}, only="CAT").runs} == {3}
+    with pytest.raises(UserError, match=r"^--only: no run called ''"):
+        load_job(tables, only="")
+    tables["run"] = [{"label": "GD"}, {"label": "other", "algorithm": {"name": "ef21"}, "up": {"compressor": "top-k"}}]
+    tables["tune"] = tune
+    with pytest.raises(UserError, match=r"tune: values = '2\^0\.\. theory'"):
+        load_job(tables, only="GD")
+    (spec,) = load_job(tables, {"tune.values": ["theory", "2 theory"]}, only="GD").runs
+    assert spec.tune.values == ["theory", "2 theory"]
