@@ -21,12 +21,14 @@ from mpi_compress.evidence.notes import said_of as lines_of_labels
 from mpi_compress.job.dotted import tables_in
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.trials import label_of
 from mpi_compress.planning.estimates import suggestion, trial_files
 from mpi_compress.preparing import memory
 from mpi_compress.preparing.runs import condition_not_met
 from mpi_compress.preparing.shapes import said_of, shape_of
-from mpi_compress.results.files import checkpoint_of
-from mpi_compress.results.reader import attributes
+from mpi_compress.results.files import TRIALS, checkpoint_of
+from mpi_compress.results.locks import is_being_written
+from mpi_compress.results.reader import LABEL, attributes
 from mpi_compress.results.status import State, Status, status_of
 from mpi_compress.results.units import cost_text
 from mpi_compress.saving.checkpoint import read_header
@@ -53,7 +55,7 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     rows, whys, left, refused = list[list[str]](), list[str](), list[RunSpec](), list[RunSpec]()
     labels = with_seeds([(spec.label, spec.seed) for spec in job.runs])
     statuses = Statuses(job, options.out)
-    states, others, foreseen = Counter[State](), by_run_id(options.out), defaultdict[str, list[Path]](list)
+    states, others, foreseen = Counter[State](), by_run_id(options.out), defaultdict[str, set[Path]](set)
     for spec, label, status in zip(job.runs, labels, statuses.all(), strict=True):
         run_id, room = "–", "–"
         if not spec.missing:
@@ -108,11 +110,11 @@ def _costs(job: Job) -> list[str]:
     return [*dict.fromkeys(f"cost: {cost_text(spec.written['cost'])}" for spec in job.runs if spec.cost.down)]
 
 
-def _foreseen(spec: RunSpec, status: Status, file: Path, beside: list[Path], others: ByRunId) -> Status:
+def _foreseen(spec: RunSpec, status: Status, file: Path, beside: set[Path], others: ByRunId) -> Status:
     """The status of a run as `run` finds it: with the result that it takes, which then is `beside` those of its label."""
-    if file.exists() or not (other := taken(spec, file, [*siblings(file), *beside], others)):
+    if file.exists() or not (other := taken(spec, file, [*siblings(file), *sorted(beside)], others)):
         return _by_what_is_there(spec, status, file) if status.state is State.TO_DO else status
-    beside.append(other)
+    beside.add(other)
     status, run_id = status_of(other), attributes(other)["run_id"]
     if run_id == spec.run_id:
         return replace(status, said=f"{status.state.planned}, as {other}")
@@ -132,7 +134,13 @@ def _by_what_is_there(spec: RunSpec, status: Status, file: Path) -> Status:
         shorter = shorter_run(spec, file, spec.id_of_all("stop", tuned))
         if shorter and (header := read_header(checkpoint_of(shorter))):
             return replace(status, reason=f"goes on from round {header.k:,}{', if tuning finds the same value' if tuned else ''}")
-    return status
+    return replace(status, said="tuning") if _is_tuning(spec, file.parent / TRIALS) else status
+
+
+def _is_tuning(spec: RunSpec, folder: Path) -> bool:
+    """True if a trial of a run is being made."""
+    labels = {label_of(spec, value) for value in spec.tune.grid} if spec.tune else set()
+    return bool(labels) and any(attributes(part).get(LABEL) in labels for part in folder.glob("*.part") if is_being_written(part))
 
 
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:

@@ -29,6 +29,7 @@ from mpi_compress.core.registry import is_ours, parameters, registries
 from mpi_compress.evidence.lines import name_of
 from mpi_compress.problem.datasets import cache
 from mpi_compress.results import checksums
+from mpi_compress.results.writer import Recorder
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +171,18 @@ def test_while_trials_alone_are_there_a_table_says_so(small_job, tmp_path, capfd
     result.unlink()
     capfd.readouterr()
     refused(["table", *line], capfd, "only trials of [tune] are there: `mpi-compress run` goes on")
+
+
+def test_while_a_trial_is_made_a_plan_says_so(small_job, tmp_path, capfd):
+    tuned, out = tmp_path / "tuned.toml", tmp_path / "out"
+    tuned.write_text('tune = { parameter = "algorithm.step", values = ["theory", "2 theory"], to = { loss = 0.1 } }\n' + small_job.read_text())
+    recorder = Recorder(out / "tuned" / "tuning" / "GD.h5", {"label": "GD, algorithm.step = 2 theory", "reason": ""})
+    states = []
+    for _ in range(2):
+        assert main(["plan", str(tuned), "--only", "GD", "--out", str(out)]) == 0
+        states += re.findall("GiB  (.*)", capfd.readouterr().out)
+        recorder.abandon("stopped", "by the test")
+    assert states == ["tuning", "to do"]
 
 
 def test_where_results_are_of_other_settings_a_table_names_these(small_job, tmp_path, capfd):
