@@ -1,7 +1,7 @@
 """A table of what each method needed to reach a target, over its seeds."""
 
-import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -241,11 +241,9 @@ def best_of_each(found: Comparison, i: int) -> list[ComparedMethod]:
     """The methods without those that differ from another one in what they were tuned to alone, and took more to target i, or as
     much and were not tuned to it."""
     best: dict[str, ComparedMethod] = {}
-    tuned_to = [(method, (method.runs[0].tuned or {}).get("to")) for method in found.methods]
-    for method, to in sorted(tuned_to, key=lambda each: (each[0].cells[i].median, each[1] != str(found.targets[i]))):
-        settings = settings_of(method.runs[0].written)
-        others = {key: value for key, value in settings.items() if key != "seed" and not key.startswith("tune.to")}
-        best.setdefault(json.dumps(others, sort_keys=True) if to else method.label, method)
+    target = str(found.targets[i])
+    for method in sorted(found.methods, key=lambda m: (m.cells[i].median, (m.runs[0].tuned or {}).get("to") != target)):
+        best.setdefault(re.sub(r", tuned to \S+ = [^, ]*", "", method.label), method)
     return [method for method in found.methods if method in best.values()]
 
 

@@ -251,11 +251,15 @@ def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
     """One line of last rows for the runs of a grid; over seeds their median."""
     points: dict[str, list[tuple[float, ...]]] = {}
     labels: dict[str, list[str]] = {}
+    made = []
     for group in by_seed(runs):
         xs, ys = (np.array([float(r.column(c)[-1]) for r in group]) for c in (x, y))
         points.setdefault(stem(group[0].label), []).append((np.median(xs), np.median(ys), np.min(ys), np.max(ys)))
         labels.setdefault(stem(group[0].label), []).append(group[0].label)
-    return [Line(label, *np.array(sorted(each)).T, of=labels[label]) for label, each in points.items()]
+    for label, each in points.items():
+        along, median, least, most = np.array(sorted(each)).T
+        made.append(Line(label, along, median, least, most, of=labels[label]))
+    return made
 
 
 def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
