@@ -58,21 +58,14 @@ def _f_star_above(run: Run) -> str:
 
 
 def never_taken(runs: Sequence[Run]) -> str:
-    """That the master took no message of some workers after the first record, which [time] can bring about; or ""."""
-    timed = [run for run in runs if run.has("arrivals") and run.rows > 2]
-    never = [str(i) for i, of_seeds in enumerate(zip(*map(_taken, timed), strict=True)) if not any(of_seeds)]
-    if not never:
-        return ""
-    which = f"{len(never)} of {runs[0].attrs['n_workers']} workers ({shortened(', '.join(never), _LISTED)})"
-    after = f"after round {timed[0].trace['round'][1]:,}"
-    return f"{after} the master never took {which}, and the loss counts their rows, which no later update saw"
-
-
-def _taken(run: Run) -> Any:
-    """(n,) how many messages the master took of each worker, or their bits after the first record, for which some need all."""
-    if "arrivals" in run.workers:
-        return run.workers["arrivals"][-1]
-    return np.subtract(*run.workers["wire_bits_up"][[-1, 1]]) - _SILENT * np.subtract(*run.trace["round"][[-1, 1]])
+    """That by [time] wait the master took no message of some workers after the first record, before which methods may need all; or
+    ""."""
+    timed = [run for run in runs if run.has("model_fixed") and run.rows > 2 and partition_of(run) != "everyone"]
+    sent = (np.diff(run.workers["wire_bits_up"][[1, -1]] - _SILENT * run.trace["round"][[1, -1], None], axis=0)[0] for run in timed)
+    never = [str(i) for i, of_seeds in enumerate(zip(*sent, strict=True)) if not any(of_seeds)]
+    who = f"worker{'s' * (len(never) > 1)} {shortened(', '.join(never), _LISTED)}"
+    said = f"after its first rounds the master never took {who}, and the loss counts their rows, which no later update saw"
+    return said if never else ""
 
 
 WARNINGS = rise, doubts, never_taken, without_overhead
