@@ -23,14 +23,17 @@ from mpi_compress.results.columns import COLUMNS
 from mpi_compress.results.targets import goal
 
 
-def claims_of(tables: Sequence[Tables], labels: Sequence[str]) -> list[Claim]:
-    """The claims of a job's [[claim]] tables on the runs of these labels; UserError if no result could give one a value."""
+def claims_of(
+    tables: Sequence[Tables], labels: Sequence[str], answer: Callable[[Question], float] = lambda question: math.nan
+) -> list[Claim]:
+    """The claims of a job's [[claim]] tables on the runs of these labels; UserError if no result could give one a value, or if
+    `answer` refuses its questions."""
     places = [(table, f"claim {i}") for i, table in enumerate(tables, 1)]
     claims = [checked(Claim, point, place) for table, place in places for point in _points(table, place)]
     for claim in claims:
         checked_at(f"claim {claim.id}", meets, claim.holds, 0.0)
         for formula in filter(None, (claim.value, claim.reference)):
-            checked_at(f"claim {claim.id}", value_of, replace(claim, value=formula), labels, lambda question: math.nan)
+            checked_at(f"claim {claim.id}", value_of, replace(claim, value=formula), labels, answer)
     return claims
 
 

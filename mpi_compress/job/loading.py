@@ -18,6 +18,7 @@ from mpi_compress.core.progress import count_text
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.job import dotted
+from mpi_compress.job.asked import refuse_unlogged, unanswered
 from mpi_compress.job.claims import Record, claims_of, records_of
 from mpi_compress.job.protocol import OF_DATA, Protocol
 from mpi_compress.job.runs import RunSpec, run_spec
@@ -166,11 +167,11 @@ def parse_job(
     shown = [tables.get("figure"), [claim.get("value") for claim in claims], tables.get("record")]
     shown += [run.tune.to for run in runs if run.tune]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
-    stated = claims_of(claims, labels)
+    stated = claims_of(claims, labels, lambda question: unanswered(question, runs))
     sets = {run.papers_data: run.data.title for run in runs if run.papers_data != run.data.title}
     runs = [replace(run, asked=asked, papers_data=_papers_data(tables, paper, stated, run.papers_data)) for run in runs]
     records = records_of(dotted.list_of_tables(tables, "record"), labels)
-    figure = _figure(tables.get("figure", {}), labels)
+    figure = _figure(tables.get("figure", {}), runs)
     panels = [replace(panel, title=_renamed(panel.title, sets)) for panel in figure.panel]
     figure, title = replace(figure, title=_renamed(figure.title, sets), panel=panels), _renamed(title, sets)
     on = "+".join(dict.fromkeys(sets.values()))
@@ -268,11 +269,11 @@ def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
             raise UserError(f"{what}; give each run a label of its own")
 
 
-def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
-    """[figure] with its [[figure.panel]] tables, each of which shows a run."""
+def _figure(table: Any, runs: Sequence[RunSpec]) -> FigureTable:
+    """[figure] with its [[figure.panel]] tables, each of which shows a run, and columns that runs log."""
     if not isinstance(table, Mapping):
         raise UserError(f"figure: {table!r} was given; it should be a table, [figure]")
-    tables = dotted.list_of_tables(table, "panel", "figure.")
+    tables, labels = dotted.list_of_tables(table, "panel", "figure."), [run.label for run in runs]
     panels = [checked(PanelTable, panel, f"figure.panel {i + 1}") for i, panel in enumerate(tables)]
     for i, panel in enumerate(panels):
         for pattern in panel.runs:
@@ -281,7 +282,14 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
     own = {key: value for key, value in table.items() if key != "panel"}
     if "at" in own:  # what it took to come there; the loss there is the target's
         own = {"y": own.get("by", FigureTable.by), **own}
-    return replace(checked(FigureTable, {"methods": labels, **own}, "figure"), panel=panels)
+    figure = replace(checked(FigureTable, own, "figure"), panel=panels)
+    refuse_unlogged(figure, runs)
+    methods = list[str]()
+    for name in figure.methods:  # a label, without the values of a grid too, or a pattern
+        if not (taken := [label for label in labels if is_chosen(label, [name, f"{name}, *"])]):
+            raise UserError(f"figure.methods: {nearest(name, labels, 'run', quoted=True)}")
+        methods += taken
+    return replace(figure, methods=methods or labels)
 
 
 def _renamed(title: str | None, sets: Mapping[str, str]) -> str:

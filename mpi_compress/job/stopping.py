@@ -41,9 +41,25 @@ class Logged:
     def refuse(self, name: str, key: str) -> None:
         """UserError, by the key that names it, for a column that the run does not log; its method's own columns are known in its
         first row alone."""
+        if why := self.why_not(name):
+            raise UserError(f"{key}: {why}")
+
+    def why_not(self, name: str) -> str:
+        """Why the run does not log a column, or one from which that follows; "" if it does."""
         for column in (name, *column_of(name).of):
             if isinstance(column, str) and (why := self._why_not(column)):
-                raise UserError(f"{key}: this run does not log '{name}': {column} {why}")
+                return f"this run does not log '{name}': {column} {why}"
+        return ""
+
+    @property
+    def columns(self) -> list[str]:
+        """What the run may log, but for a user's method."""
+        return [*_COLUMNS, *(metric.column for metric in self.metrics)]
+
+    @property
+    def logs_any(self) -> bool:
+        """True if its method is a user's, and has a log of its own."""
+        return type(self.algorithm).log is not Method.log and bool(source_of(self.algorithm))
 
     def _why_not(self, name: str) -> str:
         """Why the run does not log a column; "" if it does."""
@@ -62,11 +78,9 @@ class Logged:
 
     def refuse_unknown(self, names: Iterable[str], where: str, others: Collection[str] = ()) -> None:
         """UserError for names that no column of the run has; `others` would do, too."""
-        columns = [*_COLUMNS, *(metric.column for metric in self.metrics)]
-        logs = bool(source_of(self.algorithm))  # a user's logs any
         for name in names:
-            if name not in columns and (known(name) or not logs):
-                raise UserError("; ".join([str(refuse_key(where, name, [*others, *columns])), *broken.values()]))
+            if name not in self.columns and (known(name) or not self.logs_any):
+                raise UserError("; ".join([str(refuse_key(where, name, [*others, *self.columns])), *broken.values()]))
 
 
 def check_tune(tune: TuneTable, logged: Logged) -> None:

@@ -129,8 +129,8 @@ def test_a_condition_is_met_by_its_bounds_and_never_by_nan(condition, value, met
 
 
 def test_what_has_not_been_run_neither_holds_nor_fails(job):
-    unlogged = judged(job, "los('GD')", "> 1")
-    assert (unlogged.outcome, "'los'" in unlogged.reason, "'loss'?" in unlogged.reason) == ("not tested", True, True)
+    unlogged = judged(job, "error_norm('GD')", "> 1")
+    assert (unlogged.outcome, "'error_norm'" in unlogged.reason, "'grad_norm'?" in unlogged.reason) == ("not tested", True, True)
     verdict = judged(job, "loss('later')", "< 1")
     assert verdict.holds is None
     assert "'later' has no result" in str(verdict)
@@ -157,6 +157,7 @@ def test_a_function_of_claims_is_one_row_of_one_table(job, monkeypatch, capsys):
      ("loss('GD', round=loss('GC'))", "> 1", "GC"), ("loss('GD')\n  + loss('GC')", "> 1", "loss('GD') + loss('GC')"),
      ("loss('GD'", "> 1", "never closed"), ("loss('GD')", "nearly 3", "is no condition"), ("loss(3)", "> 1", "label in quotes"),
      ("min()", "> 1", "min()"), ("(0 - 1)**0.5", "> 1", "not a real number"), ("__import__('os')", "> 1", "os"),
+     ("los('GD')", "> 1", "no column called 'los'; did you mean 'loss'?"), ("smallest('a / b', 't*')", "> 1", "no column called 'a'"),
      ("loss('GD', loss=1, round=2)", "> 1", "loss=1, round=2 are several targets")],
 )  # fmt: skip
 def test_what_a_claim_cannot_mean_is_refused_with_the_job(value, holds, complaint, tmp_path):
@@ -168,7 +169,7 @@ def test_what_a_claim_cannot_mean_is_refused_with_the_job(value, holds, complain
 
 @pytest.mark.parametrize(
     "value",
-    ["los('GD')", "1 / (loss('GD') - loss('top'))", "log(round('GD') - 40)", "(loss('GD') - 9)**0.5", "smallest('a / b', 't*')"],
+    ["error_norm('GD')", "1 / (loss('GD') - loss('top'))", "log(round('GD') - 40)", "(loss('GD') - 9)**0.5", "smallest('spa', 't*')"],
 )
 def test_what_only_results_can_show_is_left_to_them(value, tmp_path):
     file = tmp_path / "job.toml"
@@ -268,7 +269,7 @@ def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capf
     assert "required <= 0: does not hold" in said
     known = good.replace("in [360, 360]", ">= 9").replace("top", "GD").replace('"A"', '"D"')
     over = bad.replace("loss('GD')", "1 / largest('loss', 'GD')").replace('"B"', '"E"')
-    claimed.write_text(JOB + good + bad + 'why = "of 40 rounds"\n' + bad.replace("loss(", "accuracy(").replace('"B"', '"C"') + known + over)
+    claimed.write_text(JOB + good + bad + 'why = "of 40 rounds"\n' + bad.replace("loss(", "error_norm(").replace('"B"', '"C"') + known + over)
     assert main(["check", str(claimed), "--out", str(job.parent)]) == 1
     said = capfd.readouterr().out
     assert "required <= 0: does not hold: the job says: of 40 rounds" in said
