@@ -138,7 +138,7 @@ def draws(part: object, held: hidden_state.Contents, before: Any) -> Findings:
 CHECKS: Sequence[Callable[..., Findings]] = (
     of_messages.compress, of_messages.state, of_messages.theorems, after_rounds, of_messages.codec, of_messages.messages,
     of_messages.not_finite, cost,
-    of_functions.slope, of_functions.curvature, of_functions.second_derivative, of_functions.samples,
+    of_functions.slope, of_functions.curvature, of_functions.second_derivative, of_functions.least, of_functions.samples,
     of_functions.gradient_of_penalty, of_functions.prox,
     of_functions.gradient_of_model, of_functions.mean_of_rows, of_functions.smoothness, of_functions.hessian_product,
     of_algorithms.two_rounds, of_algorithms.rounds,

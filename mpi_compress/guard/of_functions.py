@@ -72,6 +72,17 @@ def curvature(loss: Loss) -> Findings:
             yield Finding("convex", not falls, "is stated" + f", and the slope falls by {least:.4g}" * falls)
 
 
+def least(loss: Loss) -> Findings:
+    """The least value of a loss of two classes, which does not fall on far from 0."""
+    m = np.linspace(-50, 50, 201)
+    for label in () if loss.real_labels else (1.0, -1.0):
+        values = loss.value_and_slope(np.full(m.size, label), m)[0]
+        i = int(np.argmin(values))
+        falls = bool(values[i] < min(1.5 * values[90:111].min(), -_SLACK))
+        found = f"{values[i]:.4g}, at the label {label:g} and the margin {m[i]:g}"
+        yield Finding("least value", not falls, found + ", and it falls on: labels here are −1 and +1, and not 0 and 1" * falls)
+
+
 def samples(loss: Loss) -> Findings:
     """Whether a loss is a function of each sample."""
     f, (y, m) = loss.value_and_slope, _margins(loss)

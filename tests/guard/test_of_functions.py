@@ -58,6 +58,33 @@ def test_each_defect_of_a_loss_is_found_by_its_name(defect):
 
 
 @dataclass(frozen=True)
+class Logistic(mc.Loss):
+    """log(1 + exp(m)) − t m of labels t = 0 and 1, or of ±1 as they are here; `lower` lies below 0."""
+
+    formula = "log(1 + exp(m)) - t m"
+    curvature = 0.25
+    labels_0_1: bool = False
+    lower: float = 0.0
+
+    def value_and_slope(self, y, m):
+        t = y if self.labels_0_1 else (y + 1) / 2
+        return np.logaddexp(0, m) - t * m - self.lower, 1 / (1 + np.exp(-m)) - t
+
+
+@pytest.mark.parametrize(("loss", "holds", "said"), [
+    (Logistic(), True, "1.929e-22, at the label"),
+    (Logistic(lower=0.5), True, "-0.5, at the label -1 and the margin -"),
+    (Logistic(labels_0_1=True), False, "-50, at the label -1 and the margin -50, and it falls on: labels here are −1 and +1, and not 0 and 1"),
+])  # fmt: skip
+def test_a_loss_of_labels_0_and_1_is_found_by_its_values(loss, holds, said):
+    mc.losses.register("labels-0-1")(Logistic)
+    (found,) = (each for each in findings(loss) if each.what == "least value")
+    assert found.holds == holds
+    assert said in found.text
+    assert {each.what for each in findings(loss) if not each.holds} == (set() if holds else {"least value"})
+
+
+@dataclass(frozen=True)
 class Ridge(mc.Penalty):
     """λ‖x‖²/2, or with one defect."""
 
