@@ -63,6 +63,18 @@ def test_a_metric_has_the_held_out_rows_as_it_has_those_of_training(tmp_path, mo
     assert run.trace["of_held_out"][-1] == pytest.approx((rows.labels + 1) @ rows.margins(run.x))
 
 
+@pytest.mark.usefixtures("registered_for_one_test_only")
+@pytest.mark.parametrize("body", ["return sum(problem.held_out.margins(x))", "return float(problem.held_out.labels[0])"])
+def test_a_metric_of_held_out_rows_is_refused_before_the_rounds_where_the_job_has_no_test_set(tmp_path, monkeypatch, capsys, body):
+    monkeypatch.chdir(tmp_path)
+    name = module_in(tmp_path, OWN.format(body), head="")
+    (tmp_path / "own.toml").write_text(f'plugins = ["{name}"]\n{TABLES}\nlog.metrics = ["of-held-out"]')
+    said = "'of-held-out': asks for held-out rows, and this job has no test set: [data] test = \"…\""
+    assert main(["run", "own.toml", "--quiet"]) == 2
+    assert capsys.readouterr().err == f"mpi-compress: own.toml: log.metrics: {said}\n"
+    assert not [*tmp_path.rglob("*.h5*")]
+
+
 TABLES = 'data = { generator = "gspar", samples = 60, dim = 20 }\nalgorithm = { name = "gd" }\nstop = { rounds = 6 }\nworkers.count = 3'
 
 

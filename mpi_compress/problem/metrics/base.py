@@ -100,11 +100,17 @@ class Metric(Part, ABC):
 
     @final
     def number(self, x: Vector, problem: ProblemView) -> float:
-        """The value as a float, NaN where x (d,) is not finite; UserError, with the metric's name, if it has no number there."""
+        """The value as a float, NaN where x (d,) is not finite; UserError, with the metric's name, if it has no number there,
+        or asks for held-out rows that there are not."""
         if not np.isfinite(x).all():
             return float("nan")
         where = f"log.metrics: '{self.name}'"
-        value = checked_at(where, self.value, x.copy(), problem)
+        try:
+            value = checked_at(where, self.value, x.copy(), problem)
+        except AttributeError as error:
+            if problem.test or error.obj is not None or error.name not in {*dir(HeldOut), *Rows.__dataclass_fields__}:
+                raise
+            raise UserError(f'{where}: asks for held-out rows, and this job has no test set: [data] test = "…"') from error
         try:
             return arrays.number(value, "")
         except ValueError:
