@@ -59,25 +59,25 @@ class Statuses:
         status = _status(file, self._tasks.get(notes.key_of(spec)), read)
         if status.state in (State.COMPLETE, State.DIVERGED) and (why := lacks(file, spec)):
             status = Status(State.TO_DO, why)
-        why = self._refusal(file)[0] if status.state is State.TO_DO else ""
+        why = self._refusal(file) if status.state is State.TO_DO else ""
         return Status(State.REFUSED, why) if why else status
 
-    def _refused(self, file: Path) -> tuple[str, bool]:
-        """Why a run would be refused, "" for nothing that is known, and whether all runs on its problem would be."""
+    def _refused(self, file: Path) -> str:
+        """Why a run would be refused, "" for nothing that is known."""
         spec = self._specs[file]
         if (why := refusal(spec)) or not self._prepares:
-            return why, False
+            return why
         if (found := foreseen_refusal(spec, self._problems)) is None:
             self.unchecked[spec.data.title] = None
-        return found or ("", False)
+        return found or ""
 
     def refuse(self, specs: Sequence[RunSpec]) -> None:
         """The UserError with which `run` would end, if it would refuse one of these runs."""
         refuse_runs(specs, self._job.runs)
         for spec in specs:
-            why, same_problem = ("", False) if spec.missing else self._refusal(self.files[spec.index])
-            if why:
-                raise UserError(f"{spec.where}{why}{if_others_go(spec, self._job.runs, same_problem)}")
+            if not spec.missing and (why := self._refusal(self.files[spec.index])):
+                go = if_others_go(spec, self._job.runs, lambda other: foreseen_refusal(other, self._problems) != "")
+                raise UserError(f"{spec.where}{why}{go}")
 
 
 def to_submit(job: Job, out: Path, dry_run: bool, fresh: bool = False) -> dict[int, Status]:

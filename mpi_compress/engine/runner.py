@@ -40,8 +40,8 @@ from mpi_compress.job.tables import Tables
 from mpi_compress.preparing import compiling
 from mpi_compress.preparing.alone import with_suboptimality
 from mpi_compress.preparing.needs import if_others_go, refuse_runs
-from mpi_compress.preparing.problems import Problem, key_of
-from mpi_compress.preparing.runs import Prepared, prepare
+from mpi_compress.preparing.problems import Problem
+from mpi_compress.preparing.runs import Prepared, foreseen_refusal, prepare
 from mpi_compress.preparing.shapes import said_of
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.files import checkpoint_of, new_file, part_of, refuse_no_file, result_file
@@ -191,7 +191,8 @@ def _prepare_all(job: Job, specs: Mapping[int, RunSpec], request: Request) -> di
         try:
             prepared[i] = prepare(spec, ranks, problems, request.quiet, request.force)
         except UserError as error:
-            raise type(error)(f"{error}{if_others_go(spec, job.runs, key_of(spec) not in problems)}") from None
+            go = if_others_go(spec, job.runs, lambda other: foreseen_refusal(other, problems) != "")
+            raise type(error)(f"{error}{go}") from None
     for p in prepared.values():
         if request.shared and "suboptimality" in p.spec.asked and isnan(p.problem.f_star):
             would_do = "to = { squared_grad_norm = 1e-4 } would do"

@@ -1,7 +1,7 @@
 """What a run needs of its parts, in one place: preparing asks it, and `plan` does before data are read, as far as it is known."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from mpi_compress.job.trials import trials
 from mpi_compress.messages.compressors.base import among, has_state
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.link import Link
-from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, foreseen, key_of, refuse_left_out, refuse_smoothness, start_of
+from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, foreseen, refuse_left_out, refuse_smoothness, start_of
 from mpi_compress.preparing.shapes import shape_of
 from mpi_compress.problem.partitions import refuse_idle_workers
 
@@ -140,13 +140,15 @@ def refuse_runs(specs: Sequence[RunSpec], of_job: Sequence[RunSpec]) -> None:
             with placed(spec.where):
                 spec.data.file(spec.folder)
         if why := refusal(spec):
-            raise UserError(f"{spec.where}{why}{if_others_go(spec, of_job)}")
+            raise UserError(f"{spec.where}{why}{if_others_go(spec, of_job, refusal)}")
 
 
-def if_others_go(spec: RunSpec, of_job: Iterable[RunSpec], same_problem: bool = False) -> str:
-    """What is said behind the refusal of a run where runs of other labels would go; those on the `same_problem` would not."""
-    others = (o for o in of_job if o.label != spec.label and not (o.missing or (same_problem and key_of(o) == key_of(spec))))
-    return NOTHING_RUN if any(not refusal(other) for other in others) else ""
+def if_others_go(spec: RunSpec, of_job: Iterable[RunSpec], refused: Callable[[RunSpec], object]) -> str:
+    """What is said behind the refusal of a run where all runs of another label would go, as none of them is `refused`."""
+    labels = {other.label: True for other in of_job if other.label != spec.label}
+    for other in of_job:
+        labels[other.label] = labels.get(other.label, False) and not (other.missing or refused(other))
+    return NOTHING_RUN * any(labels.values())
 
 
 def refusal(spec: RunSpec) -> str:

@@ -101,10 +101,9 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     return known
 
 
-def foreseen_refusal(spec: RunSpec, problems: dict[str, Problem]) -> tuple[str, bool] | None:
-    """Why a run would be refused, "" if it would not be, and whether all runs on its problem would be: it is prepared as far as
-    that takes a moment. None where that is not known before its data are parsed, or what takes long is computed. `problems` keeps
-    those that several runs share."""
+def foreseen_refusal(spec: RunSpec, problems: dict[str, Problem]) -> str | None:
+    """Why a run would be refused, "" if it would not be: it is prepared as far as that takes a moment. None where that
+    is not known before its data are parsed, or what takes long is computed. `problems` keeps those that several runs share."""
     spec = replace(trials(spec)[0] if spec.tune else spec, where="")
     try:
         if spec.objective.smoothness == "estimate" or not is_soon_parsed(spec):
@@ -113,10 +112,10 @@ def foreseen_refusal(spec: RunSpec, problems: dict[str, Problem]) -> tuple[str, 
             return None  # `memory.refuse_what_fits_nowhere` says so
         prepare(spec, Ranks(), problems, quiet=True, force=True, soon=True)
     except UserError as error:
-        return str(error), key_of(spec) not in problems
+        return str(error)
     except Exception:  # NotYetKnown; or a fault of a user's part, which the run reports
         return None
-    return "", False
+    return ""
 
 
 _warned: set[str] = set()

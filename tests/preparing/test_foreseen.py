@@ -40,6 +40,24 @@ def test_what_is_foreseen_is_what_a_run_says_and_what_submit_does(tmp_path, labe
     assert not list(tmp_path.rglob("*.h5*"))
 
 
+@pytest.mark.parametrize(("data", "head", "said"), [
+    ("1 1:1\n-1 2:1\n2 1:1\n", "", "has 3 labels, -1, 1, 2"),
+    ("1 1:1\n1 2:1\n1 1:1\n", "", "has one class only"),
+    ("1 1:1\n-1 2:1\n" * 50, 'workers.partition = { name = "dirichlet", alpha = 1e-3 }\nworkers.count = 8\n', "with seed 0: in 10 draws"),
+])  # fmt: skip
+def test_where_all_runs_have_the_fault_none_of_other_labels_are_proposed(tmp_path, capsys, data, head, said):
+    (tmp_path / "own.libsvm").write_text(data)
+    (job := tmp_path / "job.toml").write_text(
+        f'data.path = "own.libsvm"\nobjective.mu = 0.1\nstop.rounds = 2\ngrid.seed = [0, 1]\n{head}'
+        '[[run]]\nlabel = "a"\nalgorithm.name = "gd"\n[[run]]\nlabel = "b"\nalgorithm.name = "nesterov"\n'
+    )
+    for command in (["run", str(job), "--quiet"], ["plan", str(job)]):
+        assert main([*command, "--out", str(tmp_path)]) == 2
+        err = capsys.readouterr().err
+        assert said in err
+        assert NOTHING_RUN not in err
+
+
 def test_a_refusal_of_many_runs_is_said_once_below_the_table_and_no_time_is_estimated(tmp_path, capsys):
     job, trial = tmp_path / "job.toml", HEAD + '[[run]]\nlabel = "{}"\n{}\ngrid = {{ seed = [0, 1, 2] }}\n'
     job.write_text(trial.format("wide", 'algorithm = { name = "ef", step = "1/L" }\nup.compressor = { name = "top-k", k = 8 }'))

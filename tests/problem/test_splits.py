@@ -176,7 +176,7 @@ def test_wrong_parameters_are_refused_before_anything_is_read(tmp_path, spec, co
 
 @pytest.mark.parametrize(("spec", "n", "complaint"), [
     ({"name": "dirichlet", "least": 101}, 4, r"4 workers of least = 101 each are more than the 400 samples"),
-    ({"name": "dirichlet", "alpha": 1e-3}, 8, r"in 10 draws there was always one of 8 workers with fewer than least = 10 samples"),
+    ({"name": "dirichlet", "alpha": 1e-3}, 8, r"'dirichlet' with seed 0: in 10 draws there was always one of 8 workers with fewer than least = 10 samples"),
     ({"name": "contiguous", "sizes": [1e-6, 1]}, 2, r"'contiguous' gives worker 0 of 2 no samples, of 400"),
     ({"name": "contiguous", "sizes": 0.0}, 401, r"401 workers are more than the 400 samples"),
     ({"name": "mix"}, 401, "401 400"),

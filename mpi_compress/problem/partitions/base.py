@@ -32,6 +32,10 @@ def _each_once(given: Any, n: int, N: int) -> list[RowNumbers]:
     return shards
 
 
+class Unlucky(ValueError):
+    """What this seed draws does not do; another may."""
+
+
 @dataclass(frozen=True)
 class Partition(Part, ABC):
     """Deals the rows of a set to workers; every row goes to one worker, and every worker has rows. A subclass defines one of two

@@ -9,7 +9,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import parameters
 from mpi_compress.core.sources import source_of
-from mpi_compress.problem.partitions.base import Partition, RowNumbers, Vector, partitions, sizes_of, slices
+from mpi_compress.problem.partitions.base import Partition, RowNumbers, Unlucky, Vector, partitions, sizes_of, slices
 
 _WHERE = "workers.partition"
 
@@ -75,7 +75,8 @@ class Split:
         except UserError:
             raise
         except ValueError as error:
-            raise UserError(f"{_WHERE}: '{self.partition.name}': {error}") from error
+            of_seed = f" with seed {self.seed}" if isinstance(error, Unlucky) else ""
+            raise UserError(f"{_WHERE}: '{self.partition.name}'{of_seed}: {error}") from error
 
 
 def refuse_idle_workers(n: int, rows: int) -> None:

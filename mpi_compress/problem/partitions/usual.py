@@ -6,7 +6,16 @@ from typing import Annotated, Literal
 import numpy as np
 
 from mpi_compress.core.fields import AtLeastOne, Positive, within
-from mpi_compress.problem.partitions.base import Generator, Partition, RowNumbers, SizedPartition, Vector, partitions, slices
+from mpi_compress.problem.partitions.base import (
+    Generator,
+    Partition,
+    RowNumbers,
+    SizedPartition,
+    Unlucky,
+    Vector,
+    partitions,
+    slices,
+)
 
 _TRIES = 10
 
@@ -88,7 +97,7 @@ class Dirichlet(Partition):
             shards = [np.concatenate(own) for own in zip(*pieces, strict=True)]
             if min(shard.size for shard in shards) >= self.least:
                 return [rng.permutation(shard) for shard in shards]
-        raise ValueError(
+        raise Unlucky(
             f"in {_TRIES} draws there was always one of {n} workers with fewer than least = {self.least} samples; "
             "a larger alpha, a smaller least or fewer workers would do"
         )
