@@ -66,6 +66,10 @@ def act_get(options: Namespace) -> int:
 def act_make(options: Namespace) -> int:
     if options.generator.lower().endswith(".csv"):
         return _convert(Path(options.generator), key_values(options.parameters), options.file)
+    if options.generator.lower().endswith((".npz", ".npy")) or Path(options.generator).is_file():
+        what = "a generator or a CSV file is required; jobs read LIBSVM text: [data] path = FILE, test = ANOTHER"
+        save = 'in Python mc.data.save(X, y, "NEW.libsvm", test=0.2) writes both from arrays'
+        raise UserError(f"data make: {options.generator}: {what}; {save}")
     table = DataTable(generator=options.generator, parameters=key_values(options.parameters))
     generator = table.build_generator()
     if options.file is None:

@@ -99,6 +99,16 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path, capsys, text, keys, said)
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
 
 
+@pytest.mark.parametrize(("name", "said"), [
+    ("all.libsvm", "generator or a CSV file required [data] path = FILE test mc.data.save"),
+    ("arr.npz", "mc.data.save(X, y, \"NEW.libsvm\", test=0.2) from arrays"),
+])  # fmt: skip
+def test_a_file_that_no_csv_is_is_told_what_takes_it(tmp_path, capsys, monkeypatch, name, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("1 1:1\n-1 2:1\n")
+    refused(["data", "make", name, "test=0.2"], capsys, said)
+
+
 def test_a_column_of_numbers_with_a_word_in_it_and_the_labels_that_nobody_named_are_said(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("a,b,kind\n1,x,1\n2,NA,0\n3+,y,1\n")
