@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+_PARTS = ("up.compressor", "up.codec", "down.compressor", "down.codec")
+
 
 def settings_of(written: dict[str, Any]) -> dict[str, Any]:
     """What a job wrote for a run, `Run.written`, by dotted key: text, numbers, true and false; lists as text."""
-    for way in ("up", "down"):  # the short form of a part
-        for part in ("compressor", "codec"):
-            if isinstance(written.get(way, {}).get(part), str):
-                written[way][part] = {"name": written[way][part]}
     found: dict[str, Any] = {"seed": 0}
 
     def put(key: str, value: Any) -> None:
@@ -19,6 +17,7 @@ def settings_of(written: dict[str, Any]) -> dict[str, Any]:
             for name, each in value.items():
                 put(f"{key}.{name}" if key else name, each)
         else:
+            key += ".name" * (key in _PARTS)  # in its short form
             found[key] = json.dumps(value) if isinstance(value, list) else value
 
     put("", {k: value for k, value in written.items() if k not in ("run", "plugins", "checkpoint", "slurm", "title", "paper")})
