@@ -3,7 +3,8 @@
 An id changes with its experiment alone. Those of CAT's jobs on generated sets changed with rcv1-like and url-like, whose features are
 as popular as in real rows since; those of HT fig. 1 and 7 with their five seeds; those of GSpar fig. 3 with its codec and its κ; those of
 GSpar fig. 1 and of its residuals with their steps; those of jobs/literature with the grids of their steps, of one-number with the
-seeds that tune it, and of Nesterov in local-steps with its floats of 64 bits; those of jobs/records with their protocol; and those of sending the data there with its candidates.
+seeds that tune it, and of Nesterov in local-steps with its floats of 64 bits; those of jobs/records with their protocol; and those of
+sending the data there with its candidates.
 """
 
 import pytest
