@@ -49,10 +49,19 @@ def links_in_runs(c: Compressor, dim: int = 0) -> list[Link]:
     c = among(c, getattr(c, "n", None) or 3)
     sizes = [size for part in with_inner([c]) for size in vars(part).values() if type(size) is int]
     dims = dict.fromkeys([*_DIMS[:-1], min(_FAR * max([250, *sizes]), _DIMS[-1])])
-    links = [link for d in dims if (link := link_at(c, d))]
+    links = [link for d in dims if (link := link_at(c, d)) and (d == dim or _can_be_stated(link))]
     some = [link for link in links if link.compressor.delta(link.dim) != 1 and link.compressor.omega(link.dim) != 0] or links
     found = {link.dim: link for link in (*some[:1], *some[-1:], dim and link_at(c, min(dim, _MOST))) if link}
     return [*found.values()] or [link_in_run(c, _DIMS[-1])]
+
+
+def _can_be_stated(link: Link) -> bool:
+    """True if this d goes with what the compressor states: k/d is above 1 for a d below k."""
+    with suppress(ValueError):
+        link.compressor.delta(link.dim)
+        link.compressor.omega(link.dim)
+        return True
+    return False
 
 
 def link_at(c: Compressor, dim: int) -> Link | None:

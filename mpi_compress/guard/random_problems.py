@@ -178,9 +178,10 @@ def _largest(a: Vector, loss: Any) -> float:
 def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor], most: int) -> Iterator[tuple[Link, Link]]:
     """Links up and down: a run's, if they fit; exact ones where the method's are, and where its theorem has no δ or ω of theirs;
     else of at most so many coordinates."""
-    with suppress(ValueError):  # there is none; or it keeps 100 of 10
+    with suppress(ValueError):  # there is none; or it keeps 100 of 10, or states so
         for C in run:
             C.check(d)
+            _ = C.delta(d), C.omega(d)
         up, down = (_link(C, d) for C in run)
         yield up, down
         return
@@ -203,8 +204,10 @@ def links_of(method: Any) -> list[Link]:
 
 def loses_much(link: Link) -> bool:
     """True if its messages hold at most half of the coordinates, or no coordinates."""
-    sent = coordinates_sent(link.compressor, link.dim)
-    return sent is None or 2 * sent <= link.dim
+    with suppress(ValueError):  # a user's k may be above d
+        sent = coordinates_sent(link.compressor, link.dim)
+        return sent is None or 2 * sent <= link.dim
+    return False
 
 
 def _link(compressor: Compressor, d: int) -> Link:

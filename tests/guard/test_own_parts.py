@@ -1188,3 +1188,29 @@ def test_a_job_of_a_dict_keeps_its_plugins_in_another_folder(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     for job, k in zip(jobs, (3, 2), strict=True):
         assert mc.run(job, out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * k
+
+
+TOP_OF_16 = """
+@mc.compressors.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Compressor):
+    k: int = 16
+
+    def compress(self, v, t):
+        indices = np.sort(np.argsort(-np.abs(v), kind="stable")[:self.k]).astype(np.uint32)
+        return mc.Sparse(v.size, indices, v[indices])
+
+    def delta(self, dim):
+        return {delta}
+"""
+
+
+@pytest.mark.parametrize(("delta", "right"), [("self.k / dim", True), ("2 * self.k / dim", False)])
+def test_a_delta_that_small_d_do_not_go_with_is_checked_for_larger_ones(delta, right, tmp_path):
+    """16/d is above 1 for d = 12, and for the problems of --theorem, whose d is at most 11."""
+    file = written(tmp_path, TOP_OF_16.format(delta=delta), algorithm="ef21", data='generator = "gspar", samples = 40, dim = 64')
+    said = command("check-part", "mine", "--job", file)
+    assert said.returncode == (0 if right else 1)
+    assert re.search(r"d = 60, 1000, 64" if right else r"WRONG  δ: 0.5 is stated for d = 64; at worst 0.25", said.stdout), said
+    theorem = command("check-part", "ef21", "--job", file, "--theorem")
+    assert (theorem.returncode, "no problem of" in theorem.stdout) == (0, False), theorem
