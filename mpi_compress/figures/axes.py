@@ -19,7 +19,7 @@ from mpi_compress.results.units import COSTS, label_of, named_model, unit_of
 
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
 _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
-_SUBS = (5, (1, 2, 5)), (2, (1, 1.5, 2, 3, 4, 5, 6, 8))  # of an axis that is so many times as long as its begin: two ticks or more
+_SUBS = (10, (1, 2, 5)), (2, (1, 1.5, 2, 3, 4, 5, 6, 8))  # of an axis that is so many times as long as its begin: two ticks or more
 _TICKS, _RATIO = 9, 1.4  # values at most that have a tick each, and how far apart they are at least
 _LARGE = 10_000.0  # a number without a unit, from which on ticks have a prefix
 
@@ -79,7 +79,8 @@ def _write_ticks(ax: Axes, which: Literal["x", "y"], unit: str) -> None:
     if is_log:
         subs = next((subs for ratio, subs in _SUBS if high >= ratio * low), None)
         axis.set_major_locator(LogLocator(subs=subs) if subs else MaxNLocator(5))
-        axis.set_minor_locator(NullLocator())
+        axis.set_minor_locator(LogLocator(subs=range(1, 10)))  # so that it is seen to be logarithmic
+        axis.set_minor_formatter(NullFormatter())
     if unit not in ("", "s") or max(abs(low), abs(high)) >= _LARGE:
         axis.set_major_formatter(EngFormatter())
     elif is_log or unit:
