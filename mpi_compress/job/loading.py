@@ -187,7 +187,8 @@ def _right_runs(tables: Tables, own: Tables, first: int, folder: Path, changed: 
         return _runs(tables, own, first, folder, changed)
     except UserError:
         with suppress(UserError):
-            return _runs(tables, own, first, folder, lambda *_: overrides)
+            if overrides:
+                return _runs(tables, own, first, folder, lambda *_: overrides)
         raise
 
 

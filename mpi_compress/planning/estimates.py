@@ -77,7 +77,7 @@ def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> s
     """What to ask of SLURM for the runs of a job that are to do, one process each, and their time, by results of one process with
     their labels, or for methods without one by the mean of others; "" where there is none, or where each run takes less than a
     minute, unless `always` where one was tried."""
-    here = {spec.label: spec for spec in job.runs}  # one for all seeds
+    here = {spec.label: spec for spec in job.runs if not spec.missing}  # one for all seeds
     took = {label: _seconds(_last_trial(spec, job, out)) for label, spec in here.items()}
     seen = {label: seconds for label, seconds in took.items() if seconds > 0}
     mean = fsum(seen.values()) / max(1, len(seen))

@@ -114,7 +114,7 @@ def test_labels_of_a_job_are_all_within_100_letters_and_whole_ones_beyond():
 
 def test_a_job_measures_seconds_by_its_figure_or_by_one_of_its_claims(tmp_path):
     tables = {"data": {"generator": "gspar"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}}
-    claims = [{"id": name, "says": "so", "value": value, "holds": "> 0"} for name, value in (("A", "rounds('job')"), ("B", "seconds('job')"))]
+    claims = [{"id": name, "says": "so", "value": value, "holds": "> 0"} for name, value in (("A", "round('job')"), ("B", "seconds('job')"))]
     jobs = [{}, {"claim": claims[:1]}, {"claim": claims}, {"figure": {"x": "seconds"}}]
     assert [measures_seconds(parse_job({**tables, **more}, "job", tmp_path, {})) for more in jobs] == [False, False, True, True]
 

@@ -111,7 +111,7 @@ def test_the_states_of_a_run_end_with_it(job, tmp_path):
     gc.disable()
     try:
         mc.run(job, out=tmp_path)
-        assert not [each for each in gc.get_objects() if isinstance(each, Keeper)]
+        assert not [each for each in gc.get_objects() if type(each) is Keeper]
     finally:
         gc.enable()
 

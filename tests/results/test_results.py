@@ -162,7 +162,7 @@ def test_bounds_are_dashed_over_the_curves_of_the_runs_that_have_them(tmp_path):
     del runs[1].trace["bound"]
     ax = mc.plot(runs, x="round", y="loss", bounds=["bound"])
     curves, (bound, _) = ax.lines[:2], ax.lines[2:]
-    assert [c.get_linestyle() for c in curves] == ["-", "-"]
+    assert [c.get_linestyle() for c in curves] == ["-", "--"], "they are equal, so the upper one has gaps"
     assert bound.get_linestyle() == "--"
     assert bound.get_color() == curves[0].get_color() != curves[1].get_color()
     assert np.array_equal(bound.get_ydata(), runs[0].trace["bound"])
