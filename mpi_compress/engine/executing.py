@@ -217,10 +217,12 @@ class Execution:
 
     def _contradicted(self) -> dict[str, str]:
         """What draws prove wrong of what users' compressors of this run state. At rank 0."""
-        found, up, down = dict[str, str](), self.p.algorithm.up, self.p.algorithm.down
-        for link in (up, down) if not self.request.shared else ():
+        found, proved = dict[str, str](), self.request.proved
+        for link in (self.p.algorithm.up, self.p.algorithm.down) if not self.request.shared else ():
             if self.p.spec.owns(link.compressor):
-                found |= self.request.proved.setdefault(f"{link.compressor!r} {link.dim}", contradicted(link))
+                if (key := f"{link.compressor!r} {link.dim}") not in proved:
+                    proved[key] = contradicted(link)
+                found |= proved[key]
         return found
 
     def _end(self, recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector, attributes: Tables) -> None:

@@ -226,8 +226,9 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
             short[spec.label] = text
     claims = [replace(claim, why="") for claim in job.claims] if job.changes else job.claims  # the reason is another setting's
     judged = partial(_verdict, by_label=by_label, short=short, draws=draws)
-    on_wire = (judged(replace(claim, value=_BY_FORMULA.sub("wire_bits", claim.value))).median for claim in claims)
-    return [replace(judged(c), changed=job.changes, on_wire=sent) for c, sent in zip(claims, on_wire, strict=True)]
+    sent = [_BY_FORMULA.sub("wire_bits", claim.value) for claim in claims]
+    on_wire = [judged(replace(c, value=v)).median if v != c.value else math.nan for c, v in zip(claims, sent, strict=True)]
+    return [replace(judged(c), changed=job.changes, on_wire=found) for c, found in zip(claims, on_wire, strict=True)]
 
 
 def _draws(spec: RunSpec, run: Run) -> bool:

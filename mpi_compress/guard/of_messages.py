@@ -49,19 +49,20 @@ def links_in_runs(c: Compressor, dim: int = 0) -> list[Link]:
     c = among(c, getattr(c, "n", None) or 3)
     sizes = [size for part in with_inner([c]) for size in vars(part).values() if type(size) is int]
     dims = dict.fromkeys([*_DIMS[:-1], min(_FAR * max([250, *sizes]), _DIMS[-1])])
-    links = [link for d in dims if (link := link_at(c, d)) and (d == dim or _can_be_stated(link))]
+    links = [link for d in dims if (link := link_at(c, d)) and (d == dim or can_be_stated(c, d))]
     some = [link for link in links if link.compressor.delta(link.dim) != 1 and link.compressor.omega(link.dim) != 0] or links
     found = {link.dim: link for link in (*some[:1], *some[-1:], dim and link_at(c, min(dim, _MOST))) if link}
     return [*found.values()] or [link_in_run(c, _DIMS[-1])]
 
 
-def _can_be_stated(link: Link) -> bool:
-    """True if this d goes with what the compressor states: k/d is above 1 for a d below k."""
-    with suppress(ValueError):
-        link.compressor.delta(link.dim)
-        link.compressor.omega(link.dim)
-        return True
-    return False
+def can_be_stated(c: Compressor, dim: int) -> bool:
+    """True if this d goes with what a compressor states: k/d is above 1 for a d below k."""
+    try:
+        c.delta(dim)
+        c.omega(dim)
+    except ValueError:
+        return False
+    return True
 
 
 def link_at(c: Compressor, dim: int) -> Link | None:
@@ -205,8 +206,10 @@ def _bound(what: str, holds: bool, said: float, seen: float, error: float, by: s
 def contradicted(link: Link) -> dict[str, str]:
     """What draws of C(v), v of ones, prove wrong of what a compressor states, and what says more. The rest need not hold."""
     c, wrong = link.compressor, list[Finding]()
+    if link.dim > _DIMS[-1]:
+        return {}  # draws would take as long as rounds
     with suppress(Exception):  # as a run may do, too
-        wrong = [each for each in _theorems(c, np.ones(link.dim), "of equal numbers") if not each.holds and link.dim <= _DIMS[-1]]
+        wrong = [each for each in _theorems(c, np.ones(link.dim), "of equal numbers") if not each.holds]
     does = f"check-part tries more vectors{place_of_class(type(c))}"
     return {f"{c.name} does not hold what it states: {each.what}, {each.text}": does for each in wrong}
 

@@ -15,7 +15,7 @@ from mpi_compress.algorithms.vocabulary import TIGHT, Link, Method, Objective, S
 from mpi_compress.core.streams import Role, Round
 from mpi_compress.guard.findings import SEED, NeedsAJob, seeded
 from mpi_compress.guard.of_algorithms import CheckedRounds, Problem
-from mpi_compress.guard.of_messages import usual
+from mpi_compress.guard.of_messages import can_be_stated, usual
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors.base import Compressor, among, compressors
 from mpi_compress.messages.costs import costs
@@ -181,8 +181,7 @@ def _links(rng: Any, given: Any, d: int, run: Sequence[Compressor], most: int) -
     with suppress(ValueError):  # there is none; or it keeps 100 of 10, or states so
         for C in run:
             C.check(d)
-            _ = C.delta(d), C.omega(d)
-        up, down = (_link(C, d) for C in run)
+        up, down = (_link(C, d) for C in run if can_be_stated(C, d))
         yield up, down
         return
     k, exact, named = int(rng.integers(1, most + 1)), [compressors["identity"]()], names_of_theorem(given)

@@ -18,8 +18,8 @@ from mpi_compress.core.progress import count_text
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.job import dotted
-from mpi_compress.job.asked import refuse_unlogged, unanswered
 from mpi_compress.job.claims import Record, claims_of, records_of
+from mpi_compress.job.named_columns import refuse_unlogged, unanswered
 from mpi_compress.job.protocol import OF_DATA, Protocol
 from mpi_compress.job.runs import RunSpec, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable, Tables
@@ -159,7 +159,7 @@ def parse_job(
         import_plugins(tables["plugins"], folder, frozen)
     forget_shared()
     for own in written:
-        runs += _right_runs(*own, len(runs), folder, changed, overrides)
+        runs += _right_runs(*own, len(runs), folder, changed, overrides if (only, index) != (None, None) else {})
     _refuse_one_label_for_two([run for run in runs if index is None or not run.overridden])  # with an index it stands alone
     if protocol:
         protocol.check(runs)
@@ -182,13 +182,14 @@ def parse_job(
 
 
 def _right_runs(tables: Tables, own: Tables, first: int, folder: Path, changed: Changed, overrides: Tables) -> list[RunSpec]:
-    """`_runs`; where a run that is not taken is wrong, what is set from outside may be right for it."""
+    """`_runs`; where a run that is not taken is wrong, what is set from outside for others may be right for it."""
     try:
         return _runs(tables, own, first, folder, changed)
     except UserError:
+        if not overrides:
+            raise
         with suppress(UserError):
-            if overrides:
-                return _runs(tables, own, first, folder, lambda *_: overrides)
+            return _runs(tables, own, first, folder, lambda *_: overrides)
         raise
 
 

@@ -52,8 +52,10 @@ def all_doubts(runs: Sequence[Run]) -> list[str]:
 
 def _f_star_above(run: Run) -> str:
     """That the job gives an f* that is above a loss of the run; or ""."""
-    given = run.attrs.get("f_star_source") == "given" and run.attrs["f_star"]
-    above = given and run.rows and np.nanmin(run.trace["loss"]) < given - _ROUNDED * abs(given)
+    if run.attrs.get("f_star_source") != "given" or not run.rows:
+        return ""
+    given = run.attrs["f_star"]
+    above = np.nanmin(run.trace["loss"]) < given - _ROUNDED * abs(given)
     return f"f* = {given:.10g}, as the job gives it, is above a loss that was reached: suboptimality is not right" if above else ""
 
 

@@ -101,7 +101,7 @@ def test_list_says_which_packages_conflict_and_lists_the_rest(site):
 
 def test_a_package_with_the_name_of_a_part_of_this_one_is_refused(site):
     (site / "parts.py").write_text(PARTS + '@mc.compressors.register("top-k")\nclass Other(Taken):\n    pass\n')
-    done = command("plan", "job.toml")
+    done = command("plan", "job.toml", "--set", "stop.rounds=2")
     assert (done.returncode, done.stdout) == (2, "")
     assert re.search(naming("some-parts 1.0 two classes are the compressor 'top-k': largest.py parts.py"), done.stderr.splitlines()[-1])
 

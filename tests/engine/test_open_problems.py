@@ -267,3 +267,17 @@ algorithm.name = "gd"
     assert (wrong in table) == (given > 0)
     assert main(["plot", str(job), *out]) == 0
     assert (wrong in capsys.readouterr().err) == (given > 0)
+
+
+def test_an_infimum_of_0_that_a_job_gives_is_wrong_where_a_loss_is_negative(tmp_path, capsys):
+    """A quadratic with a linear term is 0 at 0, and falls below it."""
+    job = tmp_path / "job.toml"
+    job.write_text('''
+data = { generator = "tridiagonal", samples = 2 }
+objective = { model = { name = "quadratic", dim = 10 }, f_star = 0.0 }
+workers.count = 2
+stop.rounds = 20
+algorithm.name = "gd"
+''')
+    assert main(["run", str(job), "--out", str(tmp_path)]) == 0
+    assert "f* = 0, as the job gives it, is above a loss that was reached" in capsys.readouterr().err

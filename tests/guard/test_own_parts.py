@@ -21,7 +21,9 @@ from mpi_compress.core.blame import function_of, is_ours
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import registries
 from mpi_compress.core.signals import Stopped
+from mpi_compress.engine import executing
 from mpi_compress.engine.checking import findings_in_job
+from mpi_compress.guard.of_messages import contradicted
 from mpi_compress.guard.own_draws import unrepeatable
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing import runs as preparing
@@ -719,6 +721,17 @@ def test_a_run_says_of_a_false_omega_what_few_draws_prove(share, tmp_path):
     if lines:
         right = r"mpi-compress: mine does not hold what it states: ω, 9\.5 is stated for d = 20; at worst 19 was found with a vector of equal numbers\. "
         assert re.match(rf"{right}check-part tries more vectors \(.*\.py, line \d+\)$", lines[0])
+
+
+def test_what_compressors_state_is_tried_once_for_all_seeds_and_not_for_long_vectors(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(executing, "contradicted", lambda link: tried.append(link.dim) or contradicted(link))
+    file = written(tmp_path, ONE_NORM, algorithm="diana", codec="dense", more="\n[grid]\nseed = [0, 1, 2]\n")
+    assert len(mc.run(file, out=tmp_path)) == 3
+    assert tried == [20]
+    c = mc.compressors["mine"](share=0.5)
+    monkeypatch.setattr(type(c), "compress", lambda *_: pytest.fail("a vector is drawn"))
+    assert contradicted(Link(c, mc.codecs["dense"](), 60_000)) == {}
 
 
 def test_a_verification_names_the_run_that_is_refused_and_no_other(tmp_path):
