@@ -39,15 +39,15 @@ class Curves {
     this.graph = element("div", { className: "graph", role: "img" });
     this.at = element("p", { className: "small at" });
     this.rows = this.figure.lines.map((line, i) => {
-      const box = element("input", { type: "checkbox", checked: true, onchange: () => this.chart.setSeries(i + 1, { show: box.checked }) });
-      return { box, swatch: element("span", { className: "line" }), value: element("output", {}), name: line.label };
+      const box = element("input", { type: "checkbox", checked: true, wanted: true, onchange: () => this.chart.setSeries(i + 1, { show: box.wanted = box.checked }) });
+      return { box, swatch: element("span", { className: "line" }), value: element("output", {}), why: element("small", {}), name: line.label };
     });
     const toggle = element("button", { type: "button", textContent: "All or none", onclick: () => {
-      const all = this.rows.every(({ box }) => box.checked);
-      for (const { box } of this.rows) if (box.checked === all) box.click();
+      const rows = this.rows.filter(({ box }) => !box.disabled), all = rows.every(({ box }) => box.checked);
+      for (const { box } of rows) if (box.checked === all) box.click();
     } });
     const legend = element("fieldset", { className: "legend" }, element("legend", { textContent: "Lines" }),
-      ...this.rows.map(({ box, swatch, value, name }) => element("label", {}, box, swatch, element("span", { textContent: name }), value)),
+      ...this.rows.map(({ box, swatch, value, why, name }) => element("label", {}, box, swatch, element("span", {}, name, why), value)),
       ...(this.rows.length > 3 ? [toggle] : []), this.at);
     place.append(element("div", { className: "controls" }, this.select("x", "Horizontal", this.figure.labels),
       this.select("xscale", "Horizontal scale", SCALES), this.select("yscale", "Vertical scale", SCALES)),
@@ -62,13 +62,15 @@ class Curves {
     return element("div", { className: "control" }, element("label", { htmlFor: id, textContent: label }), made);
   }
 
-  // The points of a line that can be drawn, along an x that grows; none where x is the cost of another model.
+  // The points of a line that can be drawn, along an x that grows; and why there is none, or "".
   points({ x, y }) {
     const { x: column, xscale, yscale } = this.state;
     const can = (v, scale) => v !== null && (scale !== "log" || v > 0);
     const [xs, ys] = [x[column] ?? [], y[column] ?? Object.values(y)[0]];
     const keep = xs.map((v, k) => k).filter((k) => can(xs[k], xscale) && can(ys[k], yscale));
-    return [keep.map((k) => xs[k]), keep.map((k) => ys[k])];
+    const axes = xs.some((v) => can(v, xscale)) ? "these axes" : "this axis", zero = Math.min(...xs, ...ys) < 0 ? "0 or less" : "0";
+    const why = keep.length ? "" : `no value on ${axes}: ${x[column] ? `${zero} on a logarithmic axis` : "the cost of another model"}`;
+    return { points: [xs, ys].map((values) => keep.map((k) => values[k])), why };
   }
 
   draw() {
@@ -80,8 +82,10 @@ class Curves {
       const [font, labelFont] = [12, 13].map((px) => `${px}px ${style.fontFamily}`);
       return { label, size, stroke: ink, grid: line, ticks: line, ...filter, values: (_, at) => at.map(text), font, labelFont };
     };
-    const curve = ({ box, name }, i) => {
-      const line = this.figure.lines[i], points = { show: lines[i][0].length < 30, size: 5 };
+    const curve = ({ box, why, name }, i) => {
+      const line = this.figure.lines[i], points = { show: lines[i].points[0].length < 30, size: 5 };
+      why.textContent = lines[i].why;
+      Object.assign(box, { disabled: lines[i].why !== "", checked: box.wanted && !lines[i].why });
       return { label: name, show: box.checked, stroke: colour(line), dash: dash(line), width: 2, spanGaps: true, points };
     };
     const distr = (scale) => ({ time: false, distr: scale === "log" ? 3 : 1 });
@@ -93,7 +97,7 @@ class Curves {
       series: [{}, ...this.rows.map(curve)],
       cursor: { drag: { x: true, y: true }, dataIdx: (chart, i, at) => nearest(chart.data[i], at) },
       hooks: { setCursor: [(chart) => this.values(chart)], setSeries: [() => this.describe()] },
-    }, uPlot.join(lines), this.graph);
+    }, uPlot.join(lines.map(({ points }) => points)), this.graph);
     this.rows.forEach(({ swatch }, i) => { swatch.innerHTML = `<svg width="34" height="4" aria-hidden="true"><line y1="2" x2="34" y2="2" stroke="${colour(this.figure.lines[i])}" stroke-width="3" stroke-dasharray="${dash(this.figure.lines[i])}"/></svg>`; });
     this.describe();
   }

@@ -221,3 +221,65 @@ def test_who_won_and_the_figure_are_the_first_screen_of_a_job(found, browser, wi
     assert tops == sorted(tops)
     assert tops[-1] < height
     context.close()
+
+
+def test_a_line_that_the_axes_cannot_show_is_not_ticked_and_says_why(browser, tmp_path):
+    """That of another cost model, and of sending the data, which starts at 0 bits and ends at f − f* = 0; a choice is kept for axes
+    that show the line again."""
+    (tmp_path / "axes.toml").write_text("""
+title = "axes"
+data = { generator = "least-squares", samples = 20, dim = 4 }
+objective = { loss = "least-squares", mu = "1e-2 L" }
+workers.count = 2
+stop.rounds = 10
+figure = { x = "cost_up", y = "suboptimality", xscale = "linear", yscale = "linear" }
+[[run]]
+label = "GD"
+algorithm.name = "gd"
+[[run]]
+label = "GD, packets"
+algorithm.name = "gd"
+cost = { model = "packet", c1 = "8 B", c0 = "8 B", pmax = "8 B" }
+[[run]]
+label = "sending the data"
+algorithm.name = "ship-data"
+[[run]]
+label = "half as fast"
+algorithm = { name = "gd", step = "0.5/L" }
+""")
+    mc.run(tmp_path / "axes.toml", out=tmp_path, quiet=True)
+    render.write(outcomes([tmp_path / "axes.toml"], tmp_path), tmp_path / "axes.html")
+    context = browser.new_context()
+    context.set_default_timeout(90_000)
+    opened = context.new_page()
+    opened.goto((tmp_path / "axes.html").as_uri())
+    boxes = opened.locator(".legend label")
+    boxes.first.scroll_into_view_if_needed()
+    opened.wait_for_selector(".graph canvas")
+
+    def shown():
+        """Of each line whether its box is ticked, or why it cannot be."""
+        each = [boxes.nth(i) for i in range(4)]
+        assert all(box.locator("input").is_disabled() == bool(box.locator("small").text_content()) for box in each)
+        return [box.locator("small").text_content() or box.locator("input").is_checked() for box in each]
+
+    def choose(axis, value):
+        opened.get_by_label(axis, exact=True).select_option(value)
+
+    other, zero = (f"no value on {why}" for why in ("this axis: the cost of another model", "these axes: 0 on a logarithmic axis"))
+    assert shown() == [True, other, True, True]
+    assert "3 lines: GD; sending the data; half as fast." in opened.locator(".graph").get_attribute("aria-label")
+    boxes.nth(3).locator("input").uncheck()
+    opened.get_by_role("button", name="All or none").click()
+    assert shown() == [True, other, True, True]
+    opened.get_by_role("button", name="All or none").click()
+    assert shown() == [False, other, False, False]
+    boxes.nth(2).locator("input").check()
+    choose("Horizontal", "wire_bits_up")
+    assert shown() == [False, True, True, False]
+    choose("Horizontal scale", "log")
+    choose("Vertical scale", "log")
+    assert shown() == [False, True, zero, False]
+    choose("Horizontal scale", "linear")
+    assert shown() == [False, True, True, False]
+    context.close()
