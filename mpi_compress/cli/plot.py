@@ -28,8 +28,8 @@ from mpi_compress.results.targets import Target, grows, typed
 def act(options: Namespace) -> int:
     if options.profile:
         return _profile(options)
-    targets = [*map(typed, options.to or ())]
-    paid = options.by or ()
+    targets = [*map(typed, options.to)]
+    paid = options.by
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
     if (targets and not options.x) or len(targets) > 1 or len(paid) > bool(targets or figure.at):
@@ -45,7 +45,7 @@ def act(options: Namespace) -> int:
         changed = {"y": paid[0]} | changed
     elif options.x and grows(options.x):  # curves, not what the job's target took
         changed = {"at": None} | ({"y": next(iter(figure.at)), "xscale": None} if figure.at else {}) | changed
-    figure, target = figure.changed(**changed), options.figure or target.with_suffix(style.suffix)
+    figure = figure.changed(**changed)
     drawn = figures.draw(runs, figure, options.style, width, absent(jobs_of(options), runs))
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
@@ -53,8 +53,9 @@ def act(options: Namespace) -> int:
         print_line(f"mpi-compress: {line}")
     for line in titles(runs) if not (style.titled and figure.title) else []:
         print_line(f"mpi-compress: the figure, which has no title, does not say that it is {line}")
-    figures.save(drawn, target)
-    say(str(target))
+    for file in options.figure or [target.with_suffix(style.suffix)]:
+        figures.save(drawn, file)
+        say(str(file))
     return 0
 
 
@@ -67,9 +68,9 @@ def _profile(options: Namespace) -> int:
     profiles = [profile(runs, targets, by) for by in options.by or ("wire_bits", "wire_bits_up")]
     for each in profiles:
         say(f"{each.caption}:", *shown(sys.stdout, each.heads, each.cells))
-    target = options.figure or options.out / "profile.png"
-    figures.save(draw_profiles(profiles, options.style), target)
-    say(str(target))
+    for file in options.figure or [options.out / "profile.png"]:
+        figures.save(draw_profiles(profiles, options.style), file)
+        say(str(file))
     return 0
 
 

@@ -20,10 +20,11 @@ from mpi_compress.results.targets import Target, typed
 
 def act(options: Namespace) -> int:
     asked = [typed(text) for text in options.to]
-    if options.table and not asked:
-        raise UserError(f"-o {options.table}: --to is needed too; without -o the table proposes one")
-    if options.table and options.table.suffix not in WRITERS:
-        raise UserError(f"-o {options.table}: a table is written as one of {', '.join(WRITERS)}")
+    for file in options.table:
+        if not asked:
+            raise UserError(f"-o {file}: --to is needed too; without -o the table proposes one")
+        if file.suffix not in WRITERS:
+            raise UserError(f"-o {file}: a table is written as one of {', '.join(WRITERS)}")
     jobs = jobs_of(options)
     runs = found(options, jobs, [column for column, _ in asked])
     warn_of_mixtures(runs)
@@ -39,8 +40,8 @@ def act(options: Namespace) -> int:
     say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes)
     if options.by == "model_seconds":
         say(*(line for target in targets for line in statements(runs, target)))
-    if options.table:
-        _write(table.in_file, options.table)
+    for file in options.table:
+        _write(table.in_file, file)
     return 0
 
 

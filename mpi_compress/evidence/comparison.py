@@ -175,14 +175,17 @@ class Comparison:
         """What is to be said below the table: the numbered reasons of its cells, what all methods share, whose rows are too far
         apart for its numbers, and `notes` of methods. Each names the first so many labels; None: all."""
         groups, labels = [method.runs for method in self.methods], [method.number or method.label for method in self.methods]
-        late = [max(cell.late for cell in method.cells) for method in self.methods]
-        kind = "beyond the budget" if any(grows(target.column) for target in self.targets) else "too much"
-        too_much = f"read at logged rows, so up to {max(late):.0%} {kind} (log.every)"
+        late = list[str]()
+        for i, target in enumerate(self.targets):
+            shares = [method.cells[i].late for method in self.methods]
+            kind = "beyond the budget" if grows(target.column) else "too much"
+            read = f"{target} is read at logged rows, so up to {max(shares):.0%} {kind} (log.every)"
+            late += said_of((read * (share > _LATE) for share in shares), labels, most).values()
         return [
             *(f"{raised(i)} {why}" for i, why in enumerate(self.whys, 1)),
             *self.shared,
             *notes_of(groups, labels, self.by, self.targets, most),
-            *said_of((too_much if share > _LATE else "" for share in late), labels, most).values(),
+            *late,
         ]
 
     @property

@@ -295,8 +295,14 @@ def test_a_paper_has_signs_for_heads_and_notes_say_how_far_rows_are_apart(tmp_pa
         assert compare([sent], [Target.of("squared_grad_norm", level)], by).notes == [], "all samples go up in round 0"
     (note,) = compare([run], [Target.of("wire_bits_up", float(run.column("wire_bits_up")[1]) + 1)], "loss").notes
     assert "beyond the budget (log.every)" in note
-    asked = ["table", str(run.file), "--to", "squared_grad_norm=1e-30", "-o", str(tmp_path / "t.tex")]
+    targets = Target.of("squared_grad_norm", level), Target.of("wire_bits_up", float(run.column("wire_bits_up")[1]) + 1)
+    first, second = compare([run], targets, "round").notes
+    assert first.startswith(f"{targets[0]} is read at logged rows, so up to 50% too much (log.every): ")
+    assert second.startswith(f"{targets[1]} is read at logged rows, so up to ")
+    assert " beyond the budget (log.every): " in second
+    asked = ["table", str(run.file), "--to", "squared_grad_norm=1e-30", "-o", str(tmp_path / "t.tex"), "-o", str(tmp_path / "t.md")]
     assert main(asked) == 0
+    assert "| method | " in (tmp_path / "t.md").read_text(), "each file that is asked for"
     assert r"$\|\nabla f(x)\|^{2}$\\$\le 10^{-30}$" in (tmp_path / "t.tex").read_text()
 
 

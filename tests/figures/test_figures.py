@@ -215,12 +215,12 @@ def test_the_first_panel_of_a_row_alone_names_the_axis_that_all_of_the_row_share
 
 
 def test_other_axes_can_be_asked_for(done):
-    """By the command line, in all panels; fonts of a PDF are embedded as TrueType."""
+    """By the command line, in all panels, into several files; fonts of a PDF are embedded as TrueType."""
     file, job, runs = done
-    assert (
-        main(["plot", str(file), "--out", str(file.parent), "-o", str(file.parent / "a.pdf"), "--x", "round", "--y", "loss"]) == 0
-    )
-    assert b"/FontFile2" in (file.parent / "a.pdf").read_bytes()
+    pdf, png = (file.with_name(name) for name in ("a.pdf", "a.png"))
+    assert main(["plot", str(file), "--out", str(file.parent), "-o", str(pdf), "-o", str(png), "--x", "round", "--y", "loss"]) == 0
+    assert b"/FontFile2" in pdf.read_bytes()
+    assert png.read_bytes().startswith(b"\x89PNG")
     figure = figures.draw(runs, job.figure.changed(x="round", y="loss"))
     assert [ax.get_xlabel() for ax in figure.axes] == ["", "round", "round"]
     assert figure.axes[0].get_yscale() == "linear"
