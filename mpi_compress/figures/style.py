@@ -89,8 +89,8 @@ class Look:
 
 def looks(names: Iterable[str], of_job: Sequence[str] = ()) -> dict[str, Look]:
     """The look of each name: a hue for a method, by its place among the labels `of_job`, with dashes of its own, or where it has
-    several values of a grid a ramp of the hue and dashes by value. Methods that share a hue have other dashes and markers. What was
-    tuned, which a paper's figure leaves out, decides only between runs that are otherwise of one name."""
+    several values of a grid a ramp of the hue and dashes by value. Methods that share a colour have other dashes and markers. What
+    was tuned, which a paper's figure leaves out, decides only between runs that are otherwise of one name."""
     runs = {name: re.sub(_TUNED, "", name) for name in names}
     times = Counter(runs.values())
     parts = {name: method_and_values(run if times[run] == 1 else name) for name, run in runs.items()}
@@ -99,14 +99,17 @@ def looks(names: Iterable[str], of_job: Sequence[str] = ()) -> dict[str, Look]:
     methods = [*(known if own.keys() <= known.keys() else own)]
     times = Counter(method for method, _ in parts.values())
     values = sorted(dict.fromkeys(value for method, value in parts.values() if times[method] > 1), key=_numbers)
-    found = {}
-    for name, (method, value) in parts.items():
+    found, pure, n = {}, dict[int, int](), len(COLOURS)  # pure: by hue the last dashes in it, first those of the middle of a ramp
+    for name, (method, value) in sorted(parts.items(), key=lambda part: times[part[1][0]] == 1):
         hue = methods.index(method)
         if times[method] == 1:
-            found[name] = Look(hue, hue, hue)
+            look = Look(hue, pure.get(hue % n, hue - n) + n, hue)
         else:
             at = values.index(value)
-            found[name] = Look(hue, at, hue if len(methods) > 1 else at, 2 * at / max(len(values) - 1, 1) - 1)
+            look = Look(hue, at + hue // n * n, hue if len(methods) > 1 else at, 2 * at / max(len(values) - 1, 1) - 1)
+        if not look.tone:
+            pure[hue % n] = look.dash
+        found[name] = look
     return found
 
 

@@ -146,6 +146,19 @@ def test_the_looks_of_forty_methods_differ_and_ten_colours_do():
         assert np.linalg.norm(np.subtract(to_rgb(one), to_rgb(other))) > 0.2
 
 
+@pytest.mark.parametrize("values", [(1, 1), (2, 2), (5, 5), (3, 1), (5, 1), (1, 5), (8, 3)])
+@pytest.mark.parametrize("methods", [12, 20])
+def test_two_methods_of_one_colour_differ_in_dashes_and_in_marker(methods, values):
+    """Those up to the tenth have one number of values, and those after it another; the darker half of black is black."""
+    own = [(f"m{i}", values[i // 10]) for i in range(methods)]
+    names = {f"{method}, k = {k}" if n > 1 else method: method for method, n in own for k in range(n)}
+    looks = {name: look.of_line for name, look in style.looks(names).items()}
+    for (one, a), (other, b) in itertools.combinations(looks.items(), 2):
+        if a["color"] == b["color"] != "#000000" and names[one] != names[other]:
+            assert a["linestyle"] != b["linestyle"], (one, other)
+            assert a["marker"] != b["marker"], (one, other)
+
+
 def test_a_method_has_one_hue_and_marker_and_the_values_of_a_grid_have_a_ramp_and_dashes():
     names = [f"{method}, count = {n}" for n in (8, 2, 10) for method in ("EF21", "GD")] + ["CAT"]
     looks = style.looks(names)
