@@ -55,7 +55,7 @@ class Line:
         """Its entry in a legend."""
         return f"{self.label} ({self.note})" if self.note else self.label
 
-    def rows(self, keep: NDArray[np.bool_]) -> "Line":
+    def rows(self, keep: NDArray[Any]) -> "Line":
         """The same line with some of its rows."""
         columns: dict[str, Any] = {name: values[keep] for name, values in vars(self).items() if isinstance(values, np.ndarray)}
         return replace(self, **columns)

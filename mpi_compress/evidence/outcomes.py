@@ -91,7 +91,7 @@ class Outcome:
         if verdict.claim.read == "abstract":
             return "abstract"
         in_place = self.job and any(spec.data_shown != spec.data.title for spec in self.job.runs)
-        return "elsewhere" if in_place or verdict.elsewhere or verdict.claim.basis == "other data" else "paper"
+        return "elsewhere" if in_place or verdict.is_elsewhere else "paper"
 
 
 GROUPS = {

@@ -172,6 +172,11 @@ class Verdict:
         return [*self.notes["unreached"], *cut, *self.notes["edges"], *self.notes["others"], *wire]
 
     @property
+    def is_elsewhere(self) -> bool:
+        """True if its data are not those of its paper, as `check` and the report say; another claim of its job may have its own."""
+        return self.elsewhere != "" or self.claim.basis == "other data"
+
+    @property
     def required(self) -> str:
         """The bar, and where it follows from the paper's number in words, too: "at least half of the paper's 6 (>= 3)"."""
         return required(self.claim.holds)
@@ -188,8 +193,8 @@ class Verdict:
         paper = f"paper {self.paper}; " if self.paper else ""
         remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
         outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + remarks
-        other = f"on other data: {self.elsewhere}" if self.elsewhere else ""
-        basis = {"paper": other, "other data": "on data that the paper does not have", "ours": "a line of our own"}[c.basis]
+        data = filter(None, ["on other data" * self.is_elsewhere, self.elsewhere])
+        basis = "a line of our own" if c.basis == "ours" else ": ".join(data)
         setting = "; ".join(filter(None, (basis, self.changed and f"with {self.changed}")))
         words = (f" [{setting}]" if setting else "") + (f'\n    the paper: "{c.words}"' if c.words else "")
         note = f"\n    note: {c.note}" if c.note else ""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.evidence.lines import by_seed, ended, lines, shown
+from mpi_compress.evidence.lines import by_seed, ended, lines
 from mpi_compress.figures.axes import scales
 from mpi_compress.figures.curves import ceiling, up_to
 from mpi_compress.figures.style import looks
@@ -36,27 +36,24 @@ def curves(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any] | None:
     (xscale, scale), runs, found = scales(asked), ended(runs), []
     highest = ceiling(runs, replace(asked, y=y))
     models = [*dict.fromkeys(map(model_of, runs))]
-    axes = {x: _axes(x, models) for x in xs}
     by_line = [*zip(*(lines(runs, x, y) for x in xs), strict=True)]
     look_of = looks((first.label for first, *_ in by_line), figure.methods)
     for each, group in zip(by_line, by_seed(runs), strict=True):
-        heights, look = [up_to(line, highest).y for line in each], look_of[each[0].label]
-        if shown(heights[0], heights[0], "linear", scale).any():
-            keep = [thinned(values) for values in heights]
-            own_axis = {x: axes[x].get(model_of(group[0]), x) for x in xs}
-            columns = {own_axis[x]: _short(line.x[rows]) for x, line, rows in zip(xs, each, keep, strict=True)}
-            own = {own_axis[x]: _short(values[rows]) for x, values, rows in zip(xs, heights, keep, strict=True)}
-            first, *_ = own.values()
-            others = {x: values for x, values in own.items() if values != first}
-            tells = {"label": each[0].entry, "hue": look.hue, "tone": look.tone, "dash": look.dash}
-            found.append({**tells, "y": {own_axis[xs[0]]: first, **others}, "x": columns})
-    labels = {key: _label(x, runs) + f", {model}" * bool(model) for x in xs for model, key in (axes[x] or {"": x}).items()}
+        drawn, look = [up_to(line, highest) for line in each], look_of[each[0].label]
+        if np.isfinite(drawn[0].y).any():
+            axis_of = [x + _counted(x, model_of(group[0]), models) for x in xs]
+            kept = {axis: line.rows(thinned(line.y)) for axis, line in zip(axis_of, drawn, strict=True)}
+            first, *others = ((axis, _short(line.y)) for axis, line in kept.items())
+            own = dict([first, *(other for other in others if other[1] != first[1])])
+            columns = {axis: _short(line.x) for axis, line in kept.items()}
+            found.append({"label": each[0].entry, "hue": look.hue, "tone": look.tone, "dash": look.dash, "y": own, "x": columns})
+    labels = {x + by: _label(x, runs) + by for x in xs for by in (_counted(x, model, models) for model in models)}
     return {"y": _label(y, runs), "labels": labels, "xscale": xscale, "yscale": scale, "lines": found} if found else None
 
 
-def _axes(x: str, models: Sequence[str]) -> dict[str, str]:
-    """The axis of each cost model where a column of costs is counted by several ones; {} where it is an axis for all lines."""
-    return {model: f"{x}, {model}" for model in models} if x in COSTS and len(models) > 1 else {}
+def _counted(x: str, model: str, models: Sequence[str]) -> str:
+    """What tells the axis of a cost model where several ones count a column; "" where it is an axis for all lines."""
+    return f", {model}" * (x in COSTS and len(models) > 1)
 
 
 def _has(runs: Sequence[Run], column: str) -> bool:

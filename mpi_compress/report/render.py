@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from mpi_compress.evidence.outcomes import GROUPS, Outcome
 from mpi_compress.evidence.problems import HEADS, by_column, fewest
 from mpi_compress.evidence.sentences import counted_of, scorecard
 from mpi_compress.figures.plotting import draw
+from mpi_compress.job.tables import FigureTable
 from mpi_compress.problem.datasets.said import differs
 from mpi_compress.report import ran
 from mpi_compress.report.curves import curves
@@ -39,7 +40,6 @@ WORK = ("compute", "pack", "exchange", "update")  # what a run's seconds are spe
 TITLE = "The papers, reproduced"
 _MORE = ("error_norm", "distance", "test_accuracy")  # columns of the table of last rows, where a run has them
 _FILES = ("template.html", "style.css", "page.js", "uPlot.iife.min.js", "uPlot.min.css", "uPlot.txt")
-_COLOURS = 64  # of a picture
 LONG = 24  # rows, from which on a table is folded
 
 
@@ -59,16 +59,16 @@ def title_of(found: Sequence[Outcome]) -> str:
 
 def page(found: Sequence[Outcome], title: str | None = None, words: Sequence[str] = ()) -> str:
     """The page as text."""
-    here = resources.files(__package__)
-    files = {name: (here / name).read_text(encoding="utf-8") for name in _FILES}
+    files = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _FILES}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     ids, groups = ids_of(found), _groups(found)
     cases = [(o, v) for group in groups for o in group["jobs"] for v in o.verdicts]
-    drawn = {ids[o]: own for o in found if o.job and o.shown and (own := curves(o.shown, o.job.figure)) is not None}
+    drawn = {ids[o]: own for o in found if o.job and o.shown and (own := curves(o.shown, o.job.figure))}
     return environment.from_string(files["template.html"]).render(
         title=title or title_of(found), today=date.today().isoformat(), version=metadata.version("mpi-compress"),
-        groups=groups, ran=_ran(found), ids=ids, titles=Counter(o.title for o in found), figures={o: _figure(o) for o in found},
+        figures={o: _figure(o.shown, o.job.figure) for o in found if o.job and o.shown},
+        groups=groups, ran=_ran(found), ids=ids, titles=Counter(o.title for o in found),
         claims=[(o, v) for o, v in cases if o.group(v) != "ours"], ours=[(o, v) for o, v in cases if o.group(v) == "ours"],
         scores=scorecard(found), counted_of=counted_of, bases=GROUPS, drawn=drawn, words=shlex.join(words),
         fewest=by_column(fewest(found)), heads=HEADS, work=WORK, long=LONG, files=files,
@@ -100,30 +100,29 @@ def _groups(found: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [{"key": (key or "Further") * several, "paper": papers[key], "jobs": own} for key, own in members.items() if own]
 
 
-def _figure(o: Outcome) -> dict[str, Any]:
-    table = needed(o.shown, o.job.figure) if o.job and o.shown else None
-    won = winner(table, target_of(o.shown, o.job.figure)) if o.job and table else ""
+def _figure(runs: Sequence[Run], figure: FigureTable) -> dict[str, Any]:
+    table = needed(runs, figure)
     counts = ""
-    if table and o.job and (x := column_of(o.job.figure.x)).unit == "bit" and x.name != table.by:
+    if table and (x := column_of(figure.x)).unit == "bit" and x.name != table.by:
         counts = f"The figure counts {x.in_sentence}, the table {column_of(table.by).in_sentence}."
     return {
-        "table": table, "won": won, "counts": counts, **_picture(o), "problem": _problem(o.shown),
-        "runs": [_row(r) for r in o.shown], "made": sorted({_made(r) for r in o.shown}),
+        "table": table, "won": winner(table, target_of(runs, figure)) if table else "", "counts": counts,
+        **_picture(runs, figure), "problem": _problem(runs),
+        "runs": [_row(r) for r in runs], "made": sorted({_made(r) for r in runs}),
     }  # fmt: skip
 
 
-def _picture(o: Outcome) -> dict[str, str]:
+def _picture(runs: Sequence[Run], figure: FigureTable) -> dict[str, str]:
     """A job's figure as `plot` draws it, as a data URL, or why there is none."""
-    if o.job is None or not o.shown:
-        return {"picture": "", "undrawn": ""}
     try:
-        drawn = draw(o.shown, replace(o.job.figure, title=""))
+        drawn = draw(runs, replace(figure, title=""))
     except UserError as error:
         return {"picture": "", "undrawn": str(error)}
     whole, small = io.BytesIO(), io.BytesIO()
     drawn.savefig(whole, format="png", dpi=180)
     plt.close(drawn)
-    Image.open(whole).convert("RGB").quantize(_COLOURS).save(small, "png", optimize=True)
+    # colours that cover all hues, however few pixels have one, and are then moved thrice to the mean of those they stand for
+    Image.open(whole).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, 3).save(small, "png", optimize=True)
     return {"picture": f"data:image/png;base64,{base64.b64encode(small.getvalue()).decode()}", "undrawn": ""}
 
 

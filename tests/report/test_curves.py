@@ -66,6 +66,13 @@ def test_a_figure_of_ends_or_theory_has_the_loss_against_bits(runs):
     assert (drawn["xscale"], drawn["yscale"]) == ("linear", "linear")
 
 
+def test_a_line_that_a_logarithmic_axis_cannot_show_is_there_for_a_linear_one(runs):
+    at_optimum = [replace(run, trace={**run.trace, "loss": 0 * run.trace["loss"]}) if run.label == "SGD" else run for run in runs]
+    sgd, long = curves.curves(at_optimum, FigureTable("round", "loss", yscale="log"))["lines"]
+    assert set(sgd["y"]["round"]) == {0}
+    assert long["y"]["round"][0] > 0
+
+
 def test_what_has_no_number_is_not_drawn(runs):
     unknown = [replace(run, attrs={**run.attrs, "f_star": np.nan}, trace={**run.trace, "loss": run.trace["loss"] * np.nan}) for run in runs]
     assert curves.curves(unknown, FigureTable("round", "loss")) is None

@@ -1,24 +1,30 @@
 """The page of all jobs: what is on it, how large it gets, and that it needs nothing else."""
 
+import base64
 import csv
 import hashlib
+import io
 import json
 import re
 import signal
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from helpers.made_up import made_up_results
 from helpers.refusals import refused
 from helpers.running import BIN, PATIENT, command, wait_for
+from matplotlib.colors import to_rgb
+from PIL import Image
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.evidence.outcomes import Outcome, job_files, outcomes
 from mpi_compress.evidence.verdicts import Verdict
-from mpi_compress.job.loading import load_job
+from mpi_compress.figures.plotting import draw
+from mpi_compress.job.loading import load_job, parse_job
 from mpi_compress.job.tables import Claim, FigureTable
 from mpi_compress.planning import pool
 from mpi_compress.report import render
@@ -279,8 +285,35 @@ def test_a_figure_that_counts_other_bits_than_the_table_is_said_so(found):
     small = next(o for o in found if o.key == "ht/small")
     said = "The figure counts uplink bits by the papers' formula, the table uplink bits on the wire."
     for x, by in (("paper_bits_up", said), ("wire_bits_up", "")):
-        own = replace(small, job=replace(small.job, figure=FigureTable(x, "loss", to={"loss": 0.5})))
-        assert render._figure(own)["counts"] == by
+        assert render._figure(small.shown, FigureTable(x, "loss", to={"loss": 0.5}))["counts"] == by
+
+
+def test_the_picture_of_a_page_has_the_hues_of_plot():
+    labels = [{"label": f"method {i}"} for i in range(12)]
+    job = parse_job({"data": {"generator": "gspar"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 9}, "run": labels}, "job", Path(), {})
+    runs, figure = made_up_results(job), FigureTable("round", "loss")
+    drawn, whole = draw(runs, figure), io.BytesIO()
+    drawn.savefig(whole, dpi=180)
+    small = io.BytesIO(base64.b64decode(render._picture(runs, figure)["picture"].partition(",")[2]))
+    wanted, found = (np.asarray(Image.open(each).convert("RGB"), int) for each in (whole, small))
+    for line in drawn.axes[0].lines:
+        of_line = (wanted == np.round(255 * np.array(to_rgb(line.get_color())))).all(-1)
+        assert of_line.any()
+        assert np.max(np.abs(found - wanted)[of_line]) < 10
+    plt.close(drawn)
+
+
+def test_check_and_the_report_say_the_same_of_a_claim_s_data(tmp_path, capsys):
+    """Of a job on its paper's data a claim may be another paper's, which has others."""
+    job = tmp_path / "two.toml"
+    own = JOB.replace('full = { data = { name = "gisette" } }', "")
+    job.write_text(own.replace('"HT-99"\nbasis = "paper"', '"HT-99"\nbasis = "other data"'))
+    mc.run(job, out=tmp_path, quiet=True)
+    rows = re.findall(r'<a href="#figure-two">(HT-\d+)</a>(.*?)</tr>', render.page(outcomes([job], tmp_path)), re.DOTALL)
+    assert main(["check", str(job), "--out", str(tmp_path)]) == 1
+    lines = re.findall(r"^(HT-\d+): (.*)$", capsys.readouterr().out, re.MULTILINE)
+    for claims in rows, lines:
+        assert [(claim, "other data" in said) for claim, said in claims] == [("HT-98", False), ("HT-99", True), ("HT-100", False)]
 
 
 def test_what_stands_under_a_picture_is_of_its_own_job():
