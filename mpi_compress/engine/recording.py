@@ -19,6 +19,7 @@ from typing import IO, Any
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.memories import one
 from mpi_compress.core.ending import run_to_the_end
+from mpi_compress.core.errors import writing
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.request import Request
@@ -132,7 +133,8 @@ def main(arguments: Sequence[str]) -> int:
         hosted: Any = HostedWorkers
         hosted.parts = lambda self, awake: (slice(i, i + 1) for i in reversed(awake.tolist()))
     ranks = launched() if plan["ranks"] > 1 else Ranks()
-    with (folder / f"{ranks.rank}.jsonl").open("a", encoding="utf-8") as notes:
+    file = folder / f"{ranks.rank}.jsonl"
+    with writing(file, "--verify"), file.open("a", encoding="utf-8") as notes:
         _play(folder, plan, ranks, notes)
     return 0
 
