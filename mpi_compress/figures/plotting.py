@@ -20,7 +20,7 @@ from mpi_compress.evidence.comparison import labels_of
 from mpi_compress.evidence.lines import by_seed, ended
 from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
-from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below
+from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below, tuned_for_others
 from mpi_compress.figures.panels import by_cost_model, draw_panels
 from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, looks, style_of
 from mpi_compress.figures.words import draw_dollars
@@ -108,7 +108,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
         above = ", ".join(filter(None, [heading(each, drawn, noisy), *shared]))
-        title = "\n".join(filter(None, [above, *notes, *all_doubts(runs)])) or None
+        title = "\n".join(filter(None, [above, *notes, *tuned_for_others(plain, figure), *all_doubts(runs)])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:
