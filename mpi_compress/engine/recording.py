@@ -48,27 +48,19 @@ class RecordingKeeper(Keeper):
         self._note, self._stop_at, self._round = note, stop_at, 0
         exchange: Any = self.exchange  # whose methods are replaced
         gather, broadcast, scatter = exchange.gather, exchange.broadcast, exchange.scatter
-        exchange.gather = lambda ups: gather(self._sent(ups))
+        exchange.gather = lambda ups: gather(self._noted("message", ups))
         exchange.broadcast = lambda down: broadcast(self._answered(down))
-        exchange.scatter = lambda downs: self._dealt(scatter(downs))
+        exchange.scatter = lambda downs: self._noted("answer", scatter(downs))
 
-    def _sent(self, ups: Batch) -> Batch:
-        self._note_each("message", ups)
-        return ups
-
-    def _note_each(self, stage: str, batch: Batch) -> None:
+    def _noted(self, stage: str, batch: Batch) -> Batch:
         for row, i in enumerate(self.exchange.mine):
-            each = batch.part(row, row + 1)
-            self._note(self._round, stage, i, each.raw)
+            self._note(self._round, stage, i, batch.part(row, row + 1).raw)
+        return batch
 
     def _answered(self, down: Batch | None) -> Batch | None:
         if down is not None and self.exchange.is_root:
             self._note(self._round, "answer", 0, down.raw)
         return down
-
-    def _dealt(self, downs: Batch) -> Batch:
-        self._note_each("answer", downs)
-        return downs
 
     def look(self, states: States) -> Ending:
         before, self._round = states.k - 1, states.k

@@ -25,7 +25,6 @@ from mpi_compress.job.runs import RunSpec
 
 ROUNDS = 8
 _RANKS = 3
-_OURS = "mpi-compress: "  # begins the line of an error
 OfRuns = list[dict[Key, str]]  # hashes, or an error, of each run
 
 
@@ -119,11 +118,12 @@ def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRu
             of_run, key = notes[number], (k, [*STAGES].index(stage), who)
             of_run[key] = held if of_run.get(key, held) == held else f"{of_run[key]} and {held}"  # ranks that differ
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
+        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("Abort(")]  # of MPI
+        said = lines[-1] if lines else f"exit {done.returncode}"
         if not (failed := [i for i, of_run in enumerate(notes, 1) if FAILED in of_run]):
             if done.returncode == EXIT_USER_ERROR:
-                raise UserError(next(line.removeprefix(_OURS) for line in reversed(said) if line.startswith(_OURS)))
-            return [{**of_run, FAILED: said[-1]} for of_run in notes]
+                raise UserError(said.removeprefix("mpi-compress: "))
+            return [{**of_run, FAILED: said} for of_run in notes]
         notes[failed[0] :] = _played(way, specs[failed[0] :], rounds, folder / "rest")
     return notes
 

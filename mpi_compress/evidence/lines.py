@@ -55,10 +55,14 @@ class Line:
         """Its entry in a legend."""
         return f"{self.label} ({self.note})" if self.note else self.label
 
+    def each(self, take: Callable[[NDArray[Any]], NDArray[Any]]) -> "Line":
+        """The same line with what `take` makes of each of its arrays."""
+        columns: dict[str, Any] = {name: take(values) for name, values in vars(self).items() if isinstance(values, np.ndarray)}
+        return replace(self, **columns)
+
     def rows(self, keep: NDArray[np.bool_]) -> "Line":
         """The same line with some of its rows."""
-        columns: dict[str, Any] = {name: values[keep] for name, values in vars(self).items() if isinstance(values, np.ndarray)}
-        return replace(self, **columns)
+        return self.each(lambda values: values[keep])
 
 
 def name_of(run: Run) -> str:

@@ -225,11 +225,7 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
         return None
     cuts = np.searchsorted(along, np.linspace(along[0], along[-1], _WINDOWS)[1:-1])
     windows = [slice(0, 1), *starmap(slice, pairwise(np.unique([1, *cuts, along.size])))]
-    columns: dict[str, Any] = {
-        name: np.array([np.median(values[own]) for own in windows])
-        for name, values in vars(line).items() if isinstance(values, np.ndarray)
-    }  # fmt: skip
-    return replace(line, **columns)
+    return line.each(lambda values: np.array([np.median(values[own]) for own in windows]))
 
 
 def heights_of(line: Line, xscale: str, yscale: str) -> list[NDArray]:

@@ -14,7 +14,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 
-from mpi_compress.evidence.lines import Line, by_seed, ended, label_of_run, seeds_text, stem, unfinished
+from mpi_compress.evidence.lines import Line, by_seed, ended, label_of_run, seeds_text, unfinished
 from mpi_compress.evidence.notes import said_of, tuned_for
 from mpi_compress.figures.words import draw_dollars, measuring, width, wrapped
 from mpi_compress.job.tables import FigureTable
@@ -121,8 +121,7 @@ def heading(runs: Sequence[Run], drawn: Iterable[Line], noisy: bool) -> str | No
 
 def tuned_for_others(runs: Sequence[Run], figure: FigureTable) -> list[str]:
     """Lines of what the runs of a plot were tuned for, if that is not what it shows, as a table's notes."""
+    by = figure.ys[0] if figure.at else figure.x
     targets = [Target.of(*target, rising(runs)) for target in (figure.at or {}).items()]
-    by = figure.ys[0] if targets else figure.x
-    firsts = [run for run, *_ in by_seed(runs)]
-    said = [tuned_for(run, by, targets) if targets or grows(by) else "" for run in firsts]
-    return [*said_of(said, [stem(run.label) if targets else label_of_run(run) for run in firsts]).values()]
+    firsts = [run for run, *_ in by_seed(runs) if grows(by)]
+    return [*said_of([tuned_for(run, by, targets) for run in firsts], [*map(label_of_run, firsts)]).values()]

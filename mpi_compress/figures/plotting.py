@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError, writing
+from mpi_compress.core.fields import parameters
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.evidence.comparison import labels_of
@@ -62,12 +63,9 @@ def plot(
     Raises:
         UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
     """
-    asked = {
-        "x": x, "y": y, "bounds": list(bounds), "rows": rows, "xscale": xscale, "yscale": yscale, "title": title, "at": at,
-        "xlabel": xlabel, "ylabel": ylabel,
-        "xlim": None if xlim is None else list(xlim), "ylim": None if ylim is None else list(ylim),
-    }  # fmt: skip
-    figure = checked(FigureTable, {key: value for key, value in asked.items() if value is not None}, "plot")
+    given = {key: value for key, value in locals().items() if value is not None and key in parameters(FigureTable)}
+    asked = {key: [*value] if key in ("bounds", "xlim", "ylim") else value for key, value in given.items()}
+    figure = checked(FigureTable, asked, "plot")
     return _plot(runs, figure, ax, style_of(style), inches(width) or COLUMN)
 
 

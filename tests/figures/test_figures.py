@@ -485,10 +485,10 @@ def test_a_figure_says_as_a_table_does_what_its_runs_were_tuned_for():
         return " ".join(" ".join(each.get_text().split()) for each in figures.draw(runs, FigureTable(**asked)).findobj(Text) if "tuned for" in each.get_text())
 
     sweep = {"x": "up.compressor.k", "y": "wire_bits_up"}
-    assert notes(**sweep, at={"loss": 0.5}).endswith(f"{said} here: EF21")
+    assert notes(**sweep, at={"loss": 0.5}).endswith(f"{said} here: EF21, k = 5")
     assert f"{said} here: EF21, k = 5" in compare(runs, [Target.of("loss", 0.5)]).notes
     assert notes(**sweep, at={"loss": 0.4}) == ""
-    assert notes(**sweep | {"y": "wire_bits"}, at={"loss": 0.4}).endswith(f"{said} here: EF21")
+    assert notes(**sweep | {"y": "wire_bits"}, at={"loss": 0.4}).endswith(f"{said} here: EF21, k = 5")
     assert notes(x="wire_bits_up", y="loss") == notes(x="up.compressor.k", y="loss", rows="last") == ""
     assert notes(x="seconds", y="loss").endswith(f"{said} by time: EF21, k = 5")
     panels = [PanelTable(title="(a)"), PanelTable(title="(b)", x="round"), PanelTable(title="(c)", x="seconds")]
