@@ -134,7 +134,7 @@ def script(
 
 
 def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: Options, memory: float) -> str:
-    warn, limit = time_of(options.warn, "--warn"), None if options.time is None else round(time_of(options.time, "--time", 60.0))
+    warn, limit = time_of(options.warn, "--warn"), None if options.time is None else _limit(options.time)
     if limit is not None and limit < 2 * warn:
         raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
     if re.search(r"[\\\x00-\x1f\x7f]", str(folder.absolute())):
@@ -160,6 +160,15 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
         of_it = shlex.join(of_array(part, parts, ["<the job before>"] * (i > 0), options))
         lines.append(f"# sbatch {of_it} submit.sh {part.first}")
     return "\n".join(lines)
+
+
+def _limit(text: str) -> int:
+    """The seconds of --time: a time, or what SLURM reads besides, minutes:seconds, days-hours, and days-hours:minutes."""
+    if re.fullmatch(r"\d+:\d\d", text):
+        text = f"0:{text}"
+    elif re.fullmatch(r"\d+-\d+(:\d\d)?", text):
+        text += ":00" * (2 - text.count(":"))
+    return round(time_of(text, "--time", 60.0))
 
 
 def of_array(part: Array, parts: Sequence[Array], before: Sequence[str], options: Options) -> list[str]:

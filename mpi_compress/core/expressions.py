@@ -162,7 +162,7 @@ def bits(size: float | str) -> float:
 
 def seconds(time: float | str) -> float:
     """A time in seconds: "5 min", "01:30:00", or a number of seconds; ValueError if it is none."""
-    if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*", str(time)):
+    if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d+):(\d\d)\s*", str(time)):
         days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60.0 + rest
     return _measured(time, _PLAIN, _TIMES, "s", "time", more="; or hours:minutes:seconds")

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -20,9 +21,9 @@ def print_once(line: str) -> None:
     print_line(line)
 
 
-def turn_text(number: int = 1, of: int = 1, what: str = "run {} of {}") -> str:
-    """Which of several runs is under way, or of `what` else."""
-    return f" ({what.format(number, of)})" if of > 1 else ""
+def turn_text(number: int = 1, of: int = 1, what: str = "") -> str:
+    """Which of several runs is under way, or of `what` else, also where it is the only one."""
+    return f" ({(what or 'run {} of {}').format(number, of)})" if of > 1 or what else ""
 
 
 class _Reports:
@@ -61,7 +62,7 @@ class Progress(_Reports):
 
     def __init__(self, label: str, rounds: int | None, quiet: bool, turn: str = ""):
         super().__init__(label, quiet, turn)
-        self._rounds, self._loss = rounds, math.nan
+        self._rounds, self._loss, self._of = rounds, math.nan, re.sub(r" \((\w+).*", r" of this \1", turn)
         self._first: int | None = None  # round of this process, which may go on with a run
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
@@ -71,7 +72,7 @@ class Progress(_Reports):
         if not self._is_due():
             return
         rounds, done, seconds = self._rounds, k - self._first, max(self._reported - self._begun, 1e-9)
-        times = [f"{time_text(seconds * (rounds - k) / done)} left"] if rounds and done else []
+        times = [f"{time_text(seconds * (rounds - k) / done)} left{self._of}"] if rounds and done else []
         at, pace = f"round {k:,}{f' of {rounds:,}' if rounds else ''}", [f"{done / seconds:.3g} rounds/s"] if done else []
         numbers = [f"loss {self._loss:.6g}", f"{bits_text(wire_bits_up)} up"]
         self._tell(min(k / rounds, 1.0) if rounds else None, [*times, *pace, at, *numbers], [at, *numbers, *times])

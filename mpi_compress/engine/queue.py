@@ -251,10 +251,11 @@ class ArrivalQueue(AtOnce):
 
     def _compute(self, tasks: Sequence[tuple[int, Begun]], at_once: bool) -> list[Made]:
         """What tasks of workers, in worker order, then by number, come to. `at_once`: workers remember it."""
-        found, places = [Made() for _ in tasks], [place for place, (i, _) in enumerate(tasks) if i in self.mine]
-        places.sort(key=lambda place: (tasks[place][1].number, tasks[place][1].version))
-        for (number, _), group in groupby(places, key=lambda place: (tasks[place][1].number, tasks[place][1].version)):
-            same = [*group]
+        found, alike = [Made() for _ in tasks], dict[tuple[int, int], list[int]]()
+        for place, (i, task) in enumerate(tasks):
+            if i in self.mine:
+                alike.setdefault((task.number, task.version), []).append(place)
+        for (number, _), same in sorted(alike.items()):
             rows = np.array([tasks[place][0] - self.mine.start for place in same])
             made = self._computed(tasks[same[0]][1].node, number, rows)
             for place, row, each in zip(same, rows.tolist(), made, strict=True):
@@ -262,7 +263,7 @@ class ArrivalQueue(AtOnce):
                 if at_once:
                     self._take_over(row, each)
         if self.exchange.n_ranks > 1:
-            own = [(found[place].size, found[place].unit) for place in sorted(places)]
+            own = [(found[place].size, found[place].unit) for place in sorted(chain(*alike.values()))]
             of_all = self.exchange.allreduce(own, lambda of_ranks: [*chain(*of_ranks)])
             for each, (size, unit) in zip(found, of_all, strict=True):
                 each.size, each.unit = size, unit

@@ -19,6 +19,7 @@ from typing import IO, Any
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.memories import one
 from mpi_compress.core.ending import run_to_the_end
+from mpi_compress.core.errors import writing
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.request import Request
@@ -47,27 +48,19 @@ class RecordingKeeper(Keeper):
         self._note, self._stop_at, self._round = note, stop_at, 0
         exchange: Any = self.exchange  # whose methods are replaced
         gather, broadcast, scatter = exchange.gather, exchange.broadcast, exchange.scatter
-        exchange.gather = lambda ups: gather(self._sent(ups))
+        exchange.gather = lambda ups: gather(self._noted("message", ups))
         exchange.broadcast = lambda down: broadcast(self._answered(down))
-        exchange.scatter = lambda downs: self._dealt(scatter(downs))
+        exchange.scatter = lambda downs: self._noted("answer", scatter(downs))
 
-    def _sent(self, ups: Batch) -> Batch:
-        self._note_each("message", ups)
-        return ups
-
-    def _note_each(self, stage: str, batch: Batch) -> None:
+    def _noted(self, stage: str, batch: Batch) -> Batch:
         for row, i in enumerate(self.exchange.mine):
-            each = batch.part(row, row + 1)
-            self._note(self._round, stage, i, each.raw)
+            self._note(self._round, stage, i, batch.part(row, row + 1).raw)
+        return batch
 
     def _answered(self, down: Batch | None) -> Batch | None:
         if down is not None and self.exchange.is_root:
             self._note(self._round, "answer", 0, down.raw)
         return down
-
-    def _dealt(self, downs: Batch) -> Batch:
-        self._note_each("answer", downs)
-        return downs
 
     def look(self, states: States) -> Ending:
         before, self._round = states.k - 1, states.k
@@ -132,7 +125,8 @@ def main(arguments: Sequence[str]) -> int:
         hosted: Any = HostedWorkers
         hosted.parts = lambda self, awake: (slice(i, i + 1) for i in reversed(awake.tolist()))
     ranks = launched() if plan["ranks"] > 1 else Ranks()
-    with (folder / f"{ranks.rank}.jsonl").open("a", encoding="utf-8") as notes:
+    file = folder / f"{ranks.rank}.jsonl"
+    with writing(file, "--verify"), file.open("a", encoding="utf-8") as notes:
         _play(folder, plan, ranks, notes)
     return 0
 

@@ -17,8 +17,8 @@ import tomli_w
 
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.blame import place_of_class
-from mpi_compress.core.ending import RANK_VARIABLES
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.ending import EXIT_USER_ERROR, RANK_VARIABLES
+from mpi_compress.core.errors import UserError, writing
 from mpi_compress.guard.of_algorithms import FAILED, STAGES, Key, Notes, in_other_ways
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
@@ -102,10 +102,10 @@ def _mpiexec() -> str | None:
 def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRuns:
     """What the ranks of a child process note. Ranks end with the first run that fails, and others go on with the rest; an error of
     all runs where none says which one failed."""
-    folder.mkdir(exist_ok=True)
     jobs = [tomli_w.dumps({**spec.written, "run": [{"label": spec.label}]}) for spec in specs]
     plan = {"jobs": jobs, "folder": str(specs[0].folder.resolve()) if specs else "", "rounds": rounds, **vars(way)}
-    (folder / "play.json").write_text(json.dumps(plan))
+    with writing(folder / "play.json", "--verify"):
+        (folder / "play.json").write_text(json.dumps(plan))
     launcher = [str(_mpiexec()), "-n", str(way.ranks)] if way.ranks > 1 else []
     kept = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
     environment = {**kept, "PYTHONHASHSEED": str(way.hash_seed), "MPI_COMPRESS_COMPILING": "silent"}
@@ -113,13 +113,16 @@ def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRu
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     notes: OfRuns = [{} for _ in specs]
     for file in folder.glob("*.jsonl"):
-        for line in file.read_text(encoding="utf-8").splitlines():
+        for line in file.read_text(encoding="utf-8").split("\n")[:-1]:  # a full disk cuts what follows
             number, k, stage, who, held = json.loads(line)
             of_run, key = notes[number], (k, [*STAGES].index(stage), who)
             of_run[key] = held if of_run.get(key, held) == held else f"{of_run[key]} and {held}"  # ranks that differ
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("Abort(")]  # of MPI
+        said = lines[-1] if lines else f"exit {done.returncode}"
         if not (failed := [i for i, of_run in enumerate(notes, 1) if FAILED in of_run]):
+            if done.returncode == EXIT_USER_ERROR:
+                raise UserError(said.removeprefix("mpi-compress: "))
             return [{**of_run, FAILED: said} for of_run in notes]
         notes[failed[0] :] = _played(way, specs[failed[0] :], rounds, folder / "rest")
     return notes

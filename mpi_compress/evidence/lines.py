@@ -55,10 +55,14 @@ class Line:
         """Its entry in a legend."""
         return f"{self.label} ({self.note})" if self.note else self.label
 
+    def each(self, take: Callable[[NDArray[Any]], NDArray[Any]]) -> "Line":
+        """The same line with what `take` makes of each of its arrays."""
+        columns: dict[str, Any] = {name: take(values) for name, values in vars(self).items() if isinstance(values, np.ndarray)}
+        return replace(self, **columns)
+
     def rows(self, keep: NDArray[Any]) -> "Line":
         """The same line with some of its rows."""
-        columns: dict[str, Any] = {name: values[keep] for name, values in vars(self).items() if isinstance(values, np.ndarray)}
-        return replace(self, **columns)
+        return self.each(lambda values: values[keep])
 
 
 def name_of(run: Run) -> str:
@@ -115,7 +119,7 @@ def tuned_column(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 def _note(run: Run) -> str:
     """What speaks against a tuned value, in brackets: it ends its grid, or is not settled."""
-    return f" ({note})" if run.tuned and (note := caveat(run.tuned)) else ""
+    return f" ({note})" if (note := caveat(run.tuned)) else ""
 
 
 def lines(runs: Sequence[Run], x: str, y: str, name: Namer = name_of) -> list[Line]:
@@ -249,43 +253,43 @@ def _between(own: NDArray[Any], values: NDArray[Any], points: NDArray[Any], fall
 
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
     """One line of last rows for the runs of a grid; over seeds their median."""
-    points: dict[str, list[tuple[float, ...]]] = {}
-    labels: dict[str, list[str]] = {}
-    made = []
+    found: dict[str, list[tuple[Any, ...]]] = {}
     for group in by_seed(runs):
-        xs, ys = (np.array([float(r.column(c)[-1]) for r in group]) for c in (x, y))
-        points.setdefault(stem(group[0].label), []).append((np.median(xs), np.median(ys), np.min(ys), np.max(ys)))
-        labels.setdefault(stem(group[0].label), []).append(group[0].label)
-    for label, each in points.items():
-        along, median, least, most = np.array(sorted(each)).T
-        made.append(Line(label, along, median, least, most, of=labels[label]))
-    return made
+        label, (xs, ys) = group[0].label, ([float(r.column(c)[-1]) for r in group] for c in (x, y))
+        found.setdefault(stem(label), []).append((np.median(xs), np.median(ys), min(ys), max(ys), caveat(group[0].tuned), label))
+    return _of_points(found, x)
 
 
 def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
-    """What each run took to bring the column of `at` to its level, at its own x; over seeds the median."""
+    """What each run took to bring the column of `at` to its level, at its own x; over seeds the median, and the most is infinite
+    where some seeds alone reach it."""
     ((where, level),) = at.items()
     found: dict[str, list[tuple[Any, ...]]] = {}
-    labels: dict[str, list[str]] = {}
     for group in by_seed(runs):
         label, xs = label_of_run(group[0]), np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         each = [Target.of(where, level, r.rising).took(r, y) for r in group]
-        took = [value if value < np.inf else np.nan for value in (np.median(each), min(each), max(each))]
+        took = [value if value < np.inf else np.nan for value in (np.median(each), min(each))]
         label, own = (_without(label, x), float(xs[0])) if xs.size == 1 else (label, np.nan)
-        reached = np.isfinite(each)
-        share = "" if all(reached) else "not reached" if np.isnan(took[0]) else f"{sum(reached)} of {len(group)} seeds"
-        found.setdefault(label, []).append((own, *took, share))
-        labels.setdefault(label, []).append(group[0].label)
+        reached, is_missed = np.isfinite(each), np.isnan(took[0])
+        share = "" if all(reached) else "not reached" if is_missed else f"{sum(reached)} of {len(group)} seeds reach it"
+        said = ", ".join(filter(None, [share, caveat(group[0].tuned)]))
+        found.setdefault(label, []).append((own, *took, np.nan if is_missed else max(each), said, group[0].label))
+    return _of_points(found, x)
+
+
+def _of_points(found: Mapping[str, list[tuple[Any, ...]]], key: str) -> list[Line]:
+    """Lines of points, by label: x, median, least, most, what is said of a point, and its run's label."""
     made = []
     for label, points in found.items():
-        at_x, median, least, most, shares = map(np.array, zip(*sorted(points), strict=True))
+        *numbers, said, of = zip(*sorted(points), strict=True)
+        at_x, median, least, most = map(np.array, numbers)
         over = None if np.isnan(at_x).any() else at_x
-        made.append(Line(label, over, median, least, most, _not_reached(x, at_x, shares), of=labels[label]))
+        made.append(Line(label, over, median, least, most, _said_of_points(key, at_x, np.array(said)), of=of))
     return made
 
 
-def _not_reached(key: str, xs: NDArray, shares: NDArray) -> str:
-    """Where a level is not reached, or by some seeds alone: "not reached: k = 1, 28; 2 of 3 seeds: k = 5", or ""."""
+def _said_of_points(key: str, xs: NDArray, shares: NDArray) -> str:
+    """What is said of points, with their x: "not reached: k = 1, 28; 2 of 3 seeds reach it: k = 5", or ""."""
     if len(set(shares)) == 1 or np.isnan(xs).any():
         return str(shares[0])
     name = key.rpartition(".")[2]

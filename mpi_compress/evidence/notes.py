@@ -29,7 +29,7 @@ def notes_of(
     others = (
         map(_infimum_of, firsts), *(map(said, groups) for said in (equal_seeds, *WARNINGS)),
         map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
-        (_tuned_for(run, by, targets) for run in firsts),
+        (tuned_for(run, by, targets) for run in firsts),
     )  # fmt: skip
     return [
         *on_data(firsts, labels, most),
@@ -54,13 +54,16 @@ def _scored_where_tuned(runs: Sequence[Run]) -> str:
     return f"tuned by seed {by[0]}" + (", the only one here" if len(here) == 1 else f" alone, one of the {len(here)} here")
 
 
-def _tuned_for(run: Run, by: str, targets: Sequence[Target]) -> str:
-    """That a run was tuned to pay the least of another column than the table's, or to reach another target than some; or ""."""
+def tuned_for(run: Run, by: str, targets: Sequence[Target]) -> str:
+    """That a run was tuned to pay the least of another column than `by`, or to reach another target than some; or "". Without
+    targets, `by` is a figure's axis."""
     tuned = run.tuned or {}
-    others = [str(target) for target in targets if (str(target), by) != (tuned.get("to"), tuned.get("by"))]
+    asked = [*map(str, targets)] or [str(tuned.get("to"))]
+    others = [target for target in asked if (target, by) != (tuned.get("to"), tuned.get("by"))]
     if "to" not in tuned or not others:
         return ""
-    where = "here" if len(others) == len(targets) else f"to {' and '.join(others)}"
+    here = "here" if targets else f"by {column_of(by).in_sentence}"
+    where = here if others == asked else f"to {' and '.join(others)}"
     return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}, so another value may need less {where}"
 
 

@@ -1,7 +1,7 @@
 """The curves of one plot: lines in their colours, dashes and markers, bands over seeds, bounds, and running medians of noise.
 
-A band is the range over seeds, or of few points a bar at each. What diverges leaves the plot at a cross on its top edge. All
-curves are named.
+A band is the range over seeds, or of few points a bar at each, with an arrow up where some seeds never come to a level. What
+diverges leaves the plot at a cross on its top edge. All curves are named.
 """
 
 import math
@@ -99,8 +99,13 @@ def _above_the_end(ylim: Sequence[float] | None) -> float:
 def _point_down(ax: Axes, below: Line, lowest: float, color: str) -> None:
     """An arrow down for each point of a line that stands higher than it lies, and its value."""
     for x, y in zip(below.x, below.y, strict=True):
-        ax.annotate("", (x, lowest), (0, -13), textcoords="offset points", arrowprops={"arrowstyle": "<-", "color": color})
+        _point(ax, x, lowest, -13, color)
         ax.annotate(f"{y:.1g}", (x, lowest), (7, 0), textcoords="offset points", color=color, size="x-small", va="center")
+
+
+def _point(ax: Axes, x: float, y: float, points: float, color: str) -> None:
+    """An arrow from (x, y), so many points up."""
+    ax.annotate("", (x, y), (0, points), textcoords="offset points", arrowprops={"arrowstyle": "<-", "color": color})
 
 
 def _draw_curve(
@@ -122,7 +127,11 @@ def _draw_curve(
     if leaves:
         ax.scatter(line.x[-1:], line.y[-1:], marker="x", s=22, linewidths=1.2, color=look["color"], zorder=4, clip_on=False)
     if drawn.has_band and every is None:
-        ax.vlines(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.4, linewidth=2.5)
+        is_open = np.isinf(drawn.most)  # where some seeds do not come to a level
+        ax.vlines(drawn.x, drawn.least, np.where(is_open, drawn.y, drawn.most), color=look["color"], alpha=0.4, linewidth=2.5)
+        for x, y in zip(drawn.x[is_open], drawn.y[is_open], strict=True):
+            ax.margins(y=1.5 * _ROOM)
+            _point(ax, x, y, 13, look["color"])
     elif drawn.has_band:
         ax.fill_between(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
     return smooth is not None
@@ -182,7 +191,7 @@ def why_nothing(drawn: Sequence[Line], figure: FigureTable, runs: Sequence[Run])
 def _draw_level(ax: Axes, line: Line, yscale: str, look: Mapping[str, Any]) -> None:
     if shown(line.y[:1], line.y[:1], "linear", yscale)[0]:
         ax.axhline(line.y[0], **{**look, "marker": None})
-        if line.has_band:
+        if line.has_band and np.isfinite(line.most[0]):
             ax.axhspan(line.least[0], line.most[0], color=look["color"], alpha=0.2, linewidth=0)
     else:
         ax.plot([], [], **look)  # its entry says why
@@ -216,11 +225,7 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
         return None
     cuts = np.searchsorted(along, np.linspace(along[0], along[-1], _WINDOWS)[1:-1])
     windows = [slice(0, 1), *starmap(slice, pairwise(np.unique([1, *cuts, along.size])))]
-    columns: dict[str, Any] = {
-        name: np.array([np.median(values[own]) for own in windows])
-        for name, values in vars(line).items() if isinstance(values, np.ndarray)
-    }  # fmt: skip
-    return replace(line, **columns)
+    return line.each(lambda values: np.array([np.median(values[own]) for own in windows]))
 
 
 def heights_of(line: Line, xscale: str, yscale: str) -> list[NDArray]:

@@ -14,9 +14,12 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 
-from mpi_compress.evidence.lines import Line, ended, seeds_text, unfinished
+from mpi_compress.evidence.lines import Line, by_seed, ended, label_of_run, seeds_text, unfinished
+from mpi_compress.evidence.notes import said_of, tuned_for
 from mpi_compress.figures.words import draw_dollars, measuring, width, wrapped
-from mpi_compress.results.reader import Run
+from mpi_compress.job.tables import FigureTable
+from mpi_compress.results.reader import Run, rising
+from mpi_compress.results.targets import Target, grows
 
 _BETWEEN = 1.5  # sizes of the font between two columns of entries
 _AT_CURVES = 6  # curves, up to which their names may stand beside them
@@ -114,3 +117,11 @@ def heading(runs: Sequence[Run], drawn: Iterable[Line], noisy: bool) -> str | No
     kept = "a seed that ended keeps its last value" if any(line.keeps_last for line in drawn) else ""
     parts = (seeds, "noise as its running median" if noisy else ""), (kept, unfinished(runs))
     return "\n".join(filter(None, (", ".join(filter(None, part)) for part in parts))) or None
+
+
+def tuned_for_others(runs: Sequence[Run], figure: FigureTable) -> list[str]:
+    """Lines of what the runs of a plot were tuned for, if that is not what it shows, as a table's notes."""
+    by = figure.ys[0] if figure.at else figure.x
+    targets = [Target.of(*target, rising(runs)) for target in (figure.at or {}).items()]
+    firsts = [run for run, *_ in by_seed(runs) if grows(by)]
+    return [*said_of([tuned_for(run, by, targets) for run in firsts], [*map(label_of_run, firsts)]).values()]

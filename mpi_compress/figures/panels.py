@@ -15,7 +15,7 @@ from mpi_compress.core.patterns import is_chosen
 from mpi_compress.evidence.lines import Line, by_seed, changes, ended, label_of_run, tuned_text, without_common
 from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
-from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under
+from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under, tuned_for_others
 from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, Look, looks
 from mpi_compress.figures.words import measuring, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
@@ -117,7 +117,8 @@ def draw_panels(
         rooms += (title.get_text().count("\n") + 1) * 0.16
     changed = "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))
     said = heading(all_runs, (line for panel in each for line in panel.lines), any(noisy))
-    above = filter(None, [said, changed, *notes, *all_doubts(all_runs)])
+    others = dict.fromkeys(line for panel in each for line in tuned_for_others(panel.runs, panel.figure))
+    above = filter(None, [said, changed, *notes, *others, *all_doubts(all_runs)])
     rooms += put_below(fig, handles_of(axes), "\n".join(above) or None)
     fig.set_figheight(rooms)
     with measuring():
@@ -173,6 +174,6 @@ def _notes(runs: Sequence[Run], figure: FigureTable, titled: bool) -> dict[str, 
     notes = {}
     for run, *_ in by_seed(runs):
         known = [f"{column_of(name).short or name} = {run.trace[name][-1]:.3g}" for name in figure.notes if name in run.trace]
-        tuned = tuned_text(run) if titled or (run.tuned and caveat(run.tuned)) else ""
+        tuned = tuned_text(run) if titled or caveat(run.tuned) else ""
         notes[run.label] = ", ".join(filter(None, [tuned, *known]))
     return {label: note for label, note in notes.items() if note}

@@ -14,13 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError, writing
+from mpi_compress.core.fields import parameters
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.evidence.comparison import labels_of
 from mpi_compress.evidence.lines import by_seed, ended
 from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
-from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below
+from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below, tuned_for_others
 from mpi_compress.figures.panels import by_cost_model, draw_panels
 from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, looks, style_of
 from mpi_compress.figures.words import draw_dollars
@@ -62,12 +63,9 @@ def plot(
     Raises:
         UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
     """
-    asked = {
-        "x": x, "y": y, "bounds": list(bounds), "rows": rows, "xscale": xscale, "yscale": yscale, "title": title, "at": at,
-        "xlabel": xlabel, "ylabel": ylabel,
-        "xlim": None if xlim is None else list(xlim), "ylim": None if ylim is None else list(ylim),
-    }  # fmt: skip
-    figure = checked(FigureTable, {key: value for key, value in asked.items() if value is not None}, "plot")
+    given = {key: value for key, value in locals().items() if value is not None and key in parameters(FigureTable)}
+    asked = {key: [*value] if key in ("bounds", "xlim", "ylim") else value for key, value in given.items()}
+    figure = checked(FigureTable, asked, "plot")
     return _plot(runs, figure, ax, style_of(style), inches(width) or COLUMN)
 
 
@@ -108,7 +106,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
         above = ", ".join(filter(None, [heading(each, drawn, noisy), *shared]))
-        title = "\n".join(filter(None, [above, *notes, *all_doubts(runs)])) or None
+        title = "\n".join(filter(None, [above, *notes, *tuned_for_others(plain, figure), *all_doubts(runs)])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:

@@ -1,14 +1,17 @@
 """What jobs will take: rounds, time, memory and disk, before anything is run.
 
 A round's time is that of rounds that were seen: of the run itself as far as it has come, or of another result of its label on its
-data. If there is none, no time is given; what to ask of SLURM is then by the mean of the job's other labels.
+data. If there is none, no time is given; what to ask of SLURM is then by the mean of the job's other labels. Trials of [tune] are
+short, and take their time besides rounds, too, as it was seen.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil, fsum, nan
 from pathlib import Path
+from statistics import median
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text, time_text
@@ -21,10 +24,11 @@ from mpi_compress.preparing.shapes import shape_of, size_of
 from mpi_compress.problem.datasets.said import line, line_of
 from mpi_compress.problem.datasets.store import cached_file
 from mpi_compress.results.files import part_of, result_file
-from mpi_compress.results.reader import Run, read
+from mpi_compress.results.reader import Run, attributes, read
 
 _BYTES_OF_A_ROW = 8 * 40  # about 40 numbers
 _SHORT = 60.0  # seconds of a run for which a task of its own is not worth starting
+_BESIDE = 0.3  # seconds that a trial takes besides its rounds, to be set up and to write its result, where none was seen: a guess
 
 
 @dataclass(frozen=True)
@@ -94,24 +98,34 @@ def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> s
     takes = f"all {count}, one after another, take" if count > 1 else "it takes"
     tuned = [spec for spec in to_do if spec.tune and spec.stop.rounds]
     apart = {trials_of(spec, tune_of(spec).grid[0], WHOLE)[0].toml(): spec for spec in tuned}  # seeds may share their trials
-    before = fsum(asked[spec.index] * _trials_left(spec, job, out) for spec in apart.values())
-    trials = f", after about {time_text(before)} of trials of [tune]" if before else ""
+    seen_beside = [_beside(file) for spec in apart.values() for file in _files_of_trials(spec, job, out)]
+    beside = median(seen_beside or [_BESIDE])
+    left = {spec.index: _trials_left(spec, job, out) for spec in apart.values()}
+    before = fsum(trials * beside + asked[index] * runs for index, (trials, runs) in left.items())
+    guess = "" if seen_beside else f", with a guess of {_BESIDE:g} s beside the rounds of each"
+    trials = f", after about {time_text(before)} of trials of [tune]{guess}" if before else ""
     total = count * fsum(asked.values()) / len(asked)  # that of runs without a number of rounds, too
     return f"{tried} tried before; by {by}, `submit {how} {limits}` would do, and {takes} about {time_text(total)}{trials}"
 
 
-def _trials_left(spec: RunSpec, job: Job, out: Path) -> float:
-    """The rounds of the trials that a run's [tune] still takes, in those of the run, without those of the best value's neighbours.
-    A longer trial goes on from the shorter one."""
+def _beside(file: Path) -> float:
+    """The seconds that a finished trial took besides its rounds."""
+    wall = json.loads(attributes(file).get("wall", "{}"))
+    return fsum(wall.values()) - wall.get("rounds", 0.0)
+
+
+def _trials_left(spec: RunSpec, job: Job, out: Path) -> tuple[int, float]:
+    """How many trials a run's [tune] still takes, without those of the best value's neighbours, and their rounds, in those of the
+    run. A longer trial goes on from the shorter one."""
     tune, folder = tune_of(spec), folder_of_trials(job.name, job.runs)
-    left, before = 0.0, 0.0
+    count, left, before = 0, 0.0, 0.0
     for stage in stages_of(len(tune.grid)):
         each = [trials_of(spec, value, stage.share) for value in tune.grid]
         done = sum(result_file(folder, trial.label, trial.run_id, out).exists() for those in each for trial in those)
         rounds = fsum(trial.stop.rounds or 0 for trial in each[0]) / len(each[0])  # may be others than the run's, on other data
-        left += max(0, stage.values * len(each[0]) - done) * (rounds - before)
-        before = rounds
-    return left / (spec.stop.rounds or 1)
+        to_do = max(0, stage.values * len(each[0]) - done)
+        count, left, before = count + to_do, left + to_do * (rounds - before), rounds
+    return count, left / (spec.stop.rounds or 1)
 
 
 def _files_of_trials(spec: RunSpec, job: Job, out: Path) -> list[Path]:

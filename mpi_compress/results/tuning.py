@@ -12,8 +12,9 @@ BEYOND = "a better one may lie beyond"
 MISSED = "trials missed the target"
 
 
-def caveat(tuned: Mapping[str, Any]) -> str:
+def caveat(tuned: Mapping[str, Any] | None) -> str:
     """What speaks against the value that won, by `reader.Run.tuned`: "not settled"; `MISSED` in the median of each value; or ""."""
+    tuned = tuned or {}
     if not tuned.get("settled", True):
         return "not settled"
     return "" if any(took is not None for took in tuned.get("took", [0])) else MISSED
@@ -28,7 +29,7 @@ def in_a_sentence(tuned: Mapping[str, Any]) -> str:
 
 def without_value(each: Sequence[Mapping[str, Any] | None]) -> str:
     """Of how many methods no value's trials reached the target in the median, as the end of a sentence; or ""."""
-    missed = sum(caveat(tuned) == MISSED for tuned in each if tuned)
+    missed = sum(caveat(tuned) == MISSED for tuned in each)
     return f"; tuning found no value that reaches its target for {missed} of {len(each)} methods" if missed else ""
 
 

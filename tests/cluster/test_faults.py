@@ -118,6 +118,21 @@ def test_a_disk_that_is_full_of_rows(ranks, free, job, small_disk):
     assert not list(disk.rglob("*.ckpt*"))
 
 
+@pytest.mark.parametrize("free", [5_000, 20_000, 1_200_000], ids=["none to begin", "none for other ways", "none for notes"])
+def test_a_disk_that_a_verification_fills(free, tmp_path, small_disk, monkeypatch):
+    disk, leave = small_disk
+    file = tmp_path / "job.toml"
+    file.write_text(JOB)
+    monkeypatch.setenv("TMPDIR", str(disk))
+    leave(free)
+    done = command("run", file, "--only", "cat", "--verify", "3000")
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"mpi-compress: --verify {disk}/")
+    assert line.endswith(": cannot be written: No space left on device")
+    assert [*disk.iterdir()] == [disk / "filler"]
+
+
 WIDE = """
 seed = 7
 data = { path = "wide.txt", dim = 10000 }

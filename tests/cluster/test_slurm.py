@@ -54,6 +54,17 @@ def test_the_script_says_what_was_asked_for(small_job, tmp_path, capsys, monkeyp
     assert not list(tmp_path.rglob("submit*"))
 
 
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("90", "01:30:00"), ("30:00", "00:30:00"), ("120:30", "02:00:30"), ("1:02:03", "01:02:03"), ("1-12", "36:00:00"),
+        ("1-12:30", "36:30:00"), ("1-00:00:30", "24:00:30"), ("2 h", "02:00:00"),
+    ],
+)
+def test_a_limit_may_have_all_forms_of_slurm(given, asked, small_job, capsys):
+    assert f"#SBATCH --time={asked}\n" in printed(capsys, small_job, "--time", given)
+
+
 def test_a_rank_for_each_worker_and_the_master_unless_asked_otherwise_and_only_what_is_asked(small_job, tmp_path, capsys):
     text = printed(capsys, small_job, "--only", "CAT", "--launcher", "srun", "--mpi", "pmix", "--out", tmp_path)
     assert "#SBATCH --ntasks=8\n" in text

@@ -62,7 +62,7 @@ def test_what_is_no_size_is_refused(size):
 
 @pytest.mark.parametrize(
     ("time", "value"),
-    [(3, 3.0), ("3", 3.0), ("2 ms", 2e-3), ("5 min", 300.0), ("1.5 h", 5400.0), ("01:30:00", 5400.0), ("0:02:03", 123.0), (" 1-02:03:04 ", 93784.0)],
+    [(3, 3.0), ("3", 3.0), ("2 ms", 2e-3), ("5 min", 300.0), ("1.5 h", 5400.0), ("01:30:00", 5400.0), ("0:02:03", 123.0), (" 1-02:03:04 ", 93784.0), ("0:120:00", 7200.0)],
 )
 def test_times_are_in_seconds(time, value):
     assert seconds(time) == pytest.approx(value, rel=1e-15)

@@ -92,7 +92,7 @@ def test_a_bar_shows_share_and_time_left_and_is_gone_at_the_end(columns, monkeyp
     *frames, line, rest = re.split("[\r\n ]*[\r\n]", told())
     assert max(map(len, frames)) < (columns or 80)  # a letter in the last column could begin another line
     assert " (run 2 of 5)   50 % " in frames[-1]
-    assert ("░░░░░░░  50 s left" in frames[-1]) == (columns != 40)
+    assert ("  50 s left of this run" in frames[-1]) == (columns != 40)
     assert ("1 rounds/s, round 50 of 100, loss 0.5, 1 kbit up" in frames[-1]) == (columns == 200)
     assert (line, rest.strip()) == ("a line", "")
 
@@ -175,7 +175,7 @@ def test_lines_say_which_run_it_is_and_how_long_it_takes(monkeypatch, capsys):
             seen(k, 0.5 if k % 2 == 0 else None, 1000.0 * k)
             now[0] += 30.0
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["GD (run 2 of 5): round 3 of 100, loss 0.5, 3 kbit up, 48 min left"]
+    assert lines == ["GD (run 2 of 5): round 3 of 100, loss 0.5, 3 kbit up, 48 min left of this run"]
     with progress.Progress("GD", None, False) as seen:
         now[0] += 61.0
         seen(3, 0.25, 0.0)
@@ -206,7 +206,9 @@ def test_rounds_of_an_earlier_process_make_no_pace(monkeypatch, capsys):
             now[0] += 1.0
     shown = capsys.readouterr().err.split("\r")[-3]
     assert shown.startswith("GD (trial 3 of 20 in this stage)   60 % ")
-    assert "1.1 h left" in shown
+    assert "1.1 h left of this trial" in shown
+    assert progress.turn_text(1, 1, TRIAL) == " (trial 1 of 1 in this stage)", "what is left is not of the only run"
+    assert progress.turn_text() == ""
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(3, "3 s"), (90, "1.5 min"), (7200, "2 h"), (3e5, "3.5 d")])

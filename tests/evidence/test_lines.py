@@ -167,11 +167,20 @@ def test_a_line_over_a_key_says_which_values_and_seeds_do_not_reach_the_level():
             for k, each in ends.items() for seed, end in enumerate(each)]  # fmt: skip
     plain = [run("GD", seed, loss=[1, end], bits=[0, 9]) for seed, end in enumerate((0.1, 0.1, 0.9))]
     top, gd = made.levels([*grid, *plain], "up.compressor.k", "bits", {"loss": 0.5})
-    assert (top.entry, top.x.tolist()) == ("top (not reached: k = 1, 11; 2 of 3 seeds: k = 5)", [1, 2, 5, 11])
-    np.testing.assert_array_equal(top.y, [nan, 20, 50, nan])
-    assert gd.entry == "GD (2 of 3 seeds)"
+    assert (top.entry, top.x.tolist()) == ("top (not reached: k = 1, 11; 2 of 3 seeds reach it: k = 5)", [1, 2, 5, 11])
+    np.testing.assert_array_equal([top.y, top.least, top.most], [[nan, 20, 50, nan], [10, 20, 50, nan], [nan, 20, inf, nan]])
+    assert gd.entry == "GD (2 of 3 seeds reach it)"
     (none,) = made.levels(grid[:3], "up.compressor.k", "bits", {"loss": 0.05})
     assert none.entry == "top (not reached)"
+
+
+def test_points_of_runs_whose_trials_missed_their_target_say_so():
+    grid = [run(f"top, k = {k}", written=f"up.compressor.k = {k}", loss=[1, 0.1], k=[0, k], bits=[0, 10 * k]) for k in (1, 2, 5)]
+    for each, took in zip(grid, (None, 7, None), strict=True):
+        each.attrs["tuned"] = json.dumps({"parameter": "algorithm.step", "value": 1, "took": [took], "settled": True})
+    (reached,), (last,) = made.levels(grid, "up.compressor.k", "bits", {"loss": 0.5}), made.last_points(grid, "k", "loss")
+    assert reached.entry == "top (trials missed the target: k = 1, 5)"
+    assert (last.entry, [*last.of]) == (reached.entry, [each.label for each in grid])
 
 
 def test_a_grid_s_last_rows_are_one_line_in_the_order_of_x():

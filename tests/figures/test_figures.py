@@ -1,21 +1,26 @@
 """Figures: panels, seeds, names and units of axes."""
 
 import dataclasses
+import json
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from helpers.refusals import naming, refused
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.text import Text
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.lines import lines, without_common
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures import words
 from mpi_compress.job.tables import FigureTable, PanelTable
+from mpi_compress.results.targets import Target
 
 JOB = """
 title = "panels"
@@ -456,6 +461,54 @@ tune = { parameter = "algorithm.step", values = ["1/2 theory", "theory"], to = {
             notes = {text.get_text().partition(":")[0]: text.get_color() for text in ax.get_legend().get_texts()}
             assert [*notes] == missed
             assert all(curves.get(label, curves.get("EF21")) == colour for label, colour in notes.items())
+    plt.close("all")
+
+
+def ended_at(losses, tuned, k=5):
+    """Results of an EF21 that ends at these losses, one a seed, after 20 bits, as [tune] found it."""
+    each = [mc.Run(Path(f"{k}-{seed}.h5"), {"status": "complete", "f_star": 0.0, "label": f"EF21, k = {k}"}, {}, {}, {}, None) for seed in range(len(losses))]
+    for seed, (run, loss) in enumerate(zip(each, losses, strict=True)):
+        run.attrs.update(job=f"seed = {seed}\nup.compressor.k = {k}", tuned=json.dumps(tuned))
+        run.trace.update(round=np.arange(2), loss=np.array([1.0, loss]), wire_bits_up=np.array([0, 20 + seed]), wire_bits_down=np.array([0, 9]))
+        run.timing.update(seconds=np.arange(2.0))
+    return each
+
+
+TUNED = {"parameter": "algorithm.step", "value": 1, "by": "wire_bits_up", "to": "loss ≤ 0.4", "tried": [[1, 0.1]], "took": [20], "settled": True}
+
+
+def test_a_figure_says_as_a_table_does_what_its_runs_were_tuned_for():
+    runs = ended_at((0.1, 0.2), TUNED)
+    said = "tuned for uplink bits on the wire to loss ≤ 0.4, so another value may need less"
+
+    def notes(**asked):
+        return " ".join(" ".join(each.get_text().split()) for each in figures.draw(runs, FigureTable(**asked)).findobj(Text) if "tuned for" in each.get_text())
+
+    sweep = {"x": "up.compressor.k", "y": "wire_bits_up"}
+    assert notes(**sweep, at={"loss": 0.5}).endswith(f"{said} here: EF21, k = 5")
+    assert f"{said} here: EF21, k = 5" in compare(runs, [Target.of("loss", 0.5)]).notes
+    assert notes(**sweep, at={"loss": 0.4}) == ""
+    assert notes(**sweep | {"y": "wire_bits"}, at={"loss": 0.4}).endswith(f"{said} here: EF21, k = 5")
+    assert notes(x="wire_bits_up", y="loss") == notes(x="up.compressor.k", y="loss", rows="last") == ""
+    assert notes(x="seconds", y="loss").endswith(f"{said} by time: EF21, k = 5")
+    panels = [PanelTable(title="(a)"), PanelTable(title="(b)", x="round"), PanelTable(title="(c)", x="seconds")]
+    in_panels = notes(x="wire_bits_up", panel=panels)
+    assert in_panels.endswith(f"{said} by round: EF21, k = 5 {said} by time: EF21, k = 5"), in_panels
+    plt.close("all")
+
+
+def test_a_point_that_some_seeds_alone_reach_has_a_bar_that_is_open_upward():
+    """Of five seeds two do not come to the level: the median is that of the slowest of the others."""
+    runs = [*ended_at((0.1, 0.1, 0.1, 0.9, 0.9), TUNED), *ended_at((0.1, 0.1, 0.1), TUNED, k=7)]
+    ax = mc.plot(runs, x="up.compressor.k", y="wire_bits_up", at={"loss": 0.5})
+    (bars,) = (each for each in ax.collections if isinstance(each, LineCollection))
+    assert [bar[:, 1].tolist() for bar in bars.get_segments()] == [[20, 22], [20, 22]]
+    (arrow,) = (text for text in ax.texts if text.arrow_patch)
+    assert (*arrow.xy, arrow.xyann[1] > 0) == (5, 22, True)
+    assert arrow.arrow_patch.get_window_extent().y1 < ax.bbox.y1
+    assert ax.get_legend_handles_labels()[1] == ["EF21 (3 of 5 seeds reach it: k = 5)"]
+    level = mc.plot(ended_at((0.1, 0.1, 0.9), TUNED), x="wire_bits_down", y="wire_bits_up", at={"loss": 0.5})
+    assert np.isfinite(level.get_ylim()).all()
     plt.close("all")
 
 

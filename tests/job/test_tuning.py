@@ -14,6 +14,7 @@ from mpi_compress.cli.show import summary
 from mpi_compress.core.signals import Interrupted
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.lines import name_in_paper, name_of
+from mpi_compress.evidence.method_status import endings
 from mpi_compress.evidence.verdicts import check
 from mpi_compress.job.claims import meets
 from mpi_compress.job.trials import possible, trials
@@ -210,6 +211,7 @@ def test_a_value_that_is_only_the_nearest_to_a_target_is_said_to_miss_it(tmp_pat
     assert said.endswith(", trials missed the target")
     assert name_in_paper(run) == "SGD (trials missed the target)"
     assert "no value's trials reached suboptimality ≤ 0.02 in the median, so the nearest is taken: SGD" in compare([run], [Target.of("suboptimality", 2e-2)]).notes
+    assert endings([run])[2] == ["no value's trials reached suboptimality ≤ 0.02 in the median, so the nearest is taken: SGD"], "at the end of `run`"
     only = [note for note in compare([run], [Target.of("suboptimality", 2e-2)]).notes if "the only one here" in note]
     assert only == ["tuned by seed 0, the only one here: SGD"]
 

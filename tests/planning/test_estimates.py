@@ -1,5 +1,6 @@
 """What jobs will take, by the rounds that were measured."""
 
+import json
 import math
 import re
 
@@ -82,13 +83,34 @@ def test_the_trials_of_a_tuned_run_are_estimated_before_and_after_they_ran(tmp_p
     (spec,) = longer.runs
     said = suggestion(longer, longer.runs, tmp_path, True)
     assert re.search(r"it takes about .*, after about .* of trials of \[tune\]$", said), said
-    assert _trials_left(spec, longer, tmp_path) == 2 * (5 * 0.5 + 3 * 0.5)
+    assert _trials_left(spec, longer, tmp_path) == (2 * (5 + 3), 2 * (5 * 0.5 + 3 * 0.5))
     same = mc.load_job(file)
-    assert _trials_left(same.runs[0], same, tmp_path) == 0
+    assert _trials_left(same.runs[0], same, tmp_path) == (0, 0)
     for result in tmp_path.joinpath("tuned").glob("*.h5"):
         result.unlink()
     assert "of trials" not in suggestion(same, same.runs, tmp_path, True)
     assert "it takes about" in suggestion(same, same.runs, tmp_path, True), "by the rounds of its trials"
+
+
+def test_short_trials_take_what_finished_ones_took_besides_their_rounds(tmp_path):
+    """7 s, as all of them say but the first one, for which kernels were compiled."""
+    file = tmp_path / "tuned.toml"
+    tune = 'tune = { parameter = "algorithm.step", values = "2^-3..2^1 theory", to = { grad_norm = 1e-9 } }\n'
+    file.write_text(JOB.partition("[full]")[0] + tune + '[[run]]\nlabel = "one"\n')
+    mc.run(mc.load_job(file, {"stop.rounds": 2}), out=tmp_path, quiet=True)
+    longer = mc.load_job(file, {"stop.rounds": 4})
+    each = [*tmp_path.joinpath("tuned", "tuning").glob("*.h5")]
+    for result, start in zip(each, [1000.0, *[6.0] * len(each)], strict=False):
+        with h5py.File(result, "r+") as h5:
+            h5.attrs["wall"] = json.dumps({"start": start, "rounds": 1e6, "file": 1.0})
+            del h5.attrs["checksums"]
+    count, _ = _trials_left(longer.runs[0], longer, tmp_path)
+    assert count > 3
+    assert suggestion(longer, longer.runs, tmp_path, True).endswith(f", after about {time_text(7 * count)} of trials of [tune]")
+    for result in each:
+        result.unlink()
+    said = suggestion(longer, longer.runs, tmp_path, True)
+    assert re.search(r", after about \d s of trials of \[tune\], with a guess of 0\.3 s beside the rounds of each$", said), "8 trials"
 
 
 def test_trials_of_methods_that_were_not_tried_take_the_mean_of_those_that_were_and_those_of_seeds_count_once(tmp_path):
