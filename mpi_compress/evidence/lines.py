@@ -1,10 +1,9 @@
 """The lines of a figure, taken from results alone; runs that differ in their seed alone are one line, with a band."""
 
-import itertools
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -137,14 +136,14 @@ def unfinished(runs: Sequence[Run]) -> str:
 
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
     """The runs in groups, each of those that differ in their seed alone; a second run of the same seed is in the next group."""
-    groups: dict[Any, dict[Any, Run]] = {}
+    groups, seen = defaultdict[Any, list[Run]](list), Counter[Any]()
     for run in runs:
         tables = run.written
-        seed = tables.pop("seed", 0) if "job" in run.attrs else None
-        others = id(run) if seed is None else json.dumps([run.label, tables], sort_keys=True, default=str)
-        number = next(n for n in itertools.count() if seed not in groups.get((others, n), {}))
-        groups.setdefault((others, number), {})[seed] = run
-    return [list(group.values()) for group in groups.values()]
+        seed = tables.pop("seed", 0)
+        others = json.dumps([run.label, tables], sort_keys=True, default=str) if "job" in run.attrs else id(run)
+        groups[others, seen[others, seed]].append(run)
+        seen[others, seed] += 1
+    return [*groups.values()]
 
 
 def seeds_text(runs: Sequence[Run]) -> str:
@@ -237,36 +236,35 @@ def at_equal_x(
 def _between(own: NDArray[Any], values: NDArray[Any], points: NDArray[Any], falls: bool) -> NDArray[np.float64]:
     """The values at points of an axis, of which `own` (m,) has values (m,): on straight lines between them, in the logarithm where
     they fall; where one of the two has none, the one before."""
-    before = np.maximum(np.searchsorted(own, points, side="right") - 1, 0)
-    after = np.minimum(before + 1, own.size - 1)
+    before = values[np.maximum(np.searchsorted(own, points, side="right") - 1, 0)]
     with np.errstate(all="ignore"):
-        share = np.where(after > before, (points - own[before]) / (own[after] - own[before]), 0.0)
-        heights = np.log(values) if falls else np.asarray(values, dtype=float)
-        found = heights[before] + share * (heights[after] - heights[before])
-        found = np.exp(found) if falls else found
-    return np.where((share > 0) & np.isfinite(heights[before]) & np.isfinite(heights[after]), found, values[before])
+        heights = np.interp(points, own, np.log(values) if falls else values)
+        found = np.exp(heights) if falls else heights
+    return np.where(np.isfinite(heights) & ~np.isin(points, own), found, before)
 
 
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
     """One line of last rows for the runs of a grid; over seeds their median."""
-    points: dict[str, list[tuple[float, ...]]] = {}
-    labels: dict[str, list[str]] = {}
-    made = []
+    points = defaultdict[str, list[tuple[Any, ...]]](list)
     for group in by_seed(runs):
         xs, ys = (np.array([float(r.column(c)[-1]) for r in group]) for c in (x, y))
-        points.setdefault(stem(group[0].label), []).append((np.median(xs), np.median(ys), np.min(ys), np.max(ys)))
-        labels.setdefault(stem(group[0].label), []).append(group[0].label)
+        points[stem(group[0].label)].append((np.median(xs), np.median(ys), np.min(ys), np.max(ys), group[0].label))
+    made = []
     for label, each in points.items():
-        along, median, least, most = np.array(sorted(each)).T
-        made.append(Line(label, along, median, least, most, of=labels[label]))
+        along, median, least, most, labels = _columns(each)
+        made.append(Line(label, along, median, least, most, of=labels.tolist()))
     return made
+
+
+def _columns(points: Sequence[tuple[Any, ...]]) -> list[NDArray[Any]]:
+    """The numbers and texts of points, in the order of the first ones."""
+    return [np.array(column) for column in zip(*sorted(points), strict=True)]
 
 
 def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
     """What each run took to bring the column of `at` to its level, at its own x; over seeds the median."""
     ((where, level),) = at.items()
-    found: dict[str, list[tuple[Any, ...]]] = {}
-    labels: dict[str, list[str]] = {}
+    points = defaultdict[str, list[tuple[Any, ...]]](list)
     for group in by_seed(runs):
         label, xs = label_of_run(group[0]), np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         each = [Target.of(where, level, r.rising).took(r, y) for r in group]
@@ -274,13 +272,12 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
         label, own = (_without(label, x), float(xs[0])) if xs.size == 1 else (label, np.nan)
         reached = np.isfinite(each)
         share = "" if all(reached) else "not reached" if np.isnan(took[0]) else f"{sum(reached)} of {len(group)} seeds"
-        found.setdefault(label, []).append((own, *took, share))
-        labels.setdefault(label, []).append(group[0].label)
+        points[label].append((own, *took, share, group[0].label))
     made = []
-    for label, points in found.items():
-        at_x, median, least, most, shares = map(np.array, zip(*sorted(points), strict=True))
+    for label, found in points.items():
+        at_x, median, least, most, shares, labels = _columns(found)
         over = None if np.isnan(at_x).any() else at_x
-        made.append(Line(label, over, median, least, most, _not_reached(x, at_x, shares), of=labels[label]))
+        made.append(Line(label, over, median, least, most, _not_reached(x, at_x, shares), of=labels.tolist()))
     return made
 
 
