@@ -86,8 +86,10 @@ def said_of(said: Iterable[str], labels: Sequence[str], most: int | None = LABEL
     found: dict[str, dict[str, None]] = {}
     for text, label in zip(said, labels, strict=True):
         found.setdefault(text, {})[label] = None
-    found.pop("", None)
-    shown = {text: most if most and len(own) > most + 1 else len(own) for text, own in found.items()}
-    more = {text: f" and {len(own) - shown[text]} more" * (len(own) > shown[text]) for text, own in found.items()}
-    named = {text: f"{'; '.join([*own][: shown[text]])}{more[text]}" for text, own in found.items()}
-    return {text: f"{text}: {'all methods' if len(found[text]) == len(labels) > LABELS else who}" for text, who in named.items()}
+    lines = dict[str, str]()
+    for text, own in found.items():
+        shown = most if most and len(own) > most + 1 else len(own)
+        who = "; ".join([*own][:shown]) + f" and {len(own) - shown} more" * (len(own) > shown)
+        lines[text] = f"{text}: {'all methods' if len(own) == len(labels) > LABELS else who}"
+    lines.pop("", None)
+    return lines

@@ -128,9 +128,10 @@ class Verdict:
             return f"≥ {low:.4g}"
         if self.median == 0 < high < math.inf and self.notes["cut"]:
             return f"≤ {high:.4g}"
-        says_nothing = math.isnan(self.median) or (self.outcome == "not tested" and self.median in (0.0, math.inf))
-        if says_nothing or not self._is_missed:
-            return "–" if says_nothing else self._text(self.median)
+        if math.isnan(self.median) or (self.outcome == "not tested" and self.median in _MISSED):
+            return "–"
+        if not self._is_missed:
+            return self._text(self.median)
         missed, of = sum(value in _MISSED for value in self.values), len(self.values)
         return f"no value ({missed} of {of} seeds miss the target)" if of > 1 else "no value (the target is missed)"
 
@@ -164,7 +165,7 @@ class Verdict:
     @property
     def remarks(self) -> list[str]:
         """What the reader of a value has to know: levels never reached, best runs at the edge of a grid, the ratio on the wire."""
-        bounded = self.outcome != "not tested" and self.median in (0.0, math.inf)
+        bounded = self.outcome != "not tested" and self.median in _MISSED
         ratio = self.on_wire / (self.median or math.nan) if self.claim.unit.startswith("×") else math.nan
         is_apart = 0 < ratio < 1 / _ALIKE or _ALIKE < ratio < math.inf
         wire = [f"by bits on the wire {self.on_wire:.4g} ×"] * is_apart
@@ -225,10 +226,12 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
         if run is not None and (text := _shortened(spec, run)):
             short[spec.label] = text
     claims = [replace(claim, why="") for claim in job.claims] if job.changes else job.claims  # the reason is another setting's
-    judged = partial(_verdict, by_label=by_label, short=short, draws=draws)
-    sent = [_BY_FORMULA.sub("wire_bits", claim.value) for claim in claims]
-    on_wire = [judged(replace(c, value=v)).median if v != c.value else math.nan for c, v in zip(claims, sent, strict=True)]
-    return [replace(judged(c), changed=job.changes, on_wire=found) for c, found in zip(claims, on_wire, strict=True)]
+    judged, verdicts = partial(_verdict, by_label=by_label, short=short, draws=draws), []
+    for claim in claims:
+        sent = _BY_FORMULA.sub("wire_bits", claim.value)
+        on_wire = judged(replace(claim, value=sent)).median if sent != claim.value else math.nan
+        verdicts.append(replace(judged(claim), changed=job.changes, on_wire=on_wire))
+    return verdicts
 
 
 def _draws(spec: RunSpec, run: Run) -> bool:
