@@ -151,10 +151,10 @@ def _beside(module: ModuleType, name: str) -> list[ModuleType]:
 
 def _tree(module: ModuleType) -> ast.Module:
     """The syntax tree of a module as it was imported."""
-    return _parsed(imported.setdefault(file_of(module), text_of(module)))
+    return parsed(imported.setdefault(file_of(module), text_of(module)))
 
 
-_parsed = cache(ast.parse)
+parsed = cache(ast.parse)
 
 
 def _code(part: Any) -> str:

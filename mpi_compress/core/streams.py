@@ -114,14 +114,6 @@ class Pool:
         self.at = start + n
         return self._words[start : self.at]
 
-    def integers(
-        self, low: int, high: int | None = None, size: int | None = None, dtype: Any = np.uint64, endpoint: bool = False
-    ) -> Any:
-        """All 64 bits of one word, or of (size,) words."""
-        if (low if high is None else high) + endpoint < 2**64:
-            raise ValueError("a pool gives whole words of 64 bits only")
-        return self._take(1)[0] if size is None else self._take(size)
-
     def random(self, size: int) -> NDArray[np.float64]:
         """(size,) from [0, 1)."""
         return (self._take(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53

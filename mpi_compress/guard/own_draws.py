@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.sources import imported
+from mpi_compress.core.sources import imported, parsed
 
 _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 _ALWAYS = {
@@ -33,7 +33,7 @@ def _calls(function: FunctionType) -> Iterator[str]:
     source = imported.get(code.co_filename) or "".join(linecache.getlines(code.co_filename))  # the file may have changed since
     within = range(first, first + len(getblock(source.splitlines(keepends=True)[first - 1 :])))
     known = {name: held for name, held in function.__globals__.items() if name not in code.co_varnames}
-    for node in (each for each in ast.walk(ast.parse(source)) if getattr(each, "lineno", 0) in within):
+    for node in (each for each in ast.walk(parsed(source)) if getattr(each, "lineno", 0) in within):
         match node:
             case ast.Import():
                 known |= {each.asname or each.name: sys.modules.get(each.name) for each in node.names}
