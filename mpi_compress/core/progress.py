@@ -14,12 +14,6 @@ _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_BARS = 60.0, 0.1
 _last_line = time.monotonic()  # when a line was printed, also by what was under way before
 
 
-@cache
-def print_once(line: str) -> None:
-    """Print a line, unless this process has printed it before."""
-    print_line(line)
-
-
 def turn_text(number: int = 1, of: int = 1, what: str = "run {} of {}") -> str:
     """Which of several runs is under way, or of `what` else."""
     return f" ({what.format(number, of)})" if of > 1 else ""
@@ -129,3 +123,7 @@ def print_line(text: str, colour: str = "") -> None:
         print(coloured(wrapped(text, letters), colour, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+print_once = cache(print_line)
+"""Print a line, unless this process has printed it before."""

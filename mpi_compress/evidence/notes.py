@@ -25,7 +25,7 @@ def notes_of(
     firsts = [group[0] for group in groups]
     tuned = [run.tuned or {} for run in firsts]
     steps = said_of(map(_step_of, firsts, labels), labels, most)
-    rules = said_of(map(arrivals, firsts), labels, most) if by == "model_seconds" else {}
+    rules = said_of(map(arrivals, firsts), labels, most) if by == "model_seconds" and len({*map(arrivals, firsts)}) > 1 else {}
     others = (
         map(_infimum_of, firsts), *(map(said, groups) for said in (equal_seeds, *WARNINGS)),
         map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
@@ -33,7 +33,7 @@ def notes_of(
     )  # fmt: skip
     return [
         *on_data(firsts, labels, most),
-        *(rules.values() if len({*map(arrivals, firsts)}) > 1 else ()),  # else the caption has it
+        *rules.values(),  # the caption has one that all share
         *(steps.values() if len(steps) > 1 or (len(labels) > 1 and _DEFAULT in steps) else ()),
         *(line for texts in others for line in said_of(texts, labels, most).values()),
     ]

@@ -76,8 +76,9 @@ class Verdict:
             return "not tested", self.untested or "its value is no number"
         if self.claim.reference and not meets(holds, self.off):
             return "not judged", f"its reference is off by {self.off:.3g}"
-        if self.has_few_seeds:
-            few = f"its runs draw random numbers, and {len(self.values)} of {SEEDS} seeds are there"
+        seeds = len(self.values)
+        if self.is_random and seeds < SEEDS and (seeds == 1 or len({*self.values}) > 1):  # equal values do not depend on the seed
+            few = f"its runs draw random numbers, and {seeds} of {SEEDS} seeds are there"
             return "undecided", f"{few}; [grid] seed = {[*range(SEEDS)]} would do"
         if self._is_open and not cut:
             return "undecided", f"trials are too far apart: {'; '.join(self.notes['steps'])}"
@@ -88,12 +89,6 @@ class Verdict:
         if meets(holds, self.median):
             return "holds", ""
         return "does not hold", f"the job says: {self.claim.why}" if self.claim.why else ""
-
-    @property
-    def has_few_seeds(self) -> bool:
-        """True if runs are random, and too few of them say how much; values that are equal with every seed do not depend on it."""
-        seeds = len(self.values)
-        return self.is_random and seeds < SEEDS and (seeds == 1 or len({*self.values}) > 1)
 
     @property
     def _is_open(self) -> bool:
