@@ -118,4 +118,4 @@ def _array(given: Any, kinds: str, shape: tuple[int, ...], name: str) -> NDArray
         raise ValueError(f"{name} have shape {array.shape}; it should be {shape}")
     if array.dtype.kind not in kinds and array.size:
         raise ValueError(f"{name} are of type {array.dtype}; they should be {_WANTED[kinds]}")
-    return array.copy() if not array.flags.c_contiguous else array
+    return np.asarray(array, order="C")

@@ -18,7 +18,7 @@ from mpi_compress.core.errors import UserError
 SWITCH = "MPI_COMPRESS_TRACEBACK"
 _PACKAGE = str(Path(__file__).parents[1])
 _PYTHON = (sysconfig.get_path("stdlib"), "<")
-_INSTALLED = {"site-packages", "dist-packages"}  # folders of any Python, such as the one whose packages an environment takes over
+INSTALLED = {"site-packages", "dist-packages"}  # folders of any Python, such as the one whose packages an environment takes over
 
 
 def text_of(error: BaseException) -> str:
@@ -50,16 +50,16 @@ def place_in_part(error: BaseException) -> str:
 def _asked_for(error: BaseException) -> Iterator[str]:
     """Where methods of users' parts are written that this package's lines name which an error has passed, the last ones first; else
     which part took part, unless the error's text names the cause."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][::-1]
-    lines = [linecache.getline(frame.f_code.co_filename, n) for frame, n in traceback.walk_tb(error.__traceback__)][::-1]
-    for frame, line in zip(frames, lines, strict=True):
-        words = re.findall(r"\w+", line) if frame.f_code.co_filename.startswith(_PACKAGE) else []
+    walked = [*traceback.walk_tb(error.__traceback__)][::-1]
+    for frame, number in walked:
+        file = frame.f_code.co_filename
+        words = re.findall(r"\w+", linecache.getline(file, number)) if file.startswith(_PACKAGE) else []
         here = [frame.f_locals[word] for word in words if word in frame.f_locals]
         held = [one for each in here for one in (each, *getattr(each, "__dict__", {}).values())]
         for cls in dict.fromkeys(base for one in held for base in type(one).__mro__ if not is_ours(base)):
             places = [(word, place_of(vars(cls)[word]) or place_of_class(cls)) for word in words if word in {*vars(cls)} - {"name"}]
             yield from (f"{place[:-1]}, {cls.__name__}.{word})" for word, place in places if place)
-    for cls in (type(one) for frame in frames for one in frame.f_locals.values()):
+    for cls in (type(one) for frame, _ in walked for one in frame.f_locals.values()):
         is_own_part = isinstance(getattr(cls, "name", None), str) and not is_ours(cls)
         if is_own_part and not isinstance(error, UserError) and (place := place_of_class(cls)):
             yield f"{place[:-1]}, perhaps by {cls.__name__})"
@@ -105,4 +105,4 @@ def is_users_file(file: str) -> bool:
     """True for a file that is none of this package, of Python's, or installed; nor a compiled module's, whose lines name it as it
     was where it was built, such as numpy/random/_generator.pyx."""
     is_there = os.path.isabs(file) or os.path.exists(file)
-    return is_there and not file.startswith((_PACKAGE, *_PYTHON)) and _INSTALLED.isdisjoint(Path(file).parts)
+    return is_there and not file.startswith((_PACKAGE, *_PYTHON)) and INSTALLED.isdisjoint(Path(file).parts)

@@ -48,11 +48,9 @@ def nearest(given: str, known: Iterable[object], kind: str, quoted: bool = False
     if not names:
         return f"no {kind} called '{given}', nor any other here"
     hint = f"; did you mean '{likely}'?" if (likely := likely_name(given, names, alike)) else "."
-    if len(names) <= _LISTED:
-        return f"no {kind} called '{given}'{hint} there are: {', '.join(map(repr, names) if quoted else names)}"
-    some = get_close_matches(given, names, n=_LISTED // 2, cutoff=0.0)
-    some = [*map(repr, some)] if quoted else some
-    return f"no {kind} called '{given}'{hint} there are {len(names)}, such as: {', '.join(some)}"
+    some = names if len(names) <= _LISTED else get_close_matches(given, names, n=_LISTED // 2, cutoff=0.0)
+    count = f" {len(names)}, such as" * (some is not names)
+    return f"no {kind} called '{given}'{hint} there are{count}: {', '.join(map(repr, some) if quoted else some)}"
 
 
 def likely_name(given: str, known: Iterable[str], alike: float = 0.5) -> str:

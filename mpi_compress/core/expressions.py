@@ -5,7 +5,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mpi_compress.core.errors import checked_at, nearest
@@ -33,24 +33,21 @@ def evaluate(text: str | float, names: Mapping[str, float]) -> float:
     if not isinstance(text, str):
         return float(text)
     try:
-        value = float(calculate(_parse(text), names))
+        if math.isfinite(value := float(calculate(_parse(text), names))):
+            return value
+        what = f"is {value}, not a finite number"
     except ZeroDivisionError:
-        raise ValueError(f"'{text}' divides by zero (with {_shown(text, names)})") from None
+        what = "divides by zero"
     except OverflowError:
-        raise ValueError(f"'{text}' is too large a number (with {_shown(text, names)})") from None
-    if not math.isfinite(value):
-        raise ValueError(f"'{text}' is {value}, not a finite number (with {_shown(text, names)})")
-    return value
+        what = "is too large a number"
+    given = ", ".join(f"{name} = {names[name]:g}" for name in sorted(names_in(text)) if name in names)
+    raise ValueError(f"'{text}' {what} (with {given or 'numbers alone'})")
 
 
 def names_in(text: str | float) -> frozenset[str]:
     """The names that a formula needs."""
-    return _names(text) if isinstance(text, str) else frozenset()
-
-
-@lru_cache(_KEPT)
-def _names(text: str) -> frozenset[str]:
-    return frozenset(n.id for n in ast.walk(_parse(text)) if isinstance(n, ast.Name)) - set(_FUNCTIONS)
+    nodes = ast.walk(_parse(text)) if isinstance(text, str) else ()
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) - set(_FUNCTIONS)
 
 
 @lru_cache(_KEPT)
@@ -88,10 +85,7 @@ def _too_deep(text: str) -> str:
 def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Call], float] | None = None) -> Any:
     """The value of a parsed formula; `call` gives the values of functions other than sqrt, log, …. ValueError if something in it is
     not allowed in a formula, or is an unknown name."""
-
-    def value(inner: ast.expr) -> Any:
-        return calculate(inner, names, call)
-
+    value = partial(calculate, names=names, call=call)
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number
@@ -118,10 +112,6 @@ def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Ca
     raise ValueError(
         f"'{ast.unparse(node)}' is not allowed in a formula: only + - * / **, numbers, names and {', '.join(_FUNCTIONS)}"
     )
-
-
-def _shown(text: str, names: Mapping[str, float]) -> str:
-    return ", ".join(f"{n} = {names[n]:g}" for n in sorted(names_in(text)) if n in names) or "numbers alone"
 
 
 _NUMBER, _PLAIN = r"[0-9.eE+-]+?", r"\d+\.?\d*|\.\d+"  # with and without sign and exponent

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mpi_compress.core.blame import is_users_file, place_in_part
+from mpi_compress.core.blame import INSTALLED, is_users_file, place_in_part
 from mpi_compress.core.errors import UserError, likely_name
 from mpi_compress.core.registry import Part, registries
 from mpi_compress.core.sources import file_of, imported, imported_names, root_of, source_of, text_of, with_helpers
@@ -123,7 +123,7 @@ def freeze_plugin(name: str, folder: Path) -> None:
     copied: dict[Path, Path] = {}
     for module in with_helpers(sys.modules[name]):
         file = Path(str(module.__file__)).resolve()
-        if not {"site-packages", "dist-packages"} & set(file.parts):
+        if INSTALLED.isdisjoint(file.parts):
             copied |= {source: frozen_place(source, folder) for source in _beside_in_package(module, file, folder)}
     for source, copy in copied.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def sources(name: str) -> dict[str, Path]:
     found = {}
     for module in with_helpers(sys.modules[name]):
         file = Path(str(module.__file__))
-        found["/".join(module.__name__.split(".")) + ("/__init__.py" if file.name == "__init__.py" else ".py")] = file
+        found[module.__name__.replace(".", "/") + ("/__init__.py" if file.name == "__init__.py" else ".py")] = file
     return found
 
 

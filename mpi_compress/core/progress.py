@@ -15,12 +15,6 @@ _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_BARS = 60.0, 0.1
 _last_line = time.monotonic()  # when a line was printed, also by what was under way before
 
 
-@cache
-def print_once(line: str) -> None:
-    """Print a line, unless this process has printed it before."""
-    print_line(line)
-
-
 def turn_text(number: int = 1, of: int = 1, what: str = "") -> str:
     """Which of several runs is under way, or of `what` else, also where it is the only one."""
     return f" ({(what or 'run {} of {}').format(number, of)})" if of > 1 or what else ""
@@ -130,3 +124,7 @@ def print_line(text: str, colour: str = "") -> None:
         print(coloured(wrapped(text, letters), colour, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+print_once = cache(print_line)
+"""Print a line, unless this process has printed it before."""

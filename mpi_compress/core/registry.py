@@ -108,7 +108,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             part.name = name
             if not is_ours(cls):
                 refuse_near_misses(cls)
-                check_returned(cls, [each for each in cls.__mro__ if not is_ours(each)])
+                check_returned(cls)
                 self._refuse_taken(name, cls)
             self._parts[name] = part
             return cls

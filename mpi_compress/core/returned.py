@@ -3,14 +3,14 @@
 A contract says beside a method what it returns, by `@returns(check)`. The check is asked of the classes of users alone.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.blame import place_of
+from mpi_compress.core.blame import is_ours, place_of
 from mpi_compress.core.errors import UserError
 
 Check = Callable[..., Any]
@@ -27,13 +27,13 @@ def returns(check: Check, given: Callable[[Any], Any] | None = None) -> Callable
     return mark
 
 
-def check_returned(cls: Any, own: Collection[type]) -> None:
-    """Let the methods of a user's class be checked as its contract says; `own` are the user's among its bases and itself."""
+def check_returned(cls: Any) -> None:
+    """Let the methods of a user's class be checked as its contract says."""
     for name in dir(cls):
         defined = [each for each in cls.__mro__ if name in vars(each)]
-        method = vars(defined[0])[name] if defined else None
-        marks = [vars(each)[name].checks for each in defined if hasattr(vars(each)[name], "checks")]
-        if marks and isinstance(method, FunctionType) and defined[0] in own and not hasattr(method, "checks"):
+        method, *inherited = (vars(each)[name] for each in defined)
+        marks = [each.checks for each in inherited if hasattr(each, "checks")]
+        if marks and isinstance(method, FunctionType) and not (hasattr(method, "checks") or is_ours(defined[0])):
             setattr(cls, name, _checking(method, *marks[0]))
 
 

@@ -38,9 +38,7 @@ def holds(file: Path, key: str = "") -> bool | None:
 
 def content(file: Path, key: str = "") -> bytes | None:
     """The bytes of a file before its seal; None if it has none, or it does not hold."""
-    whole = file.read_bytes()
-    inner = whole[:-SIZE]
-    return inner if whole[len(inner) :] == _MAGIC + b"%08x" % zlib.crc32(inner, zlib.crc32(key.encode())) else None
+    return file.read_bytes()[:-SIZE] if holds(file, key) else None
 
 
 def _crc(file: Path, size: int, key: str) -> int:

@@ -11,11 +11,10 @@ from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
-from mpi_compress.core.blame import is_ours
+from mpi_compress.core.blame import INSTALLED, is_ours
 from mpi_compress.core.installed import package_of
 
 WHOLE = "*"  # in place of a name: all of a module
-_INSTALLED = {"site-packages", "dist-packages"}
 
 imported: dict[str, str] = {}
 """By a module's file: its source as it was imported."""
@@ -57,7 +56,7 @@ def with_helpers(module: ModuleType) -> list[ModuleType]:
     def visit(one: ModuleType) -> None:
         if one.__name__ not in found:
             found[one.__name__] = one  # ends circles
-            for statement in ast.walk(_tree(imported.setdefault(file_of(one), text_of(one)))):
+            for statement in ast.walk(_tree(one)):
                 for used, *_ in _imports(statement, one):
                     visit(used)
             found[one.__name__] = found.pop(one.__name__)  # after what it uses
@@ -68,7 +67,7 @@ def with_helpers(module: ModuleType) -> list[ModuleType]:
 
 def imported_names(module: ModuleType) -> set[str]:
     """The names of modules that a module imports."""
-    nodes = [*ast.walk(_tree(imported.setdefault(file_of(module), text_of(module))))]
+    nodes = [*ast.walk(_tree(module))]
     of_from = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return of_from | {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
 
@@ -104,9 +103,8 @@ def _codes(module: ModuleType, name: str) -> list[str]:
 
 
 def _statements(module: ModuleType) -> list[ast.stmt]:
-    """The statements of a module as it was imported, texts that stand alone left out."""
-    body = _tree(imported.setdefault(file_of(module), text_of(module))).body
-    return [each for each in body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+    """The statements of a module, texts that stand alone left out."""
+    return [each for each in _tree(module).body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
 
 
 def _bound(statement: ast.stmt) -> set[str]:
@@ -148,12 +146,15 @@ def _beside(module: ModuleType, name: str) -> list[ModuleType]:
     if other is None or other is module or is_ours(other) or getattr(other, "__file__", None) is None:
         return []
     path, root = Path(file_of(other)).resolve(), root_of(module)
-    return [other] if path.is_relative_to(root) and not _INSTALLED & {root.name, *path.relative_to(root).parts} else []
+    return [other] if path.is_relative_to(root) and not INSTALLED & {root.name, *path.relative_to(root).parts} else []
 
 
-@cache
-def _tree(text: str) -> ast.Module:
-    return ast.parse(text)
+def _tree(module: ModuleType) -> ast.Module:
+    """The syntax tree of a module as it was imported."""
+    return parsed(imported.setdefault(file_of(module), text_of(module)))
+
+
+parsed = cache(ast.parse)
 
 
 def _code(part: Any) -> str:

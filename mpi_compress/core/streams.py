@@ -5,6 +5,7 @@ random numbers: the seed is its key and the address its counter, so that streams
 generator to an address takes about 2 µs; building one takes 12.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, overload
@@ -42,7 +43,7 @@ class Streams:
     def __init__(self, seed: int):
         self.opened = False  # True once any of them is
         self._key: Any = SeedSequence(seed).generate_state(2, np.uint64)
-        self._generators: dict[Role, Generator] = {}  # made at their first use: most compressors draw nothing
+        self._generators = defaultdict[Role, Generator](lambda: Generator(Philox(0)))  # most compressors draw nothing
 
     @property
     def key(self) -> NDArray[np.uint64]:
@@ -53,9 +54,7 @@ class Streams:
     def at(self, role: Role, who: int, k: int, taken: int = 0, half: tuple[int, int] = (0, 0)) -> Generator:
         """The stream of one address, of which `taken` words are drawn, and a `half` of one perhaps left. It is valid until this is
         called again for the same role."""
-        generator = self._generators.get(role)
-        if generator is None:
-            generator = self._generators[role] = Generator(Philox(0))
+        generator = self._generators[role]
         generator.bit_generator.state = {
             "bit_generator": "Philox",
             "state": {"counter": np.array([taken // 4, k, who, role], dtype=np.uint64), "key": self.key},
@@ -114,14 +113,6 @@ class Pool:
         start = self.at if self.at + n <= self._words.size else 0
         self.at = start + n
         return self._words[start : self.at]
-
-    def integers(
-        self, low: int, high: int | None = None, size: int | None = None, dtype: Any = np.uint64, endpoint: bool = False
-    ) -> Any:
-        """All 64 bits of one word, or of (size,) words."""
-        if (low if high is None else high) + endpoint < 2**64:
-            raise ValueError("a pool gives whole words of 64 bits only")
-        return self._take(1)[0] if size is None else self._take(size)
 
     def random(self, size: int) -> NDArray[np.float64]:
         """(size,) from [0, 1)."""

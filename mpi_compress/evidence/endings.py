@@ -45,8 +45,8 @@ def still_falls(rounds: NDArray, values: NDArray, target: Target) -> float:
 def comes_nearer(runs: Sequence[Run], target: Target) -> bool | None:
     """True if half of the runs or more still come nearer to a target as they end, False if they stay on a plateau; None where
     neither can be said."""
-    each = [still_falls(run.trace["round"], run.column(target.column), target) for run in runs]
-    return None if any(map(math.isnan, each)) else float(np.median(each)) >= 0.5
+    share = float(np.median([still_falls(run.trace["round"], run.column(target.column), target) for run in runs]))
+    return None if math.isnan(share) else share >= 0.5
 
 
 def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
@@ -67,8 +67,7 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     if nearer is False:
         return f"(plateaus at {last}{others})"
     how = " at the end" if nearer is None else ", still rising" if target.rising else ", still falling"
-    how = ", above its start" if is_worse else how
-    return f"in {spent} ({last}{how}{others})" if spent else f"({last}{how}{others})"
+    return f"in {spent} " * bool(spent) + f"({last}{', above its start' if is_worse else how}{others})"
 
 
 def other_points(groups: Sequence[Sequence[Run]]) -> list[str]:
@@ -82,5 +81,5 @@ def other_points(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 def _has_points(run: Run) -> bool:
     """True if a run ended at a point of a problem that may have several stationary ones."""
-    of_optimum = run.attrs.get("f_star", math.nan), run.attrs.get("f_star_source")
-    return run.status == "complete" and math.isnan(of_optimum[0]) and of_optimum[1] != LEFT_OUT
+    is_unknown = math.isnan(run.attrs.get("f_star", math.nan)) and run.attrs.get("f_star_source") != LEFT_OUT
+    return run.status == "complete" and is_unknown

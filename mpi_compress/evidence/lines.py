@@ -1,10 +1,9 @@
 """The lines of a figure, taken from results alone; runs that differ in their seed alone are one line, with a band."""
 
-import itertools
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -141,14 +140,14 @@ def unfinished(runs: Sequence[Run]) -> str:
 
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
     """The runs in groups, each of those that differ in their seed alone; a second run of the same seed is in the next group."""
-    groups: dict[Any, dict[Any, Run]] = {}
+    groups, seen = defaultdict[Any, list[Run]](list), Counter[Any]()
     for run in runs:
         tables = run.written
-        seed = tables.pop("seed", 0) if "job" in run.attrs else None
-        others = id(run) if seed is None else json.dumps([run.label, tables], sort_keys=True, default=str)
-        number = next(n for n in itertools.count() if seed not in groups.get((others, n), {}))
-        groups.setdefault((others, number), {})[seed] = run
-    return [list(group.values()) for group in groups.values()]
+        seed = tables.pop("seed", 0)
+        others = json.dumps([run.label, tables], sort_keys=True, default=str) if "job" in run.attrs else id(run)
+        groups[others, seen[others, seed]].append(run)
+        seen[others, seed] += 1
+    return [*groups.values()]
 
 
 def seeds_text(runs: Sequence[Run]) -> str:
@@ -241,22 +240,19 @@ def at_equal_x(
 def _between(own: NDArray[Any], values: NDArray[Any], points: NDArray[Any], falls: bool) -> NDArray[np.float64]:
     """The values at points of an axis, of which `own` (m,) has values (m,): on straight lines between them, in the logarithm where
     they fall; where one of the two has none, the one before."""
-    before = np.maximum(np.searchsorted(own, points, side="right") - 1, 0)
-    after = np.minimum(before + 1, own.size - 1)
+    before = values[np.maximum(np.searchsorted(own, points, side="right") - 1, 0)]
     with np.errstate(all="ignore"):
-        share = np.where(after > before, (points - own[before]) / (own[after] - own[before]), 0.0)
-        heights = np.log(values) if falls else np.asarray(values, dtype=float)
-        found = heights[before] + share * (heights[after] - heights[before])
-        found = np.exp(found) if falls else found
-    return np.where((share > 0) & np.isfinite(heights[before]) & np.isfinite(heights[after]), found, values[before])
+        heights = np.interp(points, own, np.log(values) if falls else values)
+        found = np.exp(heights) if falls else heights
+    return np.where(np.isfinite(heights) & ~np.isin(points, own), found, before)
 
 
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
     """One line of last rows for the runs of a grid; over seeds their median."""
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    found = defaultdict[str, list[tuple[Any, ...]]](list)
     for group in by_seed(runs):
         label, (xs, ys) = group[0].label, ([float(r.column(c)[-1]) for r in group] for c in (x, y))
-        found.setdefault(stem(label), []).append((np.median(xs), np.median(ys), min(ys), max(ys), caveat(group[0].tuned), label))
+        found[stem(label)].append((np.median(xs), np.median(ys), min(ys), max(ys), caveat(group[0].tuned), label))
     return _of_points(found, x)
 
 
@@ -264,7 +260,7 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
     """What each run took to bring the column of `at` to its level, at its own x; over seeds the median, and the most is infinite
     where some seeds alone reach it."""
     ((where, level),) = at.items()
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    found = defaultdict[str, list[tuple[Any, ...]]](list)
     for group in by_seed(runs):
         label, xs = label_of_run(group[0]), np.unique(group[0].column(x)[1:], equal_nan=False) if group[0].has(x) else np.empty(0)
         each = [Target.of(where, level, r.rising).took(r, y) for r in group]
@@ -273,7 +269,7 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
         reached, is_missed = np.isfinite(each), np.isnan(took[0])
         share = "" if all(reached) else "not reached" if is_missed else f"{sum(reached)} of {len(group)} seeds reach it"
         said = ", ".join(filter(None, [share, caveat(group[0].tuned)]))
-        found.setdefault(label, []).append((own, *took, np.nan if is_missed else max(each), said, group[0].label))
+        found[label].append((own, *took, np.nan if is_missed else max(each), said, group[0].label))
     return _of_points(found, x)
 
 

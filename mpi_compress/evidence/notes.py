@@ -25,7 +25,7 @@ def notes_of(
     firsts = [group[0] for group in groups]
     tuned = [run.tuned or {} for run in firsts]
     steps = said_of(map(_step_of, firsts, labels), labels, most)
-    rules = said_of(map(arrivals, firsts), labels, most) if by == "model_seconds" else {}
+    rules = said_of(map(arrivals, firsts), labels, most) if by == "model_seconds" and len({*map(arrivals, firsts)}) > 1 else {}
     others = (
         map(_infimum_of, firsts), *(map(said, groups) for said in (equal_seeds, *WARNINGS)),
         map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
@@ -33,7 +33,7 @@ def notes_of(
     )  # fmt: skip
     return [
         *on_data(firsts, labels, most),
-        *(rules.values() if len({*map(arrivals, firsts)}) > 1 else ()),  # else the caption has it
+        *rules.values(),  # the caption has one that all share
         *(steps.values() if len(steps) > 1 or (len(labels) > 1 and _DEFAULT in steps) else ()),
         *(line for texts in others for line in said_of(texts, labels, most).values()),
     ]
@@ -89,8 +89,10 @@ def said_of(said: Iterable[str], labels: Sequence[str], most: int | None = LABEL
     found: dict[str, dict[str, None]] = {}
     for text, label in zip(said, labels, strict=True):
         found.setdefault(text, {})[label] = None
-    found.pop("", None)
-    shown = {text: most if most and len(own) > most + 1 else len(own) for text, own in found.items()}
-    more = {text: f" and {len(own) - shown[text]} more" * (len(own) > shown[text]) for text, own in found.items()}
-    named = {text: f"{'; '.join([*own][: shown[text]])}{more[text]}" for text, own in found.items()}
-    return {text: f"{text}: {'all methods' if len(found[text]) == len(labels) > LABELS else who}" for text, who in named.items()}
+    lines = dict[str, str]()
+    for text, own in found.items():
+        shown = most if most and len(own) > most + 1 else len(own)
+        who = "; ".join([*own][:shown]) + f" and {len(own) - shown} more" * (len(own) > shown)
+        lines[text] = f"{text}: {'all methods' if len(own) == len(labels) > LABELS else who}"
+    lines.pop("", None)
+    return lines

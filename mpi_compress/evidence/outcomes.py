@@ -280,9 +280,8 @@ def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
     named: set[Path] = set()
     for file in files:
         try:
-            small = loaded(file, False)
-            for job in (small, loaded(file, True)) if has_full(file) else (small,):
-                named |= _named(job, out)
+            for full in (False, True):
+                named |= _named(loaded(file, full), out)
         except UserError as error:
             text = str(error).removeprefix(f"{file}: ")
             raise UserError(f"{file}: what it names cannot be said, and nothing is removed: {text}") from None

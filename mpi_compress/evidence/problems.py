@@ -11,9 +11,11 @@ import numpy as np
 
 from mpi_compress.evidence.comparison import ComparedMethod, Comparison, amount, best_of_each, compare
 from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.job.tuning import untuned
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of
+from mpi_compress.results.summary import partition_of
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import put_by
 from mpi_compress.results.units import counted_by
@@ -46,16 +48,14 @@ def name_in(part: Any) -> str:
 def words(run: Run, by: str) -> str:
     """A problem in words: its functions, data, size, and workers; and what counts the column `by`, such as a cost model."""
     problem = _problem(run)
-    objective, workers = problem["objective"], problem["workers"]
+    objective = problem["objective"]
     functions = name_in(objective.get("model") or objective.get("loss") or "logistic")
     if penalty := objective.get("penalty"):
         functions += f" + {penalty.get('weight', '')} {name_in(penalty)}" if isinstance(penalty, Mapping) else f" + {penalty}"
     if (mu := objective.get("mu")) not in (None, 0, 0.0):
         functions += f", µ = {mu}"
-    split = workers.get("partition", "contiguous")
-    parameters = [f"{k} = {v}" for k, v in split.items() if k != "name"] if isinstance(split, Mapping) else []
-    detail = f" ({', '.join(parameters)})" if parameters else ""
-    dealt = f", {name_in(split)}{detail}" if split != "contiguous" else ""
+    split = partition_of(run)
+    dealt = "" if split == "contiguous" else f", {split.replace(', ', ' (', 1)}" + ")" * (", " in split)
     others = [f"{k} = {v}" for k, v in problem["data"].items() if k in ("heterogeneity", "seed") and "generator" in problem["data"]]
     sizes = f"d = {run.attrs['dim']}", f"n = {run.attrs['n_workers']}{dealt}"
     return ", ".join(filter(None, [functions, str(run.attrs["data"]), *others, *sizes, counted_by(by, run)]))
@@ -127,8 +127,7 @@ def _is_same(run: Run, other: Run, *columns: str) -> bool:
 
 def _played(run: Run) -> dict[str, Any]:
     """The settings of a run: after [tune] with the value that it found."""
-    found = {key: value for key, value in settings_of(run.written).items() if key.partition(".")[0] != "tune"}
-    return found | (dict(put_by(run.tuned)) if run.tuned else {})
+    return {**untuned(settings_of(run.written)), **(put_by(run.tuned) if run.tuned else {})}
 
 
 def by_column(rows: Sequence[Fewest]) -> dict[str, list[Fewest]]:

@@ -76,8 +76,9 @@ class Verdict:
             return "not tested", self.untested or "its value is no number"
         if self.claim.reference and not meets(holds, self.off):
             return "not judged", f"its reference is off by {self.off:.3g}"
-        if self.has_few_seeds:
-            few = f"its runs draw random numbers, and {len(self.values)} of {SEEDS} seeds are there"
+        seeds = len(self.values)
+        if self.is_random and seeds < SEEDS and (seeds == 1 or len({*self.values}) > 1):  # equal values do not depend on the seed
+            few = f"its runs draw random numbers, and {seeds} of {SEEDS} seeds are there"
             return "undecided", f"{few}; [grid] seed = {[*range(SEEDS)]} would do"
         if self._is_open and not cut:
             return "undecided", f"trials are too far apart: {'; '.join(self.notes['steps'])}"
@@ -88,12 +89,6 @@ class Verdict:
         if meets(holds, self.median):
             return "holds", ""
         return "does not hold", f"the job says: {self.claim.why}" if self.claim.why else ""
-
-    @property
-    def has_few_seeds(self) -> bool:
-        """True if runs are random, and too few of them say how much; values that are equal with every seed do not depend on it."""
-        seeds = len(self.values)
-        return self.is_random and seeds < SEEDS and (seeds == 1 or len({*self.values}) > 1)
 
     @property
     def _is_open(self) -> bool:
@@ -128,9 +123,10 @@ class Verdict:
             return f"≥ {low:.4g}"
         if self.median == 0 < high < math.inf and self.notes["cut"]:
             return f"≤ {high:.4g}"
-        says_nothing = math.isnan(self.median) or (self.outcome == "not tested" and self.median in (0.0, math.inf))
-        if says_nothing or not self._is_missed:
-            return "–" if says_nothing else self._text(self.median)
+        if math.isnan(self.median) or (self.outcome == "not tested" and self.median in _MISSED):
+            return "–"
+        if not self._is_missed:
+            return self._text(self.median)
         missed, of = sum(value in _MISSED for value in self.values), len(self.values)
         return f"no value ({missed} of {of} seeds miss the target)" if of > 1 else "no value (the target is missed)"
 
@@ -164,7 +160,7 @@ class Verdict:
     @property
     def remarks(self) -> list[str]:
         """What the reader of a value has to know: levels never reached, best runs at the edge of a grid, the ratio on the wire."""
-        bounded = self.outcome != "not tested" and self.median in (0.0, math.inf)
+        bounded = self.outcome != "not tested" and self.median in _MISSED
         ratio = self.on_wire / (self.median or math.nan) if self.claim.unit.startswith("×") else math.nan
         is_apart = 0 < ratio < 1 / _ALIKE or _ALIKE < ratio < math.inf
         wire = [f"by bits on the wire {self.on_wire:.4g} ×"] * is_apart
@@ -230,10 +226,12 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
         if run is not None and (text := _shortened(spec, run)):
             short[spec.label] = text
     claims = [replace(claim, why="") for claim in job.claims] if job.changes else job.claims  # the reason is another setting's
-    judged = partial(_verdict, by_label=by_label, short=short, draws=draws)
-    sent = [_BY_FORMULA.sub("wire_bits", claim.value) for claim in claims]
-    on_wire = [judged(replace(c, value=v)).median if v != c.value else math.nan for c, v in zip(claims, sent, strict=True)]
-    return [replace(judged(c), changed=job.changes, on_wire=found) for c, found in zip(claims, on_wire, strict=True)]
+    judged, verdicts = partial(_verdict, by_label=by_label, short=short, draws=draws), []
+    for claim in claims:
+        sent = _BY_FORMULA.sub("wire_bits", claim.value)
+        on_wire = judged(replace(claim, value=sent)).median if sent != claim.value else math.nan
+        verdicts.append(replace(judged(claim), changed=job.changes, on_wire=on_wire))
+    return verdicts
 
 
 def _draws(spec: RunSpec, run: Run) -> bool:

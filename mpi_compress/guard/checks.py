@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.guard import hidden_state, of_algorithms, of_data, of_functions, of_messages
-from mpi_compress.guard.findings import Finding, Findings, either, seeded, tried
+from mpi_compress.guard.findings import Finding, Findings, either, seeded, tried, worst
 from mpi_compress.guard.of_messages import link_at, round_of, stated, states_something
 from mpi_compress.messages.batch import batch_of
 from mpi_compress.messages.compressors.base import Compressor, has_state
@@ -152,16 +152,11 @@ a part may keep, comes after other messages. What is asked last looks at what th
 def everything(s: Subject) -> list[Finding]:
     """What all checks find, their errors too, each property once, where it is worst. What is kept where it should not be, or drawn,
     is said first."""
-    found: dict[str, Finding] = {}
+    found = list[Finding]()
     for check in CHECKS:
         (_, kinds), *others, _ = get_annotations(check).items()
         given = [getattr(s, name) for name, _ in others]
-        if not isinstance(s.part, kinds) or None in given:
-            continue
-        by = check.__name__.replace("_", " ")
-        for each in (replace(each, by=by) for each in tried(by, check, s.part, *given)):
-            before = found.setdefault(each.what, each)
-            worse, still = ((not one.holds, one.ratio) for one in (each, before))
-            if worse > still or (worse == still and each.holds):
-                found[each.what] = each
-    return sorted(found.values(), key=lambda each: each.holds or each.what not in ("memory", "draws"))
+        if isinstance(s.part, kinds) and None not in given:
+            by = check.__name__.replace("_", " ")
+            found += [replace(each, by=by) for each in tried(by, check, s.part, *given)]
+    return sorted(worst(found), key=lambda each: each.holds or each.what not in ("memory", "draws"))

@@ -1,15 +1,14 @@
 """What a check of a part found."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import ParamSpec
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import UserError
 
-P = ParamSpec("P")
 SEED = 20261124  # of everything that checks draw
 
 
@@ -49,7 +48,7 @@ class NeedsAJob(UserError):
         super().__init__(f"{text}; --job JOB checks it as a job has it")
 
 
-def tried(what: str, check: Callable[P, Findings], *arguments: P.args, **named: P.kwargs) -> Findings:
+def tried(what: str, check: Callable[..., Findings], *arguments: Any, **named: Any) -> Findings:
     """What a check finds of the arguments; an error in it is a finding, too."""
     try:
         yield from check(*arguments, **named)
@@ -57,3 +56,13 @@ def tried(what: str, check: Callable[P, Findings], *arguments: P.args, **named: 
         raise
     except Exception as error:
         yield Finding(what, False, f"{type(error).__name__}: {' '.join(str(error).split())}{place_in_part(error)}")
+
+
+def worst(found: Iterable[Finding]) -> list[Finding]:
+    """Of each property what is the worst of it; of equal ones that hold the last."""
+    by_property: dict[str, Finding] = {}
+    for each in found:
+        before = by_property.setdefault(each.what, each)
+        if (not each.holds, each.ratio, each.holds) >= (not before.holds, before.ratio, True):
+            by_property[each.what] = each
+    return [*by_property.values()]

@@ -4,7 +4,6 @@ shows it, and what their code calls."""
 import pickle
 import random
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from hashlib import sha256
@@ -30,10 +29,9 @@ def contents(parts: Iterable[Any]) -> Contents:
     return [(part, _content(part)) for part in distinct.values()]
 
 
-def generators() -> tuple[Any, ...]:
+def generators() -> bytes:
     """The states of the global generators of `random` and NumPy, which all parts of a process share."""
-    kind, key, *rest = np.random.get_state()  # noqa: NPY002
-    return random.getstate(), (kind, bytes(key), *rest)  # type: ignore[arg-type]
+    return pickle.dumps((random.getstate(), np.random.get_state()))  # noqa: NPY002
 
 
 def memory(_: object, held: Contents) -> Findings:
@@ -58,7 +56,7 @@ def drawn(held: Contents) -> dict[str, str]:
     found = {}
     for part, _ in held:
         functions: Seen = {}
-        deque(_places(part, functions), maxlen=0)
+        list(_places(part, functions))
         if calls := unrepeatable(each for each in functions if is_users_file(each.__code__.co_filename)):
             where = f"{_name(part)} calls {' and '.join(calls)}"
             found[f"{where}, which returns something else each time, so results depend on the layout"] = _RANDOM

@@ -91,15 +91,15 @@ class CheckedRounds:
         self.method, self.fs, self.streams = method, fs, Streams(seed)
         homes = [slice(0), *(slice(i, i + 1) for i in reversed(range(len(fs))))] if apart else [slice(len(fs))]
         self.nodes = [method.start(x0.copy()) for _ in homes]
-        self.hosted = [self._hosted(node, fs[home]) for node, home in zip(self.nodes, homes, strict=True)]
+        self.hosted = []
+        for node, own in zip(self.nodes, (fs[home] for home in homes), strict=True):
+            states = [method.up.start() for _ in range(len(own))]
+            workers = method.start_workers(node, own) if states else []
+            self.hosted.append(HostedWorkers(method, own, workers, self.streams, states))
         self.master, self.down = method.start_master(self.nodes[0]), method.down.start()
         self.firsts = copy.deepcopy((self.nodes[0], [*self.workers], self.master))
         self.expected = Expected(False, x0.size, type(method))
         self.ups: Any = None  # what the workers' last messages decode to
-
-    def _hosted(self, node: Any, fs: Shards) -> HostedWorkers:
-        states = [self.method.up.start() for _ in range(len(fs))]
-        return HostedWorkers(self.method, fs, self.method.start_workers(node, fs) if states else [], self.streams, states)
 
     @property
     def workers(self) -> Iterator[Any]:
@@ -114,7 +114,7 @@ class CheckedRounds:
         """Run a round: the messages of workers, and the master's."""
         method, first, to_each = self.method, self.nodes[0], hasattr(self.method, "answers")
         sent = [hosted.messages(node, k) for node, hosted in zip(self.nodes, self.hosted, strict=True)]
-        ups = _all_sent(sent if len(sent) == 1 else sent[:0:-1])
+        ups = _all_sent(sent[:0:-1] or sent)
         self.ups = arrived(method.uplink(first, k), ups)
         asked = first, self.master, self.ups, Round(k, self.streams, Role.MASTER, state=self.down)
         answers = _all_sent([*method.answers(*asked)] if to_each else [method.master_answers(*asked)])

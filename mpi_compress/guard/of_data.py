@@ -33,15 +33,16 @@ _PARTS = 3  # of a file that is read in shares
 def partition(part: Partition) -> Findings:
     """Every row goes to one worker, and the seed decides which, or nothing does where it says so."""
     rng = seeded()
-    kinds = (rng.choice([-1.0, 1.0], _ROWS), rng.integers(0, 4, _ROWS) * 1.0, rng.random(_ROWS))
+    two, four = rng.choice([-1.0, 1.0], _ROWS), rng.integers(0, 4, _ROWS) * 1.0
+    kinds = {"two classes": two, "four classes": four, "real labels": rng.random(_ROWS)}
     tried, refused = [], ""
-    for kind, y in zip(("two classes", "four classes", "real labels"), kinds, strict=True):
+    for kind, y in kinds.items():
         y.flags.writeable = False
         for n in _WORKERS:
             try:
                 sizes = sizes_of(part, n)
                 once, again, other = (repr([np.asarray(of).tolist() for of in Split(part, n, seed).deal(y)]) for seed in (1, 1, 2))
-            except (ValueError, UserError) as error:
+            except ValueError as error:
                 if isinstance(error, UserError) and not isinstance(error.__cause__, ValueError):
                     yield Finding("rows", False, str(error))
                 refused = refused or str(error)

@@ -38,18 +38,16 @@ def slope(loss: Loss) -> Findings:
 
 def second_derivative(loss: Loss) -> Findings:
     """A loss's second derivatives against difference quotients of its slopes."""
-    y, m = _margins(loss)
-    given = loss.second_derivative(y, m)
-    yield _between("second derivative", lambda at: loss.value_and_slope(y, at)[1], given, y, m, "slopes", 1e-3)
+    f, (y, m) = loss.value_and_slope, _margins(loss)
+    yield _between("second derivative", lambda at: f(y, at)[1], loss.second_derivative(y, m), y, m, "slopes", 1e-3)
 
 
 def _between(what: str, f: Callable[[Vector], Vector], given: Vector, y: Vector, m: Vector, of: str, slack: float = 0.0) -> Finding:
     """Whether what is given lies between the difference quotients of f to the left and to the right of each margin."""
     h, here = 1e-6 * (1 + np.abs(m)), f(m)
-    quotients = np.sort([(here - f(m - h)) / h, (f(m + h) - here) / h], axis=0)
-    rounding = 1e-4 * (1 + np.abs(quotients).max(axis=0))
-    low, high = quotients[0] - rounding, quotients[1] + rounding
-    wrong = (given < low - slack) | (given > high + slack)
+    low, high = np.sort([(here - f(m - h)) / h, (f(m + h) - here) / h], axis=0)
+    rounding = slack + 1e-4 * (1 + np.maximum(-low, high))
+    wrong = (given < low - rounding) | (given > high + rounding)
     i = int(np.argmax(wrong))
     found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {given[i]:.6g}; its {of} rise by {(low[i] + high[i]) / 2:.6g}"
     return either(what, not wrong.any(), f"is the difference quotient of the {of} at {m.size} margins", found)
@@ -61,7 +59,8 @@ def curvature(loss: Loss) -> Findings:
         grid = np.linspace(-8, 8, 1601)
         slopes = loss.value_and_slope(np.full(grid.size, label), grid)[1]
         quotients = np.diff(slopes) / np.diff(grid)
-        i, found = int(np.argmax(np.abs(quotients))), float(np.abs(quotients).max())
+        i = int(np.argmax(np.abs(quotients)))
+        found = abs(float(quotients[i]))
         where = f"at the label {label:g} and the margin {grid[i]:.3g}"
         if math.isfinite(loss.curvature):
             text = f"{loss.curvature:g} is stated; slopes change by up to {found:.4g} times the margin, {where}"

@@ -253,8 +253,8 @@ def not_finite(_: Compressor, links: Sequence[Link]) -> Findings:
             pass
         except Exception as error:
             wrong = f"ends a run that diverges with {type(error).__name__}: {error}{place_in_part(error)}"
-        wrong += "; send nan or inf, or raise OverflowError" * bool(wrong)
-        yield Finding(f"a vector of {bad}", not wrong, wrong or "is passed on, or refused")
+        would_do = "send nan or inf, or raise OverflowError"
+        yield either(f"a vector of {bad}", not wrong, "is passed on, or refused", f"{wrong}; {would_do}")
 
 
 def codec(_: Compressor, links: Sequence[Link]) -> Findings:

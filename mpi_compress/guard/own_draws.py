@@ -6,7 +6,6 @@ import linecache
 import random
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from inspect import getblock, isclass, ismodule
 from pathlib import Path
 from types import FunctionType
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.sources import imported
+from mpi_compress.core.sources import imported, parsed
 
 _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 _ALWAYS = {
@@ -30,22 +29,19 @@ def unrepeatable(functions: Iterable[FunctionType]) -> list[str]:
 
 
 def _calls(function: FunctionType) -> Iterator[str]:
-    code = function.__code__
+    code, first = function.__code__, function.__code__.co_firstlineno
     source = imported.get(code.co_filename) or "".join(linecache.getlines(code.co_filename))  # the file may have changed since
-    text = "".join(getblock(source.splitlines(keepends=True)[code.co_firstlineno - 1 :]))
-    with suppress(SyntaxError):  # a lambda is a piece of a line
-        within = text[:1].isspace()
-        body = ast.increment_lineno(ast.parse("if True:\n" * within + text), code.co_firstlineno - 1 - within)
-        known = {name: held for name, held in function.__globals__.items() if name not in code.co_varnames}
-        for node in ast.walk(body):
-            match node:
-                case ast.Import():
-                    known |= {each.asname or each.name: sys.modules.get(each.name) for each in node.names}
-                case ast.ImportFrom():
-                    module = sys.modules.get(str(node.module))
-                    known |= {each.asname or each.name: getattr(module, each.name, None) for each in node.names}
-                case ast.Call() if _varies(_meaning(node.func, known), node):
-                    yield f"{ast.unparse(node.func)}() ({Path(code.co_filename).name}, line {node.lineno}, in {code.co_qualname})"
+    within = range(first, first + len(getblock(source.splitlines(keepends=True)[first - 1 :])))
+    known = {name: held for name, held in function.__globals__.items() if name not in code.co_varnames}
+    for node in (each for each in ast.walk(parsed(source)) if getattr(each, "lineno", 0) in within):
+        match node:
+            case ast.Import():
+                known |= {each.asname or each.name: sys.modules.get(each.name) for each in node.names}
+            case ast.ImportFrom():
+                module = sys.modules.get(str(node.module))
+                known |= {each.asname or each.name: getattr(module, each.name, None) for each in node.names}
+            case ast.Call() if _varies(_meaning(node.func, known), node):
+                yield f"{ast.unparse(node.func)}() ({Path(code.co_filename).name}, line {node.lineno}, in {code.co_qualname})"
 
 
 def _varies(called: Any, call: ast.Call) -> bool:

@@ -16,7 +16,6 @@ from mpi_compress.algorithms.tuning.search import Improvement, alistarh_budget
 from mpi_compress.cli.main import main
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import finite_where
-from mpi_compress.core.streams import Pool
 from mpi_compress.evidence.comparison import Cell
 from mpi_compress.evidence.levels import round_targets
 from mpi_compress.job.loading import Job, parse_job
@@ -38,14 +37,6 @@ def test_signs_of_zeros_are_not_sent():
     sent = SignSparse.of(top, np.array([3.0, 1.0]))
     assert (sent[0].indices.tolist(), sent[0].negative.tolist(), sent[0].magnitude) == ([0, 2], [False, True], 3.0)
     assert sent[1].elements == 0
-
-
-def test_a_pool_gives_whole_words_and_refuses_all_other_ranges():
-    pool = Pool(np.arange(5, dtype=np.uint64))
-    assert pool.integers(0, 2**64).tolist() == 0
-    assert pool.integers(0, 2**64 - 1, 2, endpoint=True).tolist() == [1, 2]
-    with pytest.raises(ValueError, match="whole words"):
-        pool.integers(0, 2**64 - 1)
 
 
 def test_the_variance_that_qsgd_states_is_the_smaller_of_two_for_the_largest_magnitude_too():
