@@ -40,7 +40,8 @@ def tables_in(text: str) -> dict[str, Any]:
 
 
 def put(run: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key and make the tables that it lacks; UserError if a run has no such table, or something else stands there."""
+    """Set a dotted key, in copies of the tables on its way, and make those that it lacks; UserError if a run has no such table, or
+    something else stands there."""
     *tables, last = key.split(".")
     head = (tables or [last])[0]
     if head == "grid":
@@ -49,18 +50,18 @@ def put(run: dict[str, Any], key: str, value: Any) -> None:
     if why := no_key_of_a_run(head):
         raise UserError(f"{key}: {why}")
     for name in tables:
-        inner = run.setdefault(name, {})
+        inner = run.get(name, {})
         if isinstance(inner, str):  # the short form of a part, codec = "fixed"
-            inner = run[name] = {"name": inner}
+            inner = {"name": inner}
         if not isinstance(inner, dict):
             raise UserError(f"{key}: {name} is {type(inner).__name__ if isinstance(inner, list) else repr(inner)} and no table")
-        run = inner
+        run[name] = run = {**inner}
     run[last] = value
 
 
 def with_values(run: Tables, values: Tables) -> dict[str, Any]:
     """A copy of a run's tables with other values by dotted key."""
-    changed = copy.deepcopy(dict(run))
+    changed = dict(run)
     for key, value in values.items():
         put(changed, key, value)
     return changed

@@ -220,9 +220,7 @@ def check_trials(spec: RunSpec) -> None:
         why = 'no trial has a suboptimality with objective.f_star = "skip"'
         raise UserError(f"{spec.where}tune.to: {why}; to = {{ squared_grad_norm = 1e-4 }} would do")
     with placed(f"{spec.where}tune: "):
-        if tune.on is None:
-            trials(spec)
-        elif (like := _as_trials_have_it(spec)) not in _CHECKED:
+        if (like := _as_trials_have_it(spec)) not in _CHECKED:
             for value in tune.grid:
-                _trials_of(spec, value, WHOLE, most=1)
+                _trials_of(spec, value, stages_of(len(tune.grid))[0].share, most=1)
             _CHECKED.add(like)
