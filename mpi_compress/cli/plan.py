@@ -69,8 +69,7 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         whys.append(_WHYS[status.state].format(status.reason) if status.state in _WHYS else "")
         is_said = whys[-1] or status.state is State.COMPLETE  # below, or by `show`
         rows.append([str(spec.index), label, run_id, room, str(replace(status, reason="") if is_said else status)])
-    costs = [f"cost: {cost_text(spec.written['cost'])}" for spec in job.runs if spec.cost.down]  # a model for each direction
-    said = [*said_of(job.runs), *dict.fromkeys(costs)]
+    said = [*said_of(job.runs), *dict.fromkeys(f"cost: {cost_text(spec.written['cost'])}" for spec in job.runs if spec.cost.down)]
     said += [f"data: {title}: what its labels, its values or L decide is not checked yet" for title in statuses.unchecked]
     notes = lines_of_labels(whys, [spec.label for spec in job.runs])
     notes |= lines_of_labels((condition_not_met(spec, None) for spec in job.runs), [spec.label for spec in job.runs])
@@ -89,10 +88,14 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
     _warn_of_what_is_missing(left)
     if len(rows) > 1:
         left_over = [f", {states[state]} {state.planned}" for state in State if state is not State.COMPLETE and states[state]]
-        copies = sum(", a copy of " in row[4] for row in rows)  # results that are copies, or will be
-        alike = f"; {copies} differ in their seed alone, and nothing is drawn: copies" * bool(copies)
-        say(f"{states[State.COMPLETE]} of {len(rows)} runs done{''.join(left_over)}{alike}{_beside(job, options.out)}")
+        say(f"{states[State.COMPLETE]} of {len(rows)} runs done{''.join(left_over)}{_copies(rows)}{_beside(job, options.out)}")
     return statuses, refused
+
+
+def _copies(rows: Sequence[list[str]]) -> str:
+    """How many results are copies, or will be; "" for none."""
+    copies = sum(", a copy of " in row[4] for row in rows)
+    return f"; {copies} differ in their seed alone, and nothing is drawn: copies" * bool(copies)
 
 
 def _beside(job: Job, out: Path) -> str:

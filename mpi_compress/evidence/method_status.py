@@ -16,7 +16,6 @@ from mpi_compress.evidence.notes import said_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import LastRow, State, Status, status_of_run
 from mpi_compress.results.summary import WARNINGS, rise
-from mpi_compress.results.tuning import in_a_sentence
 
 LESS_NEEDED = ("ended by", "time here", "time", "down", "suboptimality", "up", "time, modelled")
 """Heads of `endings` that a narrow terminal leaves out, the first one first."""
@@ -86,7 +85,7 @@ def known_of(take: Callable[[list[float]], Any], values: Sequence[float]) -> flo
 def endings(runs: Sequence[Run]) -> tuple[list[str], list[list[str]], list[str]]:
     """How each method ended, as a table: heads, rows, and notes, which say why a run is not complete."""
     groups = by_seed(runs)
-    firsts, (labels, notes) = [group[0] for group in groups], labels_of(groups)
+    labels, notes = labels_of(groups)
     methods = [method_status(group, {}, label) for group, label in zip(groups, labels, strict=True)]
     tuned, clocked = tuned_column(groups), any(run.has("model_seconds") for run in runs)
     rows, open_ = [], []
@@ -99,7 +98,10 @@ def endings(runs: Sequence[Run]) -> tuple[list[str], list[list[str]], list[str]]
         rows.append([m.name, *tuned[i + 1 : i + 2], m.state, *cells, *times, m.why if is_complete else ""])
     over, times_of = seeds_text(runs), ["time, modelled", "time here"] if clocked else ["time"]
     heads = ["method", *tuned[:1], "status", "loss", "suboptimality", "up", "down", *times_of, "ended by"]
-    conditions = (str(run.attrs.get("condition", "")) for run in firsts)  # what is not known of the theorem of their step
-    said = (*(map(warning, groups) for warning in WARNINGS), conditions, (in_a_sentence(run.tuned or {}) for run in firsts))
-    warnings = [line for texts in said for line in said_of(texts, labels).values()]
+    warnings = [line for said in (*WARNINGS, _condition) for line in said_of(map(said, groups), labels).values()]
     return heads, rows, [*notes, *([f"medians {over}"] if over else []), *said_of(open_, labels).values(), *warnings]
+
+
+def _condition(runs: Sequence[Run]) -> str:
+    """What is not known of the theorem of their step; or ""."""
+    return str(runs[0].attrs.get("condition", ""))

@@ -10,7 +10,7 @@ from mpi_compress.results.reader import ANY_SEED, Run
 from mpi_compress.results.settings import settings_of
 from mpi_compress.results.summary import WARNINGS
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tuning import in_a_sentence, lost_by_seeds, put_by
+from mpi_compress.results.tuning import lost_by_seeds, put_by
 from mpi_compress.results.units import arrivals
 
 LABELS = 4  # that a note names on a screen
@@ -28,7 +28,7 @@ def notes_of(
     rules = said_of(map(arrivals, firsts), labels, most) if by == "model_seconds" and len({*map(arrivals, firsts)}) > 1 else {}
     others = (
         map(_infimum_of, firsts), *(map(said, groups) for said in (equal_seeds, *WARNINGS)),
-        map(in_a_sentence, tuned), map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
+        map(_scored_where_tuned, groups), map(lost_by_seeds, tuned),
         (tuned_for(run, by, targets) for run in firsts),
     )  # fmt: skip
     return [

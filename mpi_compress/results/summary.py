@@ -9,6 +9,7 @@ from mpi_compress.core import tables
 from mpi_compress.core.terminal import shortened
 from mpi_compress.messages.batch import LENGTH_BYTES
 from mpi_compress.results.reader import DOUBTS, Run
+from mpi_compress.results.tuning import in_a_sentence
 
 _WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
 _SILENT = 8 * LENGTH_BYTES  # bits that are counted in a round of a worker that says nothing
@@ -70,7 +71,7 @@ def never_taken(runs: Sequence[Run]) -> str:
     return said if never else ""
 
 
-WARNINGS = rise, doubts, never_taken, without_overhead
+WARNINGS = rise, doubts, never_taken, without_overhead, in_a_sentence
 """What is to be said of seeds of a method, each by a function that returns "" where there is nothing."""
 
 

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from mpi_compress.core.expressions import evaluate, names_in
+from mpi_compress.results.reader import Run
 
 BEYOND = "a better one may lie beyond"
 MISSED = "trials missed the target"
@@ -20,9 +21,9 @@ def caveat(tuned: Mapping[str, Any] | None) -> str:
     return "" if any(took is not None for took in tuned.get("took", [0])) else MISSED
 
 
-def in_a_sentence(tuned: Mapping[str, Any]) -> str:
-    """What speaks against the value that won, in more words; or ""."""
-    if (note := caveat(tuned)) == MISSED:
+def in_a_sentence(runs: Sequence[Run]) -> str:
+    """What speaks against the value that won for seeds of a method, in more words; or ""."""
+    if (note := caveat(tuned := runs[0].tuned)) == MISSED and tuned:
         return f"no value's trials reached {tuned['to']} in the median, so the nearest is taken"
     return f"tuned value {note}" if note else ""
 
