@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import MISSING, Field, field, fields, is_dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import cache, partial
 from inspect import get_annotations, isfunction
 from types import CodeType, MethodType
@@ -112,10 +112,11 @@ def refuse_near_misses(cls: Any) -> None:
     functions = [function for value in stated.values() if (function := function_of(value))]
     used = {name for function in functions for name in names_of_code(function.__code__)}
     for name in stated.keys() - known - used:
-        near = get_close_matches(name, known - stated.keys(), 1, _NEAR)
-        if near and not (name.startswith("_") or isinstance(stated[name], type)):
+        alike = {other: SequenceMatcher(None, other, name).ratio() for other in sorted(known - stated.keys())}
+        near = max(alike, key=alike.__getitem__)
+        if alike[near] >= _NEAR and not (name.startswith("_") or isinstance(stated[name], type)):
             place = place_of(stated[name]) or place_of_class(cls)
-            raise TypeError(f"{cls.__name__}.{name} is used by nothing; did you mean {near[0]}?{place}")
+            raise TypeError(f"{cls.__name__}.{name} is used by nothing; did you mean {near}?{place}")
 
 
 def names_of_code(code: CodeType) -> Iterator[str]:
