@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy
 from helpers.refusals import refused
-from helpers.running import BIN, PATIENT, SMALL_JOB, below_data, command, run_of
+from helpers.running import BIN, PATIENT, SMALL_JOB, below_data, command, here, run_of
 
 import mpi_compress as mc
 from mpi_compress.cli.arguments import COMMANDS, GROUPS
@@ -662,9 +662,9 @@ def test_show_of_two_folders_pairs_runs_by_label_and_says_which_differ_and_where
         (tmp_path / "job.toml").write_text(tables + runs % step)
         mc.run(mc.load_job(tmp_path / "job.toml"), out=tmp_path / folder)
     once, again = tmp_path / "once", tmp_path / "again"
-    assert command("show", once, once).returncode == 0
+    assert here("show", once, once).returncode == 0
     next((again / "job").glob("GD-*")).unlink()
-    done = command("show", once, again)
+    done = here("show", once, again)
     assert done.returncode == 1, done.stderr
     said = [line for line in done.stdout.splitlines() if line.startswith("job: ")]
     assert sum("equal, bit for bit: 5 records" in line for line in said) == 1
@@ -675,7 +675,7 @@ def test_show_of_two_folders_pairs_runs_by_label_and_says_which_differ_and_where
     assert (first, columns.count("trace/loss")) == (0, 2), "the loss comes first"
     assert columns.index("trace/distance") > first
     assert [line.partition(": ")[2].partition(":")[0] for line in said if "they part in record 1 (round 1)" in line] == ["SGD, seed 0", "SGD, seed 1"]
-    assert command("show", once, next((once / "job").glob("SGD-*"))).returncode == 2
+    assert here("show", once, next((once / "job").glob("SGD-*"))).returncode == 2
 
 
 def test_run_says_what_may_help_where_ranks_mostly_waited(tmp_path):

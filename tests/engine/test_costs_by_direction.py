@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers.layouts import assert_equal
-from helpers.running import GSPAR, command, run_of
+from helpers.running import GSPAR, here, run_of
 
 import mpi_compress as mc
 from mpi_compress.results.units import model_of, unit_of
@@ -82,9 +82,9 @@ def test_plan_and_show_name_both(tmp_path):
         down = { model = "payload" }
     """)
     out = ("--out", tmp_path / "out")
-    assert "cost: affine, c0 = 200 B up, payload down" in command("plan", job, *out).stdout.splitlines()
-    assert command("run", job, *out).returncode == 0
+    assert "cost: affine, c0 = 200 B up, payload down" in here("plan", job, *out).stdout.splitlines()
+    assert here("run", job, *out).returncode == 0
     (file,) = (tmp_path / "out").rglob("*.h5")
-    said = command("show", file).stdout
+    said = here("show", file).stdout
     assert "up = (affine, c0 = 200 B), down = payload" in " ".join(said.split()) or "up = (affine, c0 = 200 B), down = (payload)" in said
     assert "cost.down: payload" in said

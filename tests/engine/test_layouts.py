@@ -178,14 +178,16 @@ WAYS = {
     "three ranks": Way(("one-each", *ON_RANKS[1:], *TIMED), (Layout(3),)),
     "three ranks, the master apart": Way((*FEW, "arrivals"), (Layout(3, APART),)),
     "allgather in one process": Way(("small", "own-part"), (Layout(None, ALLGATHER),)),
-    "allgather on three ranks": Way(("one-each", "small"), (Layout(3, ALLGATHER),)),
+    "allgather on three ranks": Way(("small",), (Layout(3, ALLGATHER),)),
     "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory", "arrivals"), (Layout(stop_after=3, until_done=True),)),
-    "stopped on three ranks, resumed in one process": Way(("one-each", "many", *TIMED), (Layout(3, stop_after=3), Layout())),
+    "stopped on three ranks, resumed in one process": Way(("one-each", "arrivals"), (Layout(3, stop_after=3), Layout())),
 }
 SLOW_WAYS = {
     ALL: Way(("algorithms",), (Layout(),)),
     "three ranks, all settings": Way(("algorithms",), (Layout(3),)),
     "allgather in one process, all settings": Way(ON_RANKS, (Layout(None, ALLGATHER),)),
+    "allgather on three ranks, each method": Way(("one-each",), (Layout(3, ALLGATHER),)),
+    "stopped on three ranks, resumed in one process, many workers and a queue": Way(("many", "queue"), (Layout(3, stop_after=3), Layout())),
     "three ranks, the master apart, each method": Way(("one-each", "queue"), (Layout(3, APART),)),
     "five ranks, more than three workers need": Way(ON_RANKS, (Layout(5),)),
     "four ranks, the master hosts workers": Way(ON_RANKS, (Layout(4, MASTER_WORKS),)),

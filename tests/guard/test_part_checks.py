@@ -53,7 +53,7 @@ def test_a_part_of_each_kind_is_what_it_states(part):
     assert mc.testing.check(getattr(mc, kind)[name])
 
 
-@pytest.mark.parametrize(("share", "holds"), [pytest.param(0.5, False, marks=pytest.mark.slow), (0.88, False), (1.0, True)])
+@pytest.mark.parametrize(("share", "holds"), [pytest.param(0.5, False, marks=pytest.mark.slow), (0.88, False), pytest.param(1.0, True, marks=pytest.mark.slow)])
 def test_an_omega_that_vectors_of_two_levels_alone_attain_is_caught_where_it_is_too_small(share, holds, monkeypatch):
     """TernGrad's ω = (√d − 1)/2 is attained by one coordinate 1 and d − 1 of 1/(√d + 1)."""
     monkeypatch.setattr(signs.TernGrad, "omega", lambda self, dim: share * (np.sqrt(dim) - 1) / 2)
@@ -291,13 +291,6 @@ def test_verification_names_each_of_twelve_parts_that_depend_on_the_layout_and_n
         assert not each.holds, each
         assert f"it comes from {name} (" in each.text
     assert "message differs in round 5, run" in found["from-round-5"].text
-
-
-def test_the_command_verifies_and_keeps_nothing(twelve, tmp_path):
-    said = command("run", twelve(("steady", "hash-of-text")), "--verify", "4", "--out", tmp_path / "out", timeout=400)
-    assert said.returncode == 1
-    assert "worker 0's message differs in round 0, run with another PYTHONHASHSEED" in said.stdout
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from helpers.refusals import naming
-from helpers.running import command
+from helpers.running import command, here
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,7 +163,7 @@ def test_calibrate_measures_a_real_link_and_a_job_uses_it(small_job, tmp_path):
     job, packet = small_job.read_text(), 'model = "packet", c1 = "16 B", c0 = "8 B", pmax = "16 B"'
     assert packet in job
     small_job.write_text(job.replace(packet, f'model = "table", file = "{table}"'))
-    done = command("run", small_job, "--only", "CAT", "--out", tmp_path, "--quiet")
+    done = here("run", small_job, "--only", "CAT", "--out", tmp_path, "--quiet")
     assert done.returncode == 0, done.stderr
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tomli_w
-from helpers.running import command
+from helpers.running import command, here
 
 import mpi_compress as mc
 from mpi_compress.evidence.problems import key_of
@@ -95,6 +95,6 @@ def test_a_result_is_data_whose_plugins_are_imported_if_that_is_asked_for_alone(
 
 def test_a_table_of_gaps_computes_f_star(job):
     (run,) = mc.run(job)
-    assert "f* was left out" in command("show", run.file).stdout
-    done = command("table", run.file, "--to", "suboptimality=0.01")
+    assert "f* was left out" in here("show", run.file).stdout
+    done = here("table", run.file, "--to", "suboptimality=0.01")
     assert "32 Mbit" in done.stdout

@@ -5,7 +5,7 @@ import textwrap
 import numpy as np
 import pytest
 from helpers.own_parts import module_in
-from helpers.running import After, command
+from helpers.running import After, command, here
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -95,18 +95,18 @@ def test_whatever_shows_a_metric_says_that_its_code_has_changed_since_it_was_com
     name = module_in(tmp_path, OWN.format("return 1.0"), head="")
     claim = '[[claim]]\nid = "A-1"\nsays = "it is 1"\nvalue = "of_held_out(\'GD\')"\nholds = "<= 1"\n'
     (tmp_path / "own.toml").write_text(f'plugins = ["{name}"]\n{TABLES}\nlog.metrics = ["of-held-out"]\n[[run]]\nlabel = "GD"\n{claim}')
-    assert command("run", "own.toml", "--quiet").returncode == 0
+    assert here("run", "own.toml", "--quiet").returncode == 0
     shows = ("table", "own.toml", "--to", "of_held_out=1"), ("plot", "own.toml", "--x", "round"), ("check", "own.toml"), ("report", "own.toml", "-o", "r.html")
     said = "of_held_out by code that has changed since; `mpi-compress run` computes it again"
     for words in shows:
-        done = command(*words)
+        done = here(*words)
         assert (done.returncode, said in done.stdout + done.stderr) == (0, False), done
     (tmp_path / f"{name}.py").write_text(OWN.format("return 2.0"))
     for words in shows:
-        done = command(*words)
+        done = here(*words)
         assert (done.stdout + done.stderr).count(said) == 1, done
-    assert command("run", "own.toml", "--quiet").returncode == 0
-    assert said not in command(*shows[0]).stderr
+    assert here("run", "own.toml", "--quiet").returncode == 0
+    assert said not in here(*shows[0]).stderr
 
 
 @pytest.mark.usefixtures("registered_for_one_test_only")

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.running import command
+from helpers.running import here
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 
@@ -17,8 +17,8 @@ def demo(tmp_path_factory):
     """A folder with the demo's results, and what `table` says of them by label."""
     folder = tmp_path_factory.mktemp("demo")
     out, table = folder / "results", folder / "table.csv"
-    command("run", "demo", "--quiet", "--out", out)
-    command("table", "demo", "--to", "loss=0.6", "-o", table, "--out", out)
+    here("run", "demo", "--quiet", "--out", out)
+    here("table", "demo", "--to", "loss=0.6", "-o", table, "--out", out)
     rows = csv.reader(table.read_text().splitlines()[1:])
     return folder, {label: float(needed) for label, _, needed, *_ in rows}
 

@@ -78,7 +78,7 @@ def test_it_goes_on_from_the_longest_and_on_other_ranks(tmp_path):
         stop.rounds = 200
     """)
     out = ("--out", tmp_path / "one")
-    assert command("run", job, *out, "--set", "stop.rounds=20", ranks=2).returncode == 0
+    assert here("run", job, *out, "--set", "stop.rounds=20").returncode == 0
     assert here("run", job, *out).returncode == 0
     longer, longest = (("--set", f"stop.rounds={rounds}") for rounds in (300, 1100))
     assert "to do: goes on from round 200" in here("plan", job, *out, *longer).stdout
@@ -170,7 +170,7 @@ def test_a_kill_loses_nothing(moment, tmp_path):
         stop.rounds = 50
         checkpoint.every = 500
     """)
-    out, longer = ("--out", tmp_path / "one"), ("--set", "stop.rounds=6000")
+    out, longer = ("--out", tmp_path / "one"), ("--set", "stop.rounds=3000")
     assert here("run", job, *out).returncode == 0
     (short,) = (tmp_path / "one").rglob("*.h5")
     before, state = short.read_bytes(), checkpoint_of(short).read_bytes()
