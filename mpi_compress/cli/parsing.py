@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.job.loading import Job, NoSuchLabel, load_job
+from mpi_compress.core.patterns import Choice
+from mpi_compress.job.loading import Job, load_job, with_own_labels
 
 
 def load(options: Namespace, frozen: Path | None = None) -> Job:
@@ -29,15 +30,11 @@ def load_one(file: str | Path, options: Namespace, index: int | None = None, fro
 
 def load_all(files: Iterable[str], options: Namespace, index: int | None = None) -> dict[str, Job]:
     """Jobs by their files; those that have no run of --only are left out where another has one."""
-    found, without = dict[str, Job](), []
-    for file in dict.fromkeys(files):
-        try:
-            found[file] = load_one(file, options, index)
-        except NoSuchLabel as error:
-            without.append(error)
-    if without and not found:
-        raise without[0]
-    return found
+
+    def read(file: str, only: Choice) -> Job:
+        return load_one(file, Namespace(**{**vars(options), "only": only}), index)
+
+    return with_own_labels(dict.fromkeys(files), read, options.only)
 
 
 def overrides_of(options: Namespace) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from mpi_compress.cli.parsing import load_all
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import count_text, print_line
+from mpi_compress.core.progress import print_line
 from mpi_compress.evidence.lines import tuned_to
 from mpi_compress.evidence.notes import said_of
 from mpi_compress.evidence.outcomes import old_metrics, readable, readable_results_of
+from mpi_compress.evidence.problems import differing
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.columns import LEFT_OUT
@@ -73,7 +74,8 @@ def absent(jobs: Mapping[str, Job], runs: Sequence[Run]) -> list[str]:
     for job in jobs.values():
         for label, to in {spec.label: spec.tune and spec.tune.to for spec in job.runs}.items():
             each = [not spec.missing and spec.run_id in there for spec in job.runs if spec.label == label]
-            said.append("" if all(each) else f"{sum(each)} of {count_text(len(each), 'seed')} here so far")
+            so_far = "not run yet" if len(each) == 1 else f"{sum(each)} of {len(each)} seeds here so far"
+            said.append("" if all(each) else so_far)
             labels.append(tuned_to(label, to))
     return [*said_of(said, labels).values()]
 
@@ -93,12 +95,15 @@ def _tell(problems: Sequence[UserError], then: str = "") -> None:
 
 
 def warn_of_mixtures(runs: Sequence[Run]) -> None:
-    """A line on stderr where results are of several data sets, several are of one run with one seed, or metrics are old."""
+    """A line on stderr where results are of several data sets, where the problems of several jobs differ, where several are of one
+    run with one seed, or where metrics are old."""
     for line in old_metrics(runs):
         print_line(f"mpi-compress: {line}")
     sets = list(dict.fromkeys(str(run.attrs.get("data", "")) for run in runs))
     if len(sets) > 1:
         print_line(f"mpi-compress: results of {len(sets)} data sets are compared: {'; '.join(sets)}")
+    if parts := differing(runs):
+        print_line(f"mpi-compress: the jobs' problems differ: {parts}")
     for run_id, count in Counter(str(run.attrs.get("run_id", "")) for run in runs).items():
         if run_id and count > 1:
             labels = dict.fromkeys(run.label for run in runs if run.attrs.get("run_id") == run_id)

@@ -76,7 +76,8 @@ def placed(where: str) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise type(error)(f"{where}{error}") from None
+        error.args = (f"{where}{error}",)
+        raise
 
 
 def system_text(error: Exception) -> str:

@@ -56,19 +56,19 @@ class Progress(_Reports):
 
     def __init__(self, label: str, rounds: int | None, quiet: bool, turn: str = ""):
         super().__init__(label, quiet, turn)
-        self._rounds, self._loss, self._of = rounds, math.nan, re.sub(r" \((\w+).*", r" of this \1", turn)
+        self._rounds, self._loss, self._of = rounds, "", re.sub(r" \((\w+).*", r" of this \1", turn)
         self._first: int | None = None  # round of this process, which may go on with a run
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
         if self._first is None:
             self._first, self._begun = k, time.monotonic()  # what was compiled before is no part of the pace
-        self._loss = self._loss if loss is None else loss
+        self._loss = self._loss if loss is None else f"loss {loss:.6g}"
         if not self._is_due():
             return
         rounds, done, seconds = self._rounds, k - self._first, max(self._reported - self._begun, 1e-9)
         times = [f"{time_text(seconds * (rounds - k) / done)} left{self._of}"] if rounds and done else []
         at, pace = f"round {k:,}{f' of {rounds:,}' if rounds else ''}", [f"{done / seconds:.3g} rounds/s"] if done else []
-        numbers = [f"loss {self._loss:.6g}", f"{bits_text(wire_bits_up)} up"]
+        numbers = [*filter(None, [self._loss]), f"{bits_text(wire_bits_up)} up"]
         self._tell(min(k / rounds, 1.0) if rounds else None, [*times, *pace, at, *numbers], [at, *numbers, *times])
 
 

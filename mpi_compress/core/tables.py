@@ -24,8 +24,8 @@ _LATEX = str.maketrans({
     **{sign: f"${sign}$" for sign in "<>|"},
     **{sign: rf"$\{name}$" for sign, name in (pair.split("=") for pair in _SIGNS.split())},
 })  # fmt: skip
-RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
-_IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{RAISED}]+|[{_LOWERED}]+)")
+RAISED, LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
+_IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{RAISED}]+|[{LOWERED}]+)")
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<!\w)_|_(?!\w)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)")
 _COLUMN = 56  # letters of a footnote in a paper's column of 3.3 inches
@@ -185,7 +185,7 @@ def _in_latex(text: str) -> str:
 
 def in_math(part: str) -> str:
     """Raised or lowered digits, x* or f(x) as a formula: "$^{-4}$"."""
-    for letters, sign in ((RAISED, "^"), (_LOWERED, "_")):
+    for letters, sign in ((RAISED, "^"), (LOWERED, "_")):
         if part[0] in letters:
             return f"${sign}{{{part.translate(str.maketrans(letters, '0123456789-'))}}}$"
     return f"${{{part[0]}^*}}$" if part.endswith("*") else f"${part}$"

@@ -7,6 +7,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.endings import comes_nearer
+from mpi_compress.evidence.notes import tuned_for
 from mpi_compress.job.claim_functions import Missing, Question, Unknown, tuned_between
 from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of, varying
@@ -29,6 +30,7 @@ class Answers:
     Attributes:
         notes: of each kind of `NOTES` what a reader has to know.
         ends: for each question its answer, or the two ends between which that lies, where it is not known better.
+        tuned: what runs were tuned for, with their labels, where they are asked for something else.
     """
 
     def __init__(self, runs: Mapping[str, Run | None], short: Mapping[str, str]):
@@ -36,6 +38,7 @@ class Answers:
         self._runs, self._short = runs, short
         self.notes: dict[str, set[str]] = {kind: set() for kind in NOTES}
         self.ends: list[tuple[float, ...]] = []
+        self.tuned: dict[tuple[str, str], None] = {}
 
     def __call__(self, q: Question) -> float:
         runs = [self._run(label) for label in q.labels]
@@ -54,6 +57,8 @@ class Answers:
                 early = [run.label for run, end in zip(runs, ends, strict=True) if end[0] < min(high, end[1])]
                 which = f"'{early[0]}' was" if len(early) == 1 else f"{len(early)} runs of {q.runs} were"
                 self.notes["cut"].add(f"{which} cut off before {q.until} = {q.level:g}")
+        for run in runs if q.until else ():
+            self.tuned[tuned_for(run, q.name, [Target.of(q.until, q.level, run.rising)]), run.label] = None
         if q.until and smallest == math.inf and not low < high:
             self.notes["unreached"].add(f"{q.runs} never comes down to {q.until} = {q.level:g}")
         elif len(runs) > 1 and smallest in answers and at_edge(best := runs[answers.index(smallest)], runs):

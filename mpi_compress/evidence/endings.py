@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,12 +70,17 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
 
 
 def other_points(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """For each method, given by its seeds, that some end at a larger loss than others, so that a small gradient may be that of
-    another stationary point; "" where none does, and where f* is known, or can be computed: then there is but one."""
+    """For each method, given by its seeds, that some end at a larger loss than others on its data and objective, so that a small
+    gradient may be that of another stationary point; "" where none does, and where f* is known, or can be computed: then there is
+    but one."""
     ends = [[float(run.column("loss")[-1]) for run in group if _has_points(run)] for group in groups]
-    least = min(chain(*ends), default=0.0)
-    text = f"perhaps at other stationary points: the loss ends at up to {{:.3g}}, the least at {least:.3g}"
-    return [text.format(max(own)) if max(own, default=least) > least + _APART * abs(least) else "" for own in ends]
+    functions = [str([group[0].written.get(key) for key in ("data", "objective")]) if group else "" for group in groups]
+    least, most = dict[str, float](), [max(own, default=-math.inf) for own in ends]
+    for own, f in zip(ends, functions, strict=True):
+        least[f] = min([*own, least.get(f, math.inf)])
+    text = "perhaps at other stationary points: the loss ends at up to {:.3g}, the least at {:.3g}"
+    each = [(own, least[f]) for own, f in zip(most, functions, strict=True)]
+    return [text.format(own, low) if own > low + _APART * abs(low) else "" for own, low in each]
 
 
 def _has_points(run: Run) -> bool:

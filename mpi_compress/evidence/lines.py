@@ -248,11 +248,12 @@ def _between(own: NDArray[Any], values: NDArray[Any], points: NDArray[Any], fall
 
 
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
-    """One line of last rows for the runs of a grid; over seeds their median."""
+    """One line of last rows for the runs of a grid; over seeds their median. One that has not ended has no point."""
     found = defaultdict[str, list[tuple[Any, ...]]](list)
     for group in by_seed(runs):
         label, (xs, ys) = group[0].label, ([float(r.column(c)[-1]) for r in group] for c in (x, y))
-        found[stem(label)].append((np.median(xs), np.median(ys), min(ys), max(ys), caveat(group[0].tuned), label))
+        ys = [np.nan] if (begun := _unfinished(group)) else ys
+        found[stem(label)].append((np.median(xs), np.median(ys), min(ys), max(ys), begun or caveat(group[0].tuned), label))
     return _of_points(found, x)
 
 

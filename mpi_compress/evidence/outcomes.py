@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.patterns import Choice, each_of
+from mpi_compress.core.patterns import Choice
 from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.dotted import plain
-from mpi_compress.job.loading import Job, NoSuchLabel, load_job
+from mpi_compress.job.loading import Job, NoSuchLabel, load_job, with_own_labels
 from mpi_compress.job.runs import RunSpec, outdated
 from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.problem.datasets.said import differs
@@ -137,21 +137,15 @@ def outcomes(
     files: Sequence[Path], out: Path, full: bool = False, overrides: Mapping[str, Any] | None = None, only: Choice = None
 ) -> list[Outcome]:
     """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them.
-    Jobs that have no run of the label `only` are left out; UserError if no job has one."""
+    Jobs that have no run of the label `only` are left out; UserError for one that no job has."""
     names, root = Counter(map(job_name, files)), os.path.commonpath([os.path.abspath(file.parent) for file in files])
-    read_job = partial(loaded, full=full, overrides=overrides, only=only)
-    found, without = list[Outcome](), list[NoSuchLabel]()
-    for file in files:
+
+    def read_one(file: Path, own: Choice) -> Outcome:
         is_alone = names[key := job_name(file)] == 1
         key = key if is_alone else Path(os.path.relpath(file, root)).with_suffix("").as_posix()
-        try:
-            found.append(_outcome(file, key, out, full, read_job))
-        except NoSuchLabel as error:
-            without.append(error)
-    if without and not found:
-        asked = " and ".join(map(repr, each_of(only)))
-        raise without[0] if len(without) == 1 else NoSuchLabel(f"--only: no job has a run called {asked}")
-    return found
+        return _outcome(file, key, out, full, partial(loaded, full=full, overrides=overrides, only=own))
+
+    return [*with_own_labels(files, read_one, only).values()]
 
 
 def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: Choice = None) -> Job:

@@ -17,7 +17,7 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of
 from mpi_compress.results.summary import partition_of
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tuning import put_by
+from mpi_compress.results.tuning import in_words, put_by
 from mpi_compress.results.units import counted_by
 
 HEADS = ("problem", "target", "least", "method", "then", "not compressed", "sending the data", "reached by")
@@ -45,15 +45,31 @@ def name_in(part: Any) -> str:
     return str(part.get("name", "")) if isinstance(part, Mapping) else str(part or "")
 
 
+def parts_of(run: Run) -> dict[str, str]:
+    """The parts of a problem beside its data, as its job writes them."""
+    objective, start = (run.written.get(key, {}) for key in ("objective", "start"))
+    penalty = objective.get("penalty") or "none"
+    return {
+        "loss": name_in(objective.get("model") or objective.get("loss") or "logistic"),
+        "penalty": f"{penalty.get('weight', '')} {name_in(penalty)}".strip() if isinstance(penalty, Mapping) else penalty,
+        "µ": str(objective.get("mu") or 0),
+        "workers": str(run.attrs.get("n_workers", 1)),
+        "start": in_words(start) if start else "zero",
+    }
+
+
+def differing(runs: Sequence[Run]) -> str:
+    """In which parts the problems of several jobs differ, "penalty: 0.1 ratio and none; workers: 10 and 4", or ""."""
+    jobs, each = [run.file.parent for run in runs], [parts_of(run) for run in runs]
+    values = {name: [parts[name] for parts in each] for name in each[0]}
+    apart = [name for name, own in values.items() if len({*zip(jobs, own, strict=True)}) < len({*jobs}) * len({*own})]
+    return "; ".join(f"{name}: {' and '.join(dict.fromkeys(values[name]))}" for name in apart)
+
+
 def words(run: Run, by: str) -> str:
     """A problem in words: its functions, data, size, and workers; and what counts the column `by`, such as a cost model."""
-    problem = _problem(run)
-    objective = problem["objective"]
-    functions = name_in(objective.get("model") or objective.get("loss") or "logistic")
-    if penalty := objective.get("penalty"):
-        functions += f" + {penalty.get('weight', '')} {name_in(penalty)}" if isinstance(penalty, Mapping) else f" + {penalty}"
-    if (mu := objective.get("mu")) not in (None, 0, 0.0):
-        functions += f", µ = {mu}"
+    problem, parts = _problem(run), parts_of(run)
+    functions = f"{parts['loss']} + {parts['penalty']}".removesuffix(" + none") + f", µ = {parts['µ']}".removesuffix(", µ = 0")
     split = partition_of(run)
     dealt = "" if split == "contiguous" else f", {split.replace(', ', ' (', 1)}" + ")" * (", " in split)
     others = [f"{k} = {v}" for k, v in problem["data"].items() if k in ("heterogeneity", "seed") and "generator" in problem["data"]]

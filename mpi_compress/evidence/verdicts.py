@@ -262,7 +262,7 @@ def _verdict(
     used = _labels_in(claim, labels)
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
     values, between, counts = [], [], {kind: Counter[str]() for kind in NOTES}
-    off = 0.0
+    off, tuned = 0.0, dict[tuple[str, str], None]()
     for seed in sorted(several) or [0]:
         chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
         answers = Answers(chosen, short)
@@ -278,12 +278,14 @@ def _verdict(
         between.append((float(np.min(corners)), float(np.max(corners))))  # NaN if one is no number
         for kind, texts in counts.items():
             texts.update(answers.notes[kind])
+        tuned |= answers.tuned
     groups = {label: [run for run in by_label[label].values() if run is not None] for label in sorted(used)}
     own = [run for group in groups.values() for run in group]
     notes = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
     notes["others"] = [f"{column} is {bits}" for column in COSTS if column in claim.value and (bits := charged(column, own))]
     if "grad_norm" in claim.value:
         notes["others"] += said_of(other_points([*groups.values()]), [*groups]).values()
+    notes["others"] += said_of((text for text, _ in tuned), [label for _, label in tuned]).values()
     untested = _untested(claim, own) or "; ".join(notes["above"])
     if not untested and (notes["unreached"] or notes["cut"]) and np.isnan(values).any():  # of what it compares none gets there
         untested = ": ".join(filter(None, ["no run reaches the target", "; ".join(notes["cut"])]))

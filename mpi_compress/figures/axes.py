@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.words import drawable, wrapped
+from mpi_compress.figures.words import wrapped
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -36,7 +36,7 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
         unit = _unit(which, figure, runs)
         if not (which == "x" and figure.at and _tick_values(ax, column, runs)):
             _write_ticks(ax, which, unit)
-        ax.set(**{f"{which}label": f"{drawable(text) if given is None else given}{f' [{unit}]' if unit else ''}".strip()})
+        ax.set(**{f"{which}label": f"{text if given is None else given}{f' [{unit}]' if unit else ''}".strip()})
 
 
 def _unit(which: str, figure: FigureTable, runs: Sequence[Run]) -> str:

@@ -179,7 +179,8 @@ def why_nothing(drawn: Sequence[Line], figure: FigureTable, runs: Sequence[Run])
     if any(shown(line.x, line.y, xscale, yscale).any() for line in over_x):
         return ""
     if not figure.at:
-        why = f"; {no_f_star(runs[0])}" * ("suboptimality" in (figure.x, figure.y) and math.isnan(runs[0].attrs["f_star"]))
+        why = f"; {drawn[0].note}" * bool(drawn[0].note)
+        why += f"; {no_f_star(runs[0])}" * ("suboptimality" in (figure.x, figure.y) and math.isnan(runs[0].attrs["f_star"]))
         return f"no record has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show{why}"
     if not over_x and any(np.isfinite(line.y).any() for line in drawn):
         return f"no run has a single {figure.x}; x should be a key whose values differ, such as up.compressor.k in [grid]"

@@ -77,7 +77,8 @@ def draw(
     `notes` are lines above the legend."""
     look, room = style_of(style), inches(width)
     _refuse_no_runs(runs)
-    figure = by_cost_model(runs, replace(figure, title=figure.title and "\n".join([figure.title, *titles(runs)])))
+    title = figure.title and "\n".join([figure.title, *titles(runs, figure.title)])
+    figure = by_cost_model(runs, replace(figure, title=title))
     if not figure.panel:
         return figure_of(_plot(runs, figure, None, look, room or COLUMN, notes))
     with mpl.rc_context(look.settings):

@@ -13,7 +13,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
-from mpi_compress.core.tables import RAISED, in_math
+from mpi_compress.core.tables import LOWERED, RAISED, in_math
 
 _LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure it
 _POINTS = 72.0  # in an inch
@@ -22,8 +22,9 @@ _OUTSIDE_MATHEMATICS = r"(?=(?:[^$]*\$[^$]*\$)*[^$]*$)"  # an even number of dol
 
 
 def drawable(text: str) -> str:
-    """A text with its powers in mathematics, "10$^{-4}$", since Times has no raised minus, and its other raised digits are bold."""
-    return re.sub(rf"[{RAISED}]+", lambda power: in_math(power[0]), text)
+    """A text with its powers and indices in mathematics, "10$^{-4}$": Times has no raised minus and no lowered digits, and its
+    other raised digits are bold."""
+    return re.sub(rf"[{RAISED}]+|[{LOWERED}]+", lambda digits: in_math(digits[0]), text)
 
 
 @contextmanager
@@ -35,8 +36,11 @@ def measuring() -> Iterator[None]:
 
 
 def draw_dollars(figure: Figure) -> None:
-    """Let a text be drawn as it is written where what stands between its dollar signs is no mathematics that can be drawn."""
+    """Let texts have their digits `drawable`, and one with dollar signs be drawn as it is written where what stands between them is
+    no mathematics that can be drawn."""
     for text in figure.findobj(Text):
+        if "$" not in text.get_text():
+            text.set_text(drawable(text.get_text()))
         for line in filter(is_math_text, text.get_text().splitlines()):
             done = False
             with measuring():

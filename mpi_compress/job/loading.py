@@ -4,7 +4,8 @@ import copy
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -34,7 +35,9 @@ Changed = Callable[[Sequence[str], int], Tables]
 
 
 class NoSuchLabel(UserError):
-    """A job has no run of the label that was asked for."""
+    """A job has no run of `labels` that were asked for."""
+
+    labels: Sequence[str] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,10 +74,11 @@ class Job:
         """The same job with the runs of one label or several, or one run; UserError if there is no such run. A label may be a
         pattern, ``"top-*"``."""
         labels = [r.label for r in self.runs]
-        for pattern in each_of(label):
-            if not any(is_chosen(r.names, pattern) for r in self.runs):
-                several = f"; '{pattern}*' takes all that begin so" if any(known.startswith(pattern) for known in labels) else ""
-                raise NoSuchLabel(f"--only: {nearest(pattern, labels, 'run', quoted=True)}{several}")
+        if lacking := [pattern for pattern in each_of(label) if not any(is_chosen(r.names, pattern) for r in self.runs)]:
+            several = f"; '{lacking[0]}*' takes all that begin so" if any(known.startswith(lacking[0]) for known in labels) else ""
+            error = NoSuchLabel(f"--only: {nearest(lacking[0], labels, 'run', quoted=True)}{several}")
+            error.labels = lacking
+            raise error
         if index is not None and not 0 <= index < len(labels):
             raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(labels) - 1}")
         chosen = [r for i, r in enumerate(self.runs) if is_chosen(r.names, label) and index in (None, i)]
@@ -82,6 +86,24 @@ class Job:
             only = ", ".join(each_of(label))
             raise UserError(f'--only {only} and --index {index} leave no run: run {index} is "{labels[index]}"; leave one out')
         return replace(self, runs=chosen)
+
+
+def with_own_labels(files: Collection[Any], read: Callable[[Any, Choice], Any], only: Choice) -> dict[Any, Any]:
+    """What `read` makes of each job and those of the labels `only` that it has, without jobs that have none. UserError for a label
+    that no job has."""
+    found, lacking = dict[Any, Any](), Counter[str]()
+    for file in files:
+        try:
+            found[file] = read(file, only)
+        except NoSuchLabel as error:
+            if len(files) == 1:
+                raise
+            lacking.update({*error.labels})
+            if own := [label for label in each_of(only) if label not in error.labels]:
+                found[file] = read(file, own)
+    if nowhere := [label for label, count in lacking.items() if count == len(files)]:
+        raise NoSuchLabel(f"--only: no job has a run called {nowhere[0]!r}")
+    return found
 
 
 def load_job(

@@ -103,9 +103,10 @@ def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> s
     left = {spec.index: _trials_left(spec, job, out) for spec in apart.values()}
     before = fsum(trials * beside + asked[index] * runs for index, (trials, runs) in left.items())
     guess = "" if seen_beside else f", with a guess of {_BESIDE:g} s beside the rounds of each"
-    trials = f", after about {time_text(before)} of trials of [tune]{guess}" if before else ""
+    about = "at most about" if any(spec.stop.targets or spec.stop.own for spec in to_do) else "about"  # before the last round
+    trials = f", after {about} {time_text(before)} of trials of [tune]{guess}" if before else ""
     total = count * fsum(asked.values()) / len(asked)  # that of runs without a number of rounds, too
-    return f"{tried} tried before; by {by}, `submit {how} {limits}` would do, and {takes} about {time_text(total)}{trials}"
+    return f"{tried} tried before; by {by}, `submit {how} {limits}` would do, and {takes} {about} {time_text(total)}{trials}"
 
 
 def _beside(file: Path) -> float:

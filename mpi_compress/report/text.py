@@ -116,8 +116,8 @@ def _numbers(sentence: Sentence) -> Iterator[str]:
     each = [v for _, v in sentence.cases]
     known = sorted((v for v in each if v.values), key=lambda v: v.median)
     yield _once(v.paper for v in each)
-    numbers = [v.ours for v in known if not v.ours.startswith("no value")] or [v.ours for v in known]
-    yield " … ".join(dict.fromkeys(numbers[:1] + numbers[-1:])) or "–"
+    numbers = [v.ours for v in known if not v.ours.startswith("no value")]
+    yield _once([" … ".join(dict.fromkeys(numbers[:1] + numbers[-1:])), *(v.ours for v in known if v.ours not in numbers)])
     yield _once(v.claim.unit for v in each)
     yield _once(v.required for v in each)
     yield "ours" if sentence.group == "ours" else _once(v.claim.read for v in each)

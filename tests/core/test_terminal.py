@@ -180,6 +180,10 @@ def test_lines_say_which_run_it_is_and_how_long_it_takes(monkeypatch, capsys):
         now[0] += 61.0
         seen(3, 0.25, 0.0)
     assert capsys.readouterr().err == "GD: round 3, loss 0.25, 0 bit up\n"
+    with progress.Progress("GD", None, False) as seen:
+        now[0] += 61.0
+        seen(7, None, 0.0)
+    assert capsys.readouterr().err == "GD: round 7, 0 bit up\n", "it goes on between two logged rounds"
 
 
 def test_many_short_trials_are_told_once_a_minute(monkeypatch, capsys):

@@ -80,6 +80,11 @@ def test_a_small_gradient_at_a_larger_loss_may_be_of_another_stationary_point(tm
     assert [row[1] for row in found.cells] == ["1 kbit", "1 kbit ¹"]
     assert found.notes == ["¹ perhaps at other stationary points: the loss ends at up to 0.5, the least at 0.4"]
     assert not compare(runs, [Target.of("loss", 0.6)]).notes, "a loss says itself where it is"
+    for run in runs[2:]:
+        run.attrs["job"] += "[objective]\nmu = 0.1\n"
+    found = compare(runs, [Target.of("squared_grad_norm", 1e-4)])
+    assert [row[1] for row in found.cells] == ["1 kbit", "1 kbit ¹"], "the seeds of one function"
+    assert not compare([*runs[:2], *runs[3:]], [Target.of("squared_grad_norm", 1e-4)]).notes, "another function has other points"
     known = [*ends_at("GD", [0.4], gap=True), *ends_at("EF21", [0.5], gap=True)]
     assert not compare(known, [Target.of("squared_grad_norm", 1e-4)]).notes, "f* is known, and there is but one"
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 import mpi_compress as mc
+from mpi_compress.cli.main import main
 from mpi_compress.core.tables import markdown
 from mpi_compress.evidence.comparison import amount
 from mpi_compress.evidence.outcomes import outcomes
-from mpi_compress.evidence.problems import HEADS, fewest
+from mpi_compress.evidence.problems import HEADS, differing, fewest
 from mpi_compress.report.text import table
 from mpi_compress.results.columns import column_of
 
@@ -69,6 +70,20 @@ def test_runs_of_one_problem_are_compared_across_jobs(found):
     assert both.cells[2] == amount(bits["short floats"] + down["short floats"], "wire_bits")
     assert three.cells[3] == "three"
     assert three.cells[-1] == "1 of 1"
+
+
+def test_in_which_parts_the_problems_of_two_jobs_differ_is_said_in_a_line(found, tmp_path, capsys):
+    """Beside their data, as where tables and figures put results together; not what each of the jobs has several of."""
+    first, second = (o.runs for o in found)
+    assert differing(first) == differing([*first, *second[:1]]) == ""
+    assert differing([*first, *second]) == "workers: 2 and 3"
+    (tmp_path / "other.toml").write_text('start.at = "random"\n' + JOB.replace("weight = 0.1", "weight = 0.2"))
+    other = mc.run(mc.load_job(tmp_path / "other.toml", only="GD"), out=tmp_path, quiet=True)
+    said = "penalty: 0.1 ratio and 0.2 ratio; start: zero and at = random"
+    assert differing([*first, *other]) == said
+    files = [str(run.file) for run in (*first[:1], *other)]
+    assert main(["table", *files, "--to", "squared_grad_norm=1e-3"]) == 0
+    assert f"mpi-compress: the jobs' problems differ: {said}\n" in capsys.readouterr().err
 
 
 def test_a_run_tuned_to_its_theorems_step_stands_once_beside_the_run_of_that_step(tmp_path):

@@ -188,6 +188,10 @@ def test_a_grid_s_last_rows_are_one_line_in_the_order_of_x():
     (line,) = made.last_points([*grid], "density", "loss")
     assert (line.label, line.x.tolist(), line.y.tolist()) == ("top", [1, 3], [0.3, 0.5])
     assert (line.least.tolist(), line.most.tolist()) == ([0.2, 0.5], [0.6, 0.5])
+    begun = run("top, k = 2", status="running", loss=[9.0, 0.4], density=[0.0, 2])
+    (line,) = made.last_points([*grid, begun], "density", "loss")
+    np.testing.assert_array_equal(line.y, [0.3, nan, 0.5], "it is no point yet")
+    assert line.entry == "top (running at round 1: density = 2)"
 
 
 def test_what_a_level_took_is_the_entry_of_the_first_row_that_reached_it():

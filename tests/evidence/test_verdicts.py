@@ -67,6 +67,16 @@ def test_a_claim_about_gradients_says_which_runs_may_be_at_other_stationary_poin
     assert re.fullmatch(r"perhaps at other stationary points: the loss ends at up to \S+, the least at \S+: top", said)
 
 
+def test_a_claim_says_which_of_its_runs_were_tuned_for_something_else(job):
+    tuned = json.dumps({"parameter": "algorithm.step", "value": 1, "by": "wire_bits_up", "to": "loss ≤ 0.5", "tried": [], "settled": True})
+    value = "{0}('top', loss=0.5) / {0}('GD', loss={1})"
+    assert not judged(job, value.format("wire_bits_up", 0.5), "> 0", tuned=tuned).remarks
+    said = "tuned for uplink bits on the wire to loss ≤ 0.5, so another value may need less here: {}"
+    assert said.format("GD") in judged(job, value.format("wire_bits_up", 0.6), "> 0", tuned=tuned).remarks
+    assert said.format("top; GD") in str(judged(job, value.format("round", 0.5), "> 0", tuned=tuned))
+    assert not judged(job, "smallest('loss', 'GD')", "> 0", tuned=tuned).remarks
+
+
 def test_of_factors_beyond_a_million_no_digit_is_printed():
     def text(*values, unit="× ‖∇f‖²"):
         verdict = verdicts.Verdict(Claim("X", "so it is", "1", "> 1", unit=unit), [*values])

@@ -14,6 +14,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.text import Text
 
 import mpi_compress as mc
+from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.lines import lines, without_common
@@ -133,6 +134,41 @@ def test_a_title_says_that_the_runs_are_not_on_the_data_of_the_job(tmp_path):
         drawn = figures.draw(mc.run(job, out=tmp_path, quiet=True), job.titled_figure)
         assert drawn.axes[0].get_title() == title
         plt.close(drawn)
+
+
+def test_a_title_that_has_the_set_in_place_of_the_job_s_own_has_no_further_line(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(JOB.partition("[[run]]")[0].replace('"panels"', '"SGD on gspar"'))
+    job = mc.load_job(file, {"data.generator": "least-squares", "objective.loss": "least-squares"})
+    assert job.title == "SGD on least-squares"
+    drawn = figures.draw(mc.run(job, out=tmp_path, quiet=True), job.titled_figure)
+    assert drawn.axes[0].get_title() == job.title
+    plt.close(drawn)
+
+
+def test_the_last_points_of_runs_that_have_not_ended_are_not_drawn_and_that_is_said(done):
+    _, _, runs = done
+    each = [run for run in runs if run.label.startswith("GSpar") and run.seed == 0]
+    begun = [dataclasses.replace(run, attrs=run.attrs | {"status": "running"}) for run in each]
+    sweep = FigureTable("data.c2", "loss", rows="last")
+    (drawn,) = figures.draw([each[0], begun[1]], sweep).axes
+    (line,) = drawn.lines
+    assert line.get_xdata().tolist() == [0.25]
+    assert line.get_label() == "GSpar (running at round 10: c2 = 0.5)"
+    with pytest.raises(UserError, match=r"; running at round 10$"):
+        figures.draw(begun, sweep)
+    plt.close("all")
+
+
+def test_lowered_digits_of_labels_are_mathematics_also_in_a_paper(done, tmp_path, capsys):
+    """Times has none."""
+    _, _, runs = done
+    run = dataclasses.replace(runs[0], attrs=runs[0].attrs | {"label": "‖EF21‖, γ₀ = 1"})
+    ax = mc.plot([run, runs[3]], x="round", y="loss", style="paper")
+    figures.save(ax, tmp_path / "a.svg")
+    assert any("γ$_{0}$ = 1" in text.get_text() for text in ax.figure.findobj(Text))
+    assert "the font has no" not in capsys.readouterr().err
+    plt.close("all")
 
 
 def test_titles_and_file_names_have_the_set_that_is_in_place_of_the_job_s_own(tmp_path, capsys):
@@ -592,3 +628,14 @@ algorithm = { name = "sgd", batch = 2, step = 0.01 }
     assert all(note in text for note in notes for text in written)
     assert main([*table, "--only", "GD"]) == 0
     assert "here so far" not in capsys.readouterr().out
+    file.write_text(file.read_text().replace("[0, 1]", "[0]"))
+    assert main(table) == 0
+    assert "not run yet: slow" in capsys.readouterr().out, "of one seed"
+    (tmp_path / "other.toml").write_text(file.read_text().replace('"GD"', '"other"'))
+    mc.run(tmp_path / "other.toml", out=tmp_path, quiet=True)
+    both = ["plot", str(file), str(tmp_path / "other.toml"), *out, "-o", str(tmp_path / "b.svg")]
+    assert main([*both, "--only", "GD", "--only", "other"]) == 0
+    words = " ".join(ElementTree.parse(tmp_path / "b.svg").getroot().itertext())
+    assert ("GD" in words, "other" in words, "SGD" in words) == (True, True, False)
+    assert main([*both, "--only", "GD", "--only", "none"]) == 2
+    assert "--only: no job has a run called 'none'" in capsys.readouterr().err

@@ -151,3 +151,5 @@ def test_methods_that_were_not_tried_take_the_mean_of_those_that_were_those_that
     left = 80 - mc.read(part).trace["round"][-1]
     assert 0 < left < 80
     assert suggestion(job, job.runs[1:], tmp_path, True).endswith(f"it takes about {time_text(left)}"), "the rounds that are left"
+    target = mc.load_job(file, {"stop.loss": 0.1})
+    assert suggestion(target, target.runs[1:], tmp_path, True).endswith(f"it takes at most about {time_text(80)}"), "it may end before"

@@ -43,9 +43,10 @@ def elsewhere(run: Run, words: str = "{}, {} × {}, {}") -> str:
     return (text := differs(run)) and words.format(shown, run.attrs["n_samples"], run.attrs["dim"], text)
 
 
-def titles(runs: Sequence[Run]) -> list[str]:
-    """What the title of a figure says of data that are not the job's, not the paper's, or not as published: a line for each set."""
-    each = [elsewhere(run, "{} of {} × {}, {}") or _in_place(run) for run in runs]
+def titles(runs: Sequence[Run], title: str = "") -> list[str]:
+    """What the title of a figure says of data that are not the job's and not named in it, not the paper's, or not as published: a
+    line for each set."""
+    each = [elsewhere(run, "{} of {} × {}, {}") or _in_place(run) * (str(run.attrs["data"]) not in title) for run in runs]
     return [f"on {text}".replace("differs from", "not") for text in dict.fromkeys(each) if text]
 
 
