@@ -91,7 +91,7 @@ table, and let others run it:
     to = { suboptimality = 1e-9 }
     wire_bits = 838912                  # up and down; or another column that grows, such as wire_bits_up or model_seconds
 
-`run` runs the trials of the protocol, too. `check` prints the median beside what is claimed, and ends with status 1 if a run needs more.
+`run` runs the trials of the protocol, too. `check` prints the median beside what is claimed, how many seeds reach the target where some miss it, and ends with status 1 if a run needs more.
 The jobs of this page end with the records that it lists: to each target what needs the fewest bits of what keeps the samples, and sending the data where that needs fewer. A second program, tests/oracles/test_records_from_bytes.py, recomputes
 twelve of them from the bytes of the messages, and finds the same.
 `mpi-compress plot --profile jobs/records -o profile.png` draws the picture. [records.csv](records.csv) has the bits of

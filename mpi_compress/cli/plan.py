@@ -21,7 +21,7 @@ from mpi_compress.evidence.notes import said_of as lines_of_labels
 from mpi_compress.job.dotted import tables_in
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.trials import label_of
+from mpi_compress.job.trials import MOST_HALVINGS, label_of
 from mpi_compress.planning.estimates import suggestion, trial_files
 from mpi_compress.preparing import memory
 from mpi_compress.preparing.runs import condition_not_met
@@ -80,22 +80,24 @@ def _tell(job: Job, options: Namespace) -> tuple[Statuses, list[RunSpec]]:
         if line := memory.from_disk(spec, shape_of(spec)):
             say(line)
     rest = replace(job, runs=left)
-    if first := trial_files(rest, options.out):
-        done = sum(file.exists() for file in first)
-        say(f"before them: {len(first)} trials of [tune] in the first stage, {done} of them done")
-    if asked := suggestion(job, left, options.out, which("sbatch") is not None):
-        say(asked)
+    for line in _trials_first(rest, options.out), suggestion(job, left, options.out, which("sbatch") is not None):
+        if line:
+            say(line)
     _warn_of_what_is_missing(left)
     if len(rows) > 1:
         left_over = [f", {states[state]} {state.planned}" for state in State if state is not State.COMPLETE and states[state]]
-        say(f"{states[State.COMPLETE]} of {len(rows)} runs done{''.join(left_over)}{_copies(rows)}{_beside(job, options.out)}")
+        copies = sum(", a copy of " in row[4] for row in rows)  # results that are copies, or will be
+        alike = f"; {copies} differ in their seed alone, and nothing is drawn: copies" * bool(copies)
+        say(f"{states[State.COMPLETE]} of {len(rows)} runs done{''.join(left_over)}{alike}{_beside(job, options.out)}")
     return statuses, refused
 
 
-def _copies(rows: Sequence[list[str]]) -> str:
-    """How many results are copies, or will be; "" for none."""
-    copies = sum(", a copy of " in row[4] for row in rows)
-    return f"; {copies} differ in their seed alone, and nothing is drawn: copies" * bool(copies)
+def _trials_first(job: Job, out: Path) -> str:
+    """How many trials of [tune] come before a job's runs, and how many are done of each stage; "" for none."""
+    first, *later = [[file.exists() for file in trial_files(job, out, stage)] for stage in range(MOST_HALVINGS + 1)]
+    beyond = [f", {n} of stage {stage}" for stage, files in enumerate(later, 2) if (n := sum(files))]
+    done = f"{len(first)} trials of [tune] in the first stage, {sum(first)} of them done{''.join(beyond)}"
+    return f"before them: {done}" if first else ""
 
 
 def _beside(job: Job, out: Path) -> str:
@@ -135,7 +137,7 @@ def _by_what_is_there(spec: RunSpec, status: Status, file: Path) -> Status:
 def _is_tuning(spec: RunSpec, folder: Path) -> bool:
     """True if a trial of a run is being made."""
     labels = {label_of(spec, value) for value in spec.tune.grid} if spec.tune else set()
-    return bool(labels) and any(attributes(part).get(LABEL) in labels for part in folder.glob("*.part") if is_being_written(part))
+    return any(attributes(part).get(LABEL) in labels for part in folder.glob("*.part") if is_being_written(part))
 
 
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import Choice
-from mpi_compress.evidence.verdicts import Verdict, check
+from mpi_compress.evidence.verdicts import Verdict, answerable, check
 from mpi_compress.job.dotted import plain
 from mpi_compress.job.loading import Job, NoSuchLabel, load_job, with_own_labels
 from mpi_compress.job.runs import RunSpec, outdated
@@ -174,18 +174,12 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     begun = [run for run in both if run.file.suffix == ".part"]
     runs = [run for run in both if run not in begun]
     missing = [(s, s.missing or (str(found) if isinstance(found, UserError) else "")) for s, found in each if found not in runs]
-    problem = "; ".join([*[why for _, why in missing if why][:1], *old_metrics(both)])
+    claims = answerable(job)
+    left_out = [f"{n} of {len(job.claims)} claims left out by --only"] if (n := len(job.claims) - len(claims)) else []
+    problem = "; ".join([*[why for _, why in missing if why][:1], *old_metrics(both), *left_out])
     shown, is_full = [run for run in both if run.rows], full and has_full(file)
-    return Outcome(file, key + job.on, text, job, is_full, runs, list(_verdicts(job, runs)), problem, begun, missing, out, shown)
-
-
-def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
-    """Claim by claim, so that one that cannot be read leaves the others alone."""
-    for claim in job.claims:
-        try:
-            yield from check(replace(job, claims=[claim]), runs)
-        except UserError as error:
-            yield Verdict(claim, [], str(error), changed=job.changes)
+    verdicts = check(replace(job, claims=claims), runs)
+    return Outcome(file, key + job.on, text, job, is_full, runs, verdicts, problem, begun, missing, out, shown)
 
 
 Found = Run | UserError | None

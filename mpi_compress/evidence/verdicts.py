@@ -26,7 +26,7 @@ from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.problem.datasets.said import elsewhere
 from mpi_compress.problem.losses import Loss
 from mpi_compress.results.reader import Run, rising
-from mpi_compress.results.targets import goal
+from mpi_compress.results.targets import goal, share_text
 from mpi_compress.results.units import COSTS, charged
 
 CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median
@@ -154,8 +154,11 @@ class Verdict:
         if len(self.values) < 2 or math.isnan(self.median):
             return ""
         low, high = self.interval or (np.min(self.values), np.max(self.values))
-        ends = f"{self._text(low)} … {self._text(high)} over {len(self.values)} seeds"
-        return "" if low == math.inf or (high == 0 and self._is_missed) else "interval " * bool(self.interval) + ends
+        if low == math.inf or (high == 0 and self._is_missed):
+            return ""
+        if not self.is_random and len({*self.values}) == 1:  # of copies
+            return f"{len(self.values)} seeds, equal: 1 run"
+        return "interval " * bool(self.interval) + f"{self._text(low)} … {self._text(high)} over {len(self.values)} seeds"
 
     @property
     def remarks(self) -> list[str]:
@@ -350,11 +353,12 @@ def check_records(job: Job, runs: Sequence[Run]) -> Iterator[tuple[bool | None, 
         target = goal(record.to, rising(those))
         for column, claimed in record.claimed.items():
             said = f"{record.run}, {target}: {claimed:,} {column} claimed"
-            played = float(np.median([target.took(run, column) for run in those])) if those else math.nan
+            took = [target.took(run, column) for run in those]
+            played, share = float(np.median(took or math.nan)), share_text(took)
             if math.isnan(played):
                 yield None, f"{said}; not run"
             elif played == math.inf:
-                yield False, f"{said}; not reached: does not hold"
+                yield False, f"{said}; not reached: does not hold{share}"
             else:
                 verdict = "equal" if played == claimed else "fewer" if played < claimed else "more: does not hold"
-                yield played <= claimed, f"{said}, {played:,.10g} found: {verdict}"
+                yield played <= claimed, f"{said}, {played:,.10g} found: {verdict}{share}"

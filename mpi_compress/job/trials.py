@@ -26,7 +26,7 @@ _FREE = ("loss", "grad_norm", "squared_grad_norm")  # levels of [stop] for which
 WHOLE = 1.0
 LAST = 3  # values that the last stage runs whole
 FURTHEST = 12  # places beyond an end of the grid that may be tried
-_MOST_HALVINGS = 3
+MOST_HALVINGS = 3
 
 
 class Stage(NamedTuple):
@@ -73,7 +73,7 @@ def rank_of(took: Sequence[float], merits: Sequence[float], problems: int = 1) -
 
 def stages_of(count: int) -> list[Stage]:
     """The stages for so many values: 13 of an eighth of the run's length, 7 of a quarter, 4 of half of it, 3 of all of it."""
-    halvings = min(_MOST_HALVINGS, max(0, math.ceil(math.log2(count / LAST))))
+    halvings = min(MOST_HALVINGS, max(0, math.ceil(math.log2(count / LAST))))
     of_parts = [Stage(WHOLE / 2 ** (halvings - i), max(LAST, math.ceil(count / 2**i))) for i in range(halvings)]
     return [*of_parts, Stage(WHOLE, min(count, LAST))]
 
@@ -124,11 +124,11 @@ def tune_of(spec: RunSpec) -> TuneTable:
     return spec.tune
 
 
-def trials(spec: RunSpec) -> list[RunSpec]:
-    """The trials of the first stage."""
-    tune = tune_of(spec)
-    share = stages_of(len(tune.grid))[0].share
-    return [trial for place in range(len(tune.grid)) for trial in trials_of(spec, tune.beyond(place), share)]
+def trials(spec: RunSpec, stage: int = 0) -> list[RunSpec]:
+    """The trials of all values of the grid in a stage, the first one being 0; [] where there is no such stage."""
+    grid = tune_of(spec).grid
+    shares = [share for share, _ in stages_of(len(grid))[stage : stage + 1]]
+    return [trial for share in shares for value in grid for trial in trials_of(spec, value, share)]
 
 
 def trials_of(spec: RunSpec, value: Any, share: float) -> list[RunSpec]:

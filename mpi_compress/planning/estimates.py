@@ -71,23 +71,29 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
     yield f"together {', '.join([*time, room])}" if time else "all is done"
 
 
-def trial_files(job: Job, out: Path) -> list[Path]:
-    """Where the results of the trials of [tune] are, or would be, those of the first stage where there are several."""
-    found = {trial.toml(): trial for spec in job.runs if spec.tune and not spec.missing for trial in trials(spec)}.values()
+def trial_files(job: Job, out: Path, stage: int = 0) -> list[Path]:
+    """Where the results of the trials of [tune] in a stage are, or would be if all values of the grid come there."""
+    found = {trial.toml(): trial for spec in job.runs if spec.tune and not spec.missing for trial in trials(spec, stage)}.values()
     return [result_file(folder_of_trials(job.name, job.runs), trial.label, trial.run_id, out) for trial in found]
 
 
 def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> str:
     """What to ask of SLURM for the runs of a job that are to do, one process each, and their time, by results of one process with
-    their labels, or for methods without one by the mean of others; "" where there is none, or where each run takes less than a
-    minute, unless `always` where one was tried."""
+    their labels, or for methods without one by the mean of others; "" where there is none, or where each run, and all trials,
+    take less than a minute, unless `always` where one was tried."""
     here = {spec.label: spec for spec in job.runs if not spec.missing}  # one for all seeds
     took = {label: _seconds(_last_trial(spec, job, out)) for label, spec in here.items()}
     seen = {label: seconds for label, seconds in took.items() if seconds > 0}
     mean = fsum(seen.values()) / max(1, len(seen))
     asked = {s.index: _rounds_left(s, _begun(job, s, out)) * seen.get(s.label, mean) for s in to_do if s.stop.rounds and seen}
     count, untried = len(to_do), sum(spec.label not in seen for spec in to_do)
-    if not asked or not ((always and untried < count) or max(asked.values()) > _SHORT):
+    tuned = [spec for spec in to_do if spec.tune and spec.index in asked]
+    apart = {trials_of(spec, tune_of(spec).grid[0], WHOLE)[0].toml(): spec for spec in tuned}  # seeds may share their trials
+    seen_beside = [_beside(file) for spec in apart.values() for file in _files_of_trials(spec, job, out)]
+    beside = median(seen_beside or [_BESIDE])
+    left = {spec.index: _trials_left(spec, job, out) for spec in apart.values()}
+    before = fsum(trials * beside + asked[index] * runs for index, (trials, runs) in left.items())
+    if not asked or (max(before, *asked.values()) <= _SHORT and not (always and untried < count)):
         return ""
     pack = min(16, count)
     how = f"--pack {pack}" if pack > 1 else "--ntasks 1"
@@ -96,12 +102,6 @@ def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> s
     tried = f"{count - untried} of the {count} runs to do {are}" if count > 1 else f"the run to do was{' not' * untried}"
     by = {0: "what that took", count: "the mean of what was"}.get(untried, f"what that took, its mean for the {untried} not tried")
     takes = f"all {count}, one after another, take" if count > 1 else "it takes"
-    tuned = [spec for spec in to_do if spec.tune and spec.stop.rounds]
-    apart = {trials_of(spec, tune_of(spec).grid[0], WHOLE)[0].toml(): spec for spec in tuned}  # seeds may share their trials
-    seen_beside = [_beside(file) for spec in apart.values() for file in _files_of_trials(spec, job, out)]
-    beside = median(seen_beside or [_BESIDE])
-    left = {spec.index: _trials_left(spec, job, out) for spec in apart.values()}
-    before = fsum(trials * beside + asked[index] * runs for index, (trials, runs) in left.items())
     guess = "" if seen_beside else f", with a guess of {_BESIDE:g} s beside the rounds of each"
     about = "at most about" if any(spec.stop.targets or spec.stop.own for spec in to_do) else "about"  # before the last round
     trials = f", after {about} {time_text(before)} of trials of [tune]{guess}" if before else ""
@@ -153,15 +153,14 @@ def _last_trial(spec: RunSpec, job: Job, out: Path) -> Run | None:
 
 def _estimate(file: Path, job: Job, out: Path) -> Estimate:
     to_do = [spec for spec in job.runs if not result_file(job.name, spec.label, spec.run_id, out).exists()]
-    own = {spec.run_id: _begun(job, spec, out) for spec in to_do}
-    left = {spec.run_id: _rounds_left(spec, own[spec.run_id]) for spec in to_do}
-    sets, seconds = dict[Path, float](), 0.0
+    sets, rounds, seconds = dict[Path, float](), 0, 0.0
     for spec in to_do:
-        seconds += left[spec.run_id] * _seconds(own[spec.run_id] or _last_trial(spec, job, out))
+        rounds += (left := _rounds_left(spec, begun := _begun(job, spec, out)))
+        seconds += left * _seconds(begun or _last_trial(spec, job, out))
         if (shape := shape_of(spec)) and not (cache := cached_file(*spec.source)).exists():
             sets[cache] = bytes_of(spec, shape)
     rows = sum((s.stop.rounds or 0) // s.log.rounds + 1 for s in to_do)
-    return Estimate(file, len(to_do), sum(left.values()), seconds, most(to_do), fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
+    return Estimate(file, len(to_do), rounds, seconds, most(to_do), fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
 
 
 def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:

@@ -11,7 +11,7 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of, known
 from mpi_compress.results.reader import Run, rising
-from mpi_compress.results.targets import Target, grows, rises
+from mpi_compress.results.targets import Target, grows, rises, share_text
 from mpi_compress.results.tuning import without_value
 from mpi_compress.results.units import COSTS, charged, counted_by
 
@@ -83,7 +83,8 @@ def headline(runs: Sequence[Run], figure: FigureTable) -> str:
 
 def _ranked(methods: Sequence[ComparedMethod], i: int, by: str) -> str:
     """How many methods reach a target, and which ones do not, if they are few; who needed the least, and who comes next."""
-    cells = [(m.label + ", which leaves it again" * m.cells[i].is_left, m.cells[i]) for m in methods]
+    each = [(m.label, m.cells[i]) for m in methods]
+    cells = [(label + share_text(cell.took) + ", which leaves it again" * cell.is_left, cell) for label, cell in each]
     took = sorted((cell.median, name) for name, cell in cells if cell.median < math.inf)
     if not took:
         return ": no method reaches it"

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
@@ -37,6 +37,12 @@ def entry_at(column: NDArray, other: NDArray, level: float, rising: bool = False
     """The entry of the first row where another column has come down to a level, or risen to it; infinite where it never does."""
     row = first_row(other, level, rising)
     return math.inf if row is None else float(column[row])
+
+
+def share_text(took: Sequence[float]) -> str:
+    """How many seeds reach a target, by what each of them took to it: " (3 of 5 seeds reach it)"; "" where all do, or none."""
+    reached = sum(value < math.inf for value in took)
+    return f" ({reached} of {len(took)} seeds reach it)" if 0 < reached < len(took) else ""
 
 
 @dataclass(frozen=True)

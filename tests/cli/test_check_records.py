@@ -1,12 +1,19 @@
 """`check` compares the bits that runs took with those that a job's records claim."""
 
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.refusals import naming
 from helpers.running import command
 
 import mpi_compress as mc
+from mpi_compress.evidence.verdicts import check_records
+from mpi_compress.job.claims import Record
+from mpi_compress.job.loading import Job
+from mpi_compress.job.tables import FigureTable
+from mpi_compress.results.reader import Run
 
 JOB = """
 title = "Two runs"
@@ -70,6 +77,23 @@ def test_a_claim_of_too_few_bits_or_of_a_level_that_is_not_reached_does_not_hold
     assert [line.rpartition(": ")[2] for line in done.stdout.splitlines()[1:]] == ["does not hold", "fewer", "does not hold"]
     assert "more: does not hold" in done.stdout
     assert "not reached: does not hold" in done.stdout
+
+
+def test_a_record_that_some_seeds_miss_says_how_many_reach_it():
+    """Of five seeds one reaches the target in 1 round, then 2, then 3; two never do. In the end three miss it."""
+    label = "EF21"
+    losses = [[1.0, *[1.0] * n, 0.0, 0.0, 0.0][:5] for n in range(3)] + [[1.0] * 5] * 2
+    trace = [{"round": np.arange(5), "loss": np.array(values)} for values in losses]
+    runs = [Run(Path("a.h5"), {"label": label}, each, {}, {}, None, {}) for each in trace]
+
+    def said(claimed, runs):
+        return [*check_records(Job("a", "a", "", [], FigureTable(), [], [Record(label, {"loss": 0.5}, {"round": claimed})]), runs)]
+
+    assert said(3, runs) == [(True, "EF21, loss ≤ 0.5: 3 round claimed, 3 found: equal (3 of 5 seeds reach it)")]
+    assert said(4, runs) == [(True, "EF21, loss ≤ 0.5: 4 round claimed, 3 found: fewer (3 of 5 seeds reach it)")]
+    assert said(2, runs) == [(False, "EF21, loss ≤ 0.5: 2 round claimed, 3 found: more: does not hold (3 of 5 seeds reach it)")]
+    assert said(3, runs[1:]) == [(False, "EF21, loss ≤ 0.5: 3 round claimed; not reached: does not hold (2 of 4 seeds reach it)")]
+    assert said(3, runs[:3]) == [(True, "EF21, loss ≤ 0.5: 3 round claimed, 2 found: fewer")]
 
 
 @pytest.mark.parametrize(("records", "said"), [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.evidence.outcomes import Outcome, outcomes
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import parse_job
 from mpi_compress.job.tables import Claim
@@ -52,3 +52,15 @@ def test_what_was_not_run_says_why_where_that_is_known():
 def test_a_paper_s_claim_on_other_data_is_not_in_the_paper_s_setting(full, basis, group):
     claim = Claim("1", "says", "loss('run 0')", "> 0", basis)
     assert outcome(FILE, full=full).group(Verdict(claim, [1.0])) == group
+
+
+def test_claims_about_runs_that_are_not_taken_are_left_out_and_counted(tmp_path):
+    job = tmp_path / "job.toml"
+    runs = "".join(f'[[run]]\nlabel = "{label}"\nalgorithm.name = "gd"\n' for label in "AB")
+    claims = "".join(f'[[claim]]\nid = "{value}"\nsays = "s"\nvalue = "{value}"\nholds = "> 0"\n' for value in ("loss('A')", "loss('B')"))
+    job.write_text(f'data.generator = "gspar"\nstop.rounds = 3\n{runs}{claims}')
+    (found,) = outcomes([job], tmp_path, only="A")
+    assert found.status == "not run: 1 of 2 claims left out by --only"
+    assert [verdict.claim.id for verdict in found.verdicts] == ["loss('A')"]
+    (found,) = outcomes([job], tmp_path)
+    assert (found.status, len(found.verdicts)) == ("not run", 2)

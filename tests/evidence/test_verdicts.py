@@ -87,6 +87,15 @@ def test_of_factors_beyond_a_million_no_digit_is_printed():
     assert text(1.019e6, unit="‖e‖²") == ("1.019e+06", "")
 
 
+def test_copies_of_a_run_are_no_seeds():
+    def spread(*values, is_random=False):
+        return verdicts.Verdict(Claim("X", "so it is", "1", "> 1"), [*values], is_random=is_random).spread
+
+    assert spread(*[1.005] * 5) == "5 seeds, equal: 1 run"
+    assert spread(*[1.005] * 2) == "2 seeds, equal: 1 run"
+    assert spread(*[1.005] * 5, is_random=True) == "interval 1.005 … 1.005 over 5 seeds", "as many rounds by chance"
+
+
 def test_a_factor_of_a_target_that_is_missed_is_no_value():
     def said(*values, unit="× bits up"):
         return str(verdicts.Verdict(Claim("X", "so it is", "1", "> 1", unit=unit), [*values])).splitlines()[1].strip()
@@ -275,7 +284,7 @@ def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capf
     mc.run(load_job(claimed).only("GD"), out=job.parent)
     assert main(["check", str(claimed), "--out", str(job.parent)]) == 1
     said = capfd.readouterr().out
-    assert "A: three a message\n    paper 360; ours 360 (360 … 360 over 2 seeds); required in [360, 360]: holds" in said
+    assert "A: three a message\n    paper 360; ours 360 (2 seeds, equal: 1 run); required in [360, 360]: holds" in said
     assert "required <= 0: does not hold" in said
     known = good.replace("in [360, 360]", ">= 9").replace("top", "GD").replace('"A"', '"D"')
     over = bad.replace("loss('GD')", "1 / largest('loss', 'GD')").replace('"B"', '"E"')
@@ -292,7 +301,7 @@ def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capf
     assert re.search(f"B: no loss \\[with stop.rounds = 4\\]\n.* {ended}", said)  # without the reason of 40 rounds
     assert re.search("D: .*\n.* required >= 9: holds\n", said)  # what is spent only grows
     assert re.search(f"E: .*\n.* {ended}", said)
-    assert re.search("^two +done, with stop.rounds = 4; claims: ", said, re.MULTILINE)
+    assert re.search("^two +done, with stop.rounds = 4; 1 of 5 claims left out by --only; claims: ", said, re.MULTILINE)
     assert re.findall("The papers' claims, (.*):", said) == ["on other data or with other settings"]
 
 

@@ -165,3 +165,14 @@ def test_plan_counts_the_trials_that_come_first(tmp_path, capsys):
     mc.run(job, out=tmp_path)
     assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
     assert "trials" not in capsys.readouterr().out
+
+
+def test_plan_says_how_many_trials_of_later_stages_are_done(tmp_path, capsys):
+    """Five values: all of them for 2 rounds, then three for all 3; values beyond the grid are in no stage."""
+    job = tmp_path / "job.toml"
+    tune = '[tune]\nparameter = "algorithm.step"\nvalues = "2^-3..2^1 theory"\nto = { grad_norm = 1e-9 }\n'
+    job.write_text(HEAD + f'[algorithm]\nname = "gd"\n{tune}')
+    (run,) = mc.run(job, out=tmp_path)
+    run.file.unlink()
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
+    assert "before them: 5 trials of [tune] in the first stage, 5 of them done, 3 of stage 2\n" in capsys.readouterr().out

@@ -69,6 +69,13 @@ def test_the_winner_needed_the_least_to_the_hardest_target_that_any_method_reach
     assert winner(out_of_reach) == ""
 
 
+def test_a_method_that_misses_the_target_with_some_seeds_is_named_with_how_many_reach_it(found):
+    table = needed(found[0].shown, found[0].job.figure)
+    one = replace(table.methods[0].cells[0], took=[7.0, 7.0, math.inf])
+    both = [replace(m, label=label, cells=[replace(one, took=took)]) for m, label, took in zip(table.methods, "AB", ([7.0, 7.0, math.inf], [9.0] * 3), strict=True)]
+    assert winner(replace(table, targets=table.targets[:1], methods=both)).endswith(" – A (2 of 3 seeds reach it): 7; then B, 9.")
+
+
 def test_where_no_run_gets_better_there_is_no_table(found):
     still = [replace(run, trace={name: np.full_like(values, values[0]) for name, values in run.trace.items()}) for run in found[0].runs]
     assert needed(still, FigureTable("round", "loss")) is None
