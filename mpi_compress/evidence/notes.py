@@ -62,7 +62,7 @@ def tuned_for(run: Run, by: str, targets: Sequence[Target]) -> str:
     others = [target for target in asked if (target, by) != (tuned.get("to"), tuned.get("by"))]
     if "to" not in tuned or not others:
         return ""
-    here = "here" if targets else f"by {column_of(by).in_sentence}"
+    here = "here" if targets else "on other axes"
     where = here if others == asked else f"to {' and '.join(others)}"
     return f"tuned for {column_of(tuned['by']).in_sentence} to {tuned['to']}, so another value may need less {where}"
 

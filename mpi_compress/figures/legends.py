@@ -119,9 +119,13 @@ def heading(runs: Sequence[Run], drawn: Iterable[Line], noisy: bool) -> str | No
     return "\n".join(filter(None, (", ".join(filter(None, part)) for part in parts))) or None
 
 
-def tuned_for_others(runs: Sequence[Run], figure: FigureTable) -> list[str]:
-    """Lines of what the runs of a plot were tuned for, if that is not what it shows, as a table's notes."""
-    by = figure.ys[0] if figure.at else figure.x
-    targets = [Target.of(*target, rising(runs)) for target in (figure.at or {}).items()]
-    firsts = [run for run, *_ in by_seed(runs) if grows(by)]
-    return [*said_of([tuned_for(run, by, targets) for run in firsts], [*map(label_of_run, firsts)]).values()]
+def tuned_for_others(plots: Iterable[tuple[Sequence[Run], FigureTable]]) -> list[str]:
+    """Lines of what the runs of plots were tuned for, if that is not what these show, as a table's notes."""
+    said, labels = list[str](), list[str]()
+    for runs, figure in plots:
+        by = figure.ys[0] if figure.at else figure.x
+        targets = [Target.of(*target, rising(runs)) for target in (figure.at or {}).items()]
+        firsts = [run for run, *_ in by_seed(runs) if grows(by)]
+        said += [tuned_for(run, by, targets) for run in firsts]
+        labels += map(label_of_run, firsts)
+    return [*said_of(said, labels).values()]

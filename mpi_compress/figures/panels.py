@@ -117,7 +117,7 @@ def draw_panels(
         rooms += (title.get_text().count("\n") + 1) * 0.16
     changed = "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))
     said = heading(all_runs, (line for panel in each for line in panel.lines), any(noisy))
-    others = dict.fromkeys(line for panel in each for line in tuned_for_others(panel.runs, panel.figure))
+    others = tuned_for_others((panel.runs, panel.figure) for panel in each)
     above = filter(None, [said, changed, *notes, *others, *all_doubts(all_runs)])
     rooms += put_below(fig, handles_of(axes), "\n".join(above) or None)
     fig.set_figheight(rooms)

@@ -107,7 +107,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
         above = ", ".join(filter(None, [heading(each, drawn, noisy), *shared]))
-        title = "\n".join(filter(None, [above, *notes, *tuned_for_others(plain, figure), *all_doubts(runs)])) or None
+        title = "\n".join(filter(None, [above, *notes, *tuned_for_others([(plain, figure)]), *all_doubts(runs)])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:

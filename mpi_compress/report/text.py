@@ -114,7 +114,7 @@ def _short(sentence: Sentence) -> str:
 def _numbers(sentence: Sentence) -> Iterator[str]:
     """The paper's number, ours, their unit, the bar and what was read of the paper, over all cases of a sentence."""
     each = [v for _, v in sentence.cases]
-    known = sorted((v for v in each if v.values), key=lambda v: v.median)
+    known = sorted((v for v in each if v.values and (v.outcome != "not tested" or not sentence.tested)), key=lambda v: v.median)
     yield _once(v.paper for v in each)
     numbers = [v.ours for v in known if not v.ours.startswith("no value")]
     yield _once([" … ".join(dict.fromkeys(numbers[:1] + numbers[-1:])), *(v.ours for v in known if v.ours not in numbers)])
