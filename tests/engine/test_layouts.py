@@ -179,7 +179,7 @@ WAYS = {
     "three ranks, the master apart": Way((*FEW, "arrivals"), (Layout(3, APART),)),
     "allgather in one process": Way(("small", "own-part"), (Layout(None, ALLGATHER),)),
     "allgather on three ranks": Way(("small",), (Layout(3, ALLGATHER),)),
-    "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory", "arrivals"), (Layout(stop_after=3, until_done=True),)),
+    "stopped and resumed in one process": Way(("own-part", "shared-memory", "arrivals"), (Layout(stop_after=3, until_done=True),)),
     "stopped on three ranks, resumed in one process": Way(("one-each", "arrivals"), (Layout(3, stop_after=3), Layout())),
 }
 SLOW_WAYS = {
@@ -193,7 +193,7 @@ SLOW_WAYS = {
     "four ranks, the master hosts workers": Way(ON_RANKS, (Layout(4, MASTER_WORKS),)),
     "allgather on five ranks, more than three workers need": Way(ON_RANKS, (Layout(5, ALLGATHER),)),
     "stopped on two ranks, resumed in one process": Way(("algorithms",), (Layout(2, stop_after=3), Layout())),
-    "stopped again and again in one process": Way(("one-each", "queue"), (Layout(stop_after=3, until_done=True),)),
+    "stopped again and again in one process": Way(("one-each", "problems", "queue"), (Layout(stop_after=3, until_done=True),)),
     "one rank": Way(ON_RANKS, (Layout(1),)),
     "two ranks": Way((*ON_RANKS, *TIMED), (Layout(2),)),
     "ten ranks, more than seven workers need": Way(ON_RANKS, (Layout(10),)),

@@ -65,7 +65,7 @@ class DroppedOut(mc.Model):
 _FEEDBACK = {"algorithm": {"name": "ef", "step": 0.1, "batch": 2}, "up": {"compressor": {"name": "top-k", "k": 3}}}
 _EF21 = {"algorithm": {"name": "ef21", "step": 0.05}, "up": {"compressor": {"name": "top-k", "k": 2}}}
 _GD = {"algorithm": {"name": "gd", "step": 0.1}}
-_METHODS = {"gd": _GD, "ef": _FEEDBACK, "ef21": _EF21}
+_METHODS = {"ef": _FEEDBACK, "ef21": _EF21}  # of some samples, and of all
 _PROXIMAL = {
     "gd": _GD,
     "nesterov": {"algorithm": {"name": "nesterov", "step": 0.1}},
