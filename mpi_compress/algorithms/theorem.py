@@ -127,11 +127,15 @@ def stated(method: Any) -> bool:
     return "theorem" in own and type(method.theorem).V is not Theorem.V
 
 
-def of_another(cls: Any) -> str:
-    """The class whose theorem gives a method its step size `theory`, where the method changes a line and states none; or ""."""
+def has_theory(cls: Any) -> Any:
+    """The class that states the step size `theory` of a method."""
+    return next(each for each in cls.__mro__ if "theory" in vars(each))
+
+
+def is_of_another(cls: Any) -> bool:
+    """True if a method changes a line, and the theorem of its step size `theory` is another one's."""
     changes = next(vars(each) for each in cls.__mro__ if not _DECIDE.isdisjoint(vars(each)))
-    states = next(each.__name__ for each in cls.__mro__ if "theory" in vars(each))
-    return "" if {"theory", "theorem"} & changes.keys() else states
+    return {"theory", "theorem"}.isdisjoint(changes)
 
 
 def names_of_theorem(method: Any) -> set[str]:

@@ -44,7 +44,7 @@ def act(options: Namespace) -> int:
     elif paid:
         changed = {"y": paid[0]} | changed
     elif options.x and grows(options.x):  # curves, not what the job's target took
-        changed = {"at": None} | ({"y": next(iter(figure.at)), "xscale": None} if figure.at else {}) | changed
+        changed = {"at": None} | ({"y": next(iter(figure.at))} if figure.at else {}) | changed
     figure = figure.changed(**changed)
     drawn = figures.draw(runs, figure, options.style, width, absent(jobs_of(options), runs))
     _report_what_is_not_drawn(runs, figure)

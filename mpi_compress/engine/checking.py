@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from mpi_compress.guard.testing import findings
 from mpi_compress.guard.theorem import theorem as of_theorem
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.messages.codecs import Codec
+from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.preparing.problems import within
 from mpi_compress.preparing.runs import Prepared, prepare
@@ -79,12 +79,14 @@ def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = 
     found: dict[str, list[Finding]] = {}
     seen: list[Any] = []
     for spec in job.runs:
-        for part in (each for each in _parts_of(spec) if each.name == name and (not theorem or isinstance(each, Method))):
-            if part not in seen:
-                seen.append(part)
-                links = (spec.up.compressor, spec.down.compressor)
+        parts = [each for each in _parts_of(spec) if each.name == name and (not theorem or isinstance(each, Method))]
+        for part, codec in [(each, codec) for each in parts for codec in _codecs_of(each, spec)]:
+            if (part, codec) not in seen:
+                seen.append((part, codec))
                 where = f'{_class_of(type(part))}, in the run "{spec.label}"'
-                found[where] = [*of_theorem(part, own=links)] if theorem else _in_run(part, spec)
+                where += f", {part}, {codec}" * (where in found)
+                links = (spec.up.compressor, spec.down.compressor)
+                found[where] = [*of_theorem(part, own=links)] if theorem else _in_run(part, spec, codec)
     if found and parameters:
         raise UserError(f"{name}: its parameters are those of the job's runs; leave {', '.join(parameters)} out")
     return found or _of_plugins(name, job, parameters or {}, theorem)
@@ -111,11 +113,17 @@ def _parts_of(spec: RunSpec) -> list[Any]:
     return [*spec.parts, *with_inner((data,))]
 
 
-def _in_run(part: Any, spec: RunSpec) -> list[Finding]:
+def _codecs_of(part: Any, spec: RunSpec) -> Sequence[Codec | None]:
+    """The codecs of a compressor's messages in a run, in the floats of its links: within another compressor its own codec."""
+    holding = [t for t in (spec.up, spec.down) if any(part is each for each in with_inner([t.compressor]))]
+    return [t.codec if part is t.compressor else codecs[part.codec](t.codec.float) for t in holding] or [None]
+
+
+def _in_run(part: Any, spec: RunSpec, codec: Codec | None) -> list[Finding]:
     if isinstance(part, Format):
         return everything(Subject(part, file=(spec.data.file(spec.folder), spec.data.known_dim)))
     if not isinstance(part, Model | Metric | Method):
-        return findings(part, dim=_dim(part, spec))
+        return findings(part, dim=_dim(part, spec), codec=codec)
     p = prepare(spec, Ranks(), {}, quiet=True, force=True)
     if isinstance(part, Model):
         return findings(p.problem.loss, p.problem.data.read(0, min(p.problem.data.n_samples, _ROWS)))

@@ -74,7 +74,7 @@ def after_rounds(c: Compressor, links: Sequence[Link]) -> Findings:
     """δ, ω and variance of a compressor with a state: after rounds of vectors that are hard for a memory, by its link, its state is
     asked for further vectors, a random compressor's by draws that are independent of one another."""
     c, dims = links[0].compressor, dict.fromkeys([*_DIMS, *(min(link.dim, _LARGE) for link in links)])
-    at = [link for dim in dims if has_state(c) and (link := link_at(c, dim)) and states_something(c, dim)]
+    at = [link for dim in dims if has_state(c) and (link := link_at(c, dim, links[0].codec)) and states_something(c, dim)]
     for link, name in product(at, _sequences(0, *np.zeros((3, 1)))):
         found = [*tried(f"rounds of {name}", _after, link, name)]
         yield from found

@@ -13,6 +13,7 @@ from mpi_compress.guard.of_data import made_up_view
 from mpi_compress.guard.of_functions import made_up_rows
 from mpi_compress.guard.of_messages import links_in_runs, usual
 from mpi_compress.guard.random_problems import made_up_problem
+from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.models import Model
@@ -37,17 +38,18 @@ def check(part: Any, rows: Rows | None = None) -> list[Finding]:
     return found
 
 
-def findings(part: Any, rows: Rows | None = None, dim: int = 0) -> list[Finding]:
-    """What checks of a part find by data that are made up for it, at a job's d `dim`; NeedsAJob if these do not suit it."""
+def findings(part: Any, rows: Rows | None = None, dim: int = 0, codec: Codec | None = None) -> list[Finding]:
+    """What checks of a part find by data that are made up for it, at a job's d `dim` and by its `codec`; NeedsAJob if these do not
+    suit it."""
     if isinstance(part, type):
         part = usual(part) if issubclass(part, Compressor) else part()
-    found = everything(_subject(part, rows, dim))
+    found = everything(_subject(part, rows, dim, codec))
     if all(each.by in ("memory", "draws") for each in found):
         raise NeedsAJob(f"{getattr(part, 'name', part)}: nothing of it can be checked by itself")
     return found
 
 
-def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
+def _subject(part: Any, rows: Rows | None, dim: int, codec: Codec | None) -> Subject:
     if isinstance(part, Model) and rows is None:
         try:
             part, rows = made_up_rows(part)
@@ -57,7 +59,7 @@ def _subject(part: Any, rows: Rows | None, dim: int) -> Subject:
     match part:
         case Compressor():
             with suppress(Exception):  # the check `compress` says why
-                s.links = links_in_runs(part, dim)
+                s.links = links_in_runs(part, dim, codec)
                 s.held = [*s.held, *contents(link.compressor for link in s.links)]
         case Algorithm():
             s.problems = _problems(part)

@@ -156,7 +156,8 @@ def _toml(path: Path) -> Tables:
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; a job file is required (`report --run` takes a folder)") from None
     except ValueError as error:
-        raise UserError(f"{path}: is no TOML: {error}") from None
+        is_result = "is a result; a job file is required (`show` prints a result, mc.problem(mc.read(file)) is its problem)"
+        raise UserError(f"{path}: {is_result if path.suffix == '.h5' else f'is no TOML: {error}'}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 

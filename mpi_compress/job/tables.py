@@ -255,8 +255,9 @@ class FigureTable(AxesTable):
 
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""
-        unset: dict[str, Any] = {f"{which}{what}": None for which in ("x", "y") if which in asked for what in ("label", "lim")}
-        unset |= {"yscale": None, "bounds": []} if "y" in asked else {}
+        of_axis = "label", "lim", "scale"
+        unset: dict[str, Any] = {f"{which}{what}": None for which in ("x", "y") if which in asked for what in of_axis}
+        unset |= {"bounds": []} if "y" in asked else {}
         of_panels: dict[str, Any] = dict.fromkeys((*asked, *unset))
         return replace(self, **{**unset, **asked}, panel=[replace(p, **of_panels) for p in self.panel])
 

@@ -15,6 +15,7 @@ from mpi_compress.algorithms.theorem import unproved
 from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at, placed
 from mpi_compress.core.unknown import UNKNOWN, NotYetKnown
+from mpi_compress.guard.of_messages import float_ignored
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.job.trials import trials
@@ -216,4 +217,6 @@ def _link(spec: RunSpec, way: str, problem: Problem) -> Link:
         with suppress(NotYetKnown):
             checked_at(where, compressor.check, dim)
     link = Link(compressor, table.codec, dim)
+    if spec.owns(table.codec) and table.codec.float != type(table.codec).float and (wrong := float_ignored(link)):
+        raise UserError(f"{way}.codec: {wrong}")
     return checked_at(f"{way}.budget", tuned, link, spec.cost) if table.budget else link

@@ -14,7 +14,7 @@ from typing import Any
 from mpi_compress.algorithms import Estimator, Method
 from mpi_compress.algorithms.product import other_parts
 from mpi_compress.algorithms.steps import formulas_of, named_by, takes_theorem_step
-from mpi_compress.algorithms.theorem import of_another
+from mpi_compress.algorithms.theorem import has_theory, is_of_another
 from mpi_compress.algorithms.tuning.sizes import follows_link
 from mpi_compress.core.errors import UserError, checked_at, placed
 from mpi_compress.core.installed import package_of
@@ -139,7 +139,7 @@ def _remarks(spec: RunSpec, problem: Problem) -> Iterator[str]:
                 "charged for what they write: docs/own-compressor.md"
             )
     if said := condition_not_met(spec, problem):
-        yield f"'{spec.label}': {said}"
+        yield f"{spec.algorithm.name}: {said}"
 
 
 def condition_not_met(spec: RunSpec, problem: Problem | None) -> str:
@@ -148,10 +148,11 @@ def condition_not_met(spec: RunSpec, problem: Problem | None) -> str:
     method = spec.algorithm
     if not takes_theorem_step(method):
         return ""
-    others, of = other_parts(method) if isinstance(method, Estimator) else "", of_another(type(method))
-    if others or of:
-        own = method.name + f" with {others}" * bool(others)
-        return f"its step is that of {of or type(method).__name__}'s theorem, and no theorem is known for {own}"
+    others = other_parts(method) if isinstance(method, Estimator) else ""
+    if others or is_of_another(type(method)):
+        by = has_theory(type(method))
+        states = f"that of {by.__name__}'s theorem" if not spec.owns(by) else f"by the formula that {by.__name__} states"
+        return f"its step is {states}, and no theorem is known for {method.name}" + f" with {others}" * bool(others)
     if problem is None or not method.theorem.convex:
         return ""
     penalty = problem.penalty

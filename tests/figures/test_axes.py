@@ -97,10 +97,11 @@ def test_lines_are_as_full_as_they_can_be():
 
 def test_other_axes_are_those_of_all_panels_and_keep_what_is_not_theirs():
     panel = PanelTable(title="a", x="round", xlim=[0, 9], yscale="log", bounds=["kappa"])
-    figure = FigureTable("epoch", "loss", bounds=["bound"], xlabel="passes", ylabel="f", xlim=[0, 5], yscale="log", panel=[panel])
+    figure = FigureTable("epoch", "loss", bounds=["bound"], xlabel="passes", ylabel="f", xlim=[0, 5], yscale="log", xscale="log", panel=[panel])
     over_bits = figure.changed(x="wire_bits_up")
     assert (over_bits.x, over_bits.xlabel, over_bits.xlim, over_bits.ylabel) == ("wire_bits_up", None, None, "f")
-    assert (over_bits.yscale, over_bits.bounds) == ("log", ["bound"])
+    assert (over_bits.xscale, over_bits.yscale, over_bits.bounds) == (None, "log", ["bound"])
+    assert (figure.changed(x="round", xscale="log").xscale, figure.changed(y="loss").xscale) == ("log", "log")
     assert over_bits.panel == [PanelTable(title="a", yscale="log", bounds=["kappa"])]
     gaps = figure.changed(y="suboptimality")
     assert (gaps.y, gaps.ylabel, gaps.yscale, gaps.bounds, gaps.xlim) == ("suboptimality", None, None, [], [0, 5])

@@ -373,6 +373,25 @@ class Mine(mc.Codec):
 OWN_CODEC = {"compressor": '{ name = "top-k", k = 3 }', "codec": "mine"}
 
 
+def test_a_float_that_changes_none_of_a_codecs_bytes_is_refused_and_check_part_names_the_codec(tmp_path):
+    source = CODEC.format(encoded="out", decoded="out, end")
+    says = r"float = 32 changes nothing: Mine.encode writes the same bytes as with 64, and paper bits are \d+, not \d+; write floats of "
+    file = written(tmp_path, source, **OWN_CODEC)
+    for name in ("mine", "top-k"):
+        (found,) = findings_in_job(name, mc.load_job(file)).values()
+        (wrong,) = (each for each in found if each.what == "float")
+        assert not wrong.holds
+        assert re.match(f"{says}self.float_format .*{file.stem}.py, line", wrong.text), wrong
+    job = mc.load_job(file, overrides={"up.codec": {"name": "mine", "float": 32}})
+    with pytest.raises(UserError, match=rf"up\.codec: {says}"):
+        mc.run(job, out=tmp_path)
+    (verified,) = mc.verify(job)
+    assert not verified.holds
+    assert re.search(rf"cannot be run: up\.codec: {says}", verified.text)
+
+
+
+
 @pytest.mark.parametrize("encoded", ["out", "bytes(out)", "bytearray(out)", "np.repeat(out, 2)[::2]"])
 def test_a_codec_may_write_bytes_of_any_kind(encoded, tmp_path):
     run = played(tmp_path, CODEC.format(encoded=encoded, decoded="out, end"), **OWN_CODEC)

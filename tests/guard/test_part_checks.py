@@ -155,6 +155,26 @@ def test_parts_are_checked_as_a_job_has_them(tmp_path):
         assert [each for each in found if not each.holds] == []
 
 
+def test_a_compressor_is_checked_by_each_codec_and_with_all_parameters_that_runs_have(tmp_path):
+    job = tmp_path / "job.toml"
+    up = 'up = {{ compressor = {{ name = "top-k", k = {k} }}, codec = {{ name = "{codec}", float = {float} }} }}'
+    runs = [up.format(k=k, codec=codec, float=form) for k, codec, form in ((2, "fixed", 32), (2, "rice", '"bf16"'), (2, "fixed", 32), (3, "fixed", 16))]
+    runs[0] += '\ndown = { by = "ef21-p", compressor = { name = "top-k", k = 2 } }'
+    runs.append('up = { compressor = { name = "blocks", of = { name = "top-k", k = 2 }, slices = 2 }, codec = { name = "blocks", float = 32 } }')
+    job.write_text(
+        'data = { generator = "gspar", samples = 20, dim = 8 }\nstop = { rounds = 2 }\nalgorithm = { name = "ef21", step = 0.1 }\n'
+        + "".join(f'[[run]]\nlabel = "{i}"\n{text}\n' for i, text in enumerate(runs))
+    )
+    found = findings_in_job("top-k", mc.load_job(job))
+    assert [each for of_run in found.values() for each in of_run if not each.holds] == []
+    by = [re.search(r"by (\S+ with float = \w+)", str(each))[1] for each in map(str, map(list, found.values()))]
+    assert by == ["fixed with float = 32", "fixed with float = 64", "rice with float = bf16", "fixed with float = 16"]
+    first, second, *others = found
+    assert first == 'TopK, in the run "0"'
+    assert second.startswith(f"{first}, TopK(k=2), Fixed(float=64,")
+    assert others == ['TopK, in the run "1"', 'TopK, in the run "3"']
+
+
 def test_a_format_that_reads_its_shares_wrong_is_named(tmp_path):
     class LosesRows(Format):
         def read(self, path, dim, part, parts):

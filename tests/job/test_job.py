@@ -116,9 +116,11 @@ def test_tables_that_no_run_can_do_without(table, tmp_path):
 def test_a_file_that_is_no_job_is_named(tmp_path):
     (tmp_path / "bad.toml").write_text("a = [")
     (tmp_path / "bin.toml").write_bytes(b"\xff")
-    for file, complaint in (("none", "there is no such job file"), ("bad", "is no TOML:"), ("bin", "is no TOML:")):
-        with pytest.raises(UserError, match=naming(f"{tmp_path}/{file}.toml: {complaint}")):
-            load_job(tmp_path / f"{file}.toml")
+    (tmp_path / "bin.h5").write_bytes(b"\x89HDF")
+    said = {"none.toml": "there is no such job file", "bad.toml": "is no TOML:", "bin.toml": "is no TOML:", "bin.h5": "is a result; a job file"}
+    for file, complaint in said.items():
+        with pytest.raises(UserError, match=naming(f"{tmp_path}/{file}: {complaint}")):
+            load_job(tmp_path / file)
     with pytest.raises(UserError, match=naming(f"{tmp_path}: is a folder; a job file is required (`report --run` takes a folder)")):
         load_job(tmp_path)
 

@@ -1,12 +1,15 @@
 """What the theorem of a step takes for granted is said where a problem does not state it."""
 
+import tomllib
+
 import numpy as np
 import pytest
+import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mpi_compress as mc
-from mpi_compress.algorithms.theorem import of_another
+from mpi_compress.algorithms.theorem import is_of_another
 from mpi_compress.cli.main import main
 from mpi_compress.problem.penalties import penalties
 
@@ -43,7 +46,7 @@ def test_a_step_of_a_theorem_about_convex_functions_says_so_where_they_are_not(m
     (tmp_path / "job.toml").write_text(job(method, compressor, step=more))
     assert main(["run", str(tmp_path / "job.toml"), "--out", str(tmp_path / "results")]) == 0
     said = capsys.readouterr()
-    assert f"'{method}': {SAID.format(method)}" in said.out + said.err
+    assert f"{method}: {SAID.format(method)}" in said.out + said.err
     (file,) = (tmp_path / "results").rglob("*.h5")
     assert mc.read(file).attrs["condition"] == SAID.format(method)
     assert main(["show", str(file)]) == 0
@@ -108,15 +111,29 @@ def test_a_step_of_the_theorem_of_another_method_says_so(tmp_path, capsys):
     assert told == [f"{text}: {label}" for label, text in said.items()]
     assert main(["run", str(file), *out]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "no theorem is known" in line]
-    assert told == [*(f"'{label}': {text}" for label, text in said.items()), *(f"{text}: {label}" for label, text in said.items())]
+    assert told == [*(f"{text.rpartition(' for ')[2].split()[0]}: {text}" for text in said.values()), *(f"{text}: {label}" for label, text in said.items())]
     results = {(run := mc.read(each)).label: run for each in (tmp_path / "results").rglob("*.h5")}
     assert {label: run.attrs["condition"] for label, run in results.items() if "condition" in run.attrs} == said
     assert main(["show", str(results["product"].file)]) == 0
     assert f"  theory    {said['product']}\n" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("registered_for_one_test_only")
+def test_the_step_of_a_users_class_is_by_the_formula_that_it_states_and_a_run_says_so_once_a_method(tmp_path, capsys):
+    stating = MINE.replace("    def worker", "    theory = '0.5/L'\n\n    def worker")
+    (tmp_path / "of_mine.py").write_text(stating)
+    tables = tomllib.loads(PRODUCTS) | {"run": [{"label": "mine"}], "algorithm": {"name": "mine", "server": "heavy-ball"}}
+    tables["tune"] = {"parameter": "algorithm.step", "values": ["theory", "2*theory", "4*theory"], "to": {"loss": 0.1}}
+    file = tmp_path / "job.toml"
+    file.write_text(tomli_w.dumps(tables))
+    assert main(["run", str(file), "--out", str(tmp_path / "results")]) == 0
+    said = "its step is by the formula that Mine states, and no theorem is known for mine with heavy-ball"
+    told = [line for line in capsys.readouterr().err.splitlines() if "no theorem is known" in line]
+    assert told == [f"mine: {said}", f"{said}: mine"]
+
+
 def test_each_method_of_the_package_has_a_theorem_of_its_own_for_the_step_that_it_calls_theory():
-    assert [name for name, cls in mc.algorithms.items() if cls.theory and of_another(cls)] == []
+    assert [name for name, cls in mc.algorithms.items() if cls.theory and is_of_another(cls)] == []
 
 
 @given(st.floats(-5, 5), st.floats(1e-3, 10))

@@ -138,6 +138,7 @@ def test_what_users_write_is_text_on_the_page_and_in_its_data(html):
     assert "<script>alert" not in html
     assert "<em>title" not in html
     assert "<i>elements" not in html
+    assert ">Coordinates a round and worker<" in html, "as show says; it is a mean over those that are silent, too"
     assert json.loads(data_of(html))["figure-ht-small"]["lines"][1]["label"] == HOSTILE
 
 
