@@ -71,9 +71,9 @@ def words(run: Run, by: str) -> str:
     problem, parts = _problem(run), parts_of(run)
     functions = f"{parts['loss']} + {parts['penalty']}".removesuffix(" + none") + f", µ = {parts['µ']}".removesuffix(", µ = 0")
     split = partition_of(run)
-    dealt = "" if split == "contiguous" else f", {split.replace(', ', ' (', 1)}" + ")" * (", " in split)
+    shares = "" if split == "contiguous" else f", {split.replace(', ', ' (', 1)}" + ")" * (", " in split)
     others = [f"{k} = {v}" for k, v in problem["data"].items() if k in ("heterogeneity", "seed") and "generator" in problem["data"]]
-    sizes = f"d = {run.attrs['dim']}", f"n = {run.attrs['n_workers']}{dealt}"
+    sizes = f"d = {run.attrs['dim']}", f"n = {run.attrs['n_workers']}{shares}"
     return ", ".join(filter(None, [functions, str(run.attrs["data"]), *others, *sizes, counted_by(by, run)]))
 
 

@@ -354,11 +354,11 @@ def check_records(job: Job, runs: Sequence[Run]) -> Iterator[tuple[bool | None, 
         for column, claimed in record.claimed.items():
             said = f"{record.run}, {target}: {claimed:,} {column} claimed"
             took = [target.took(run, column) for run in those]
-            played, share = float(np.median(took or math.nan)), share_text(took)
-            if math.isnan(played):
+            spent, share = float(np.median(took or math.nan)), share_text(took)
+            if math.isnan(spent):
                 yield None, f"{said}; not run"
-            elif played == math.inf:
+            elif spent == math.inf:
                 yield False, f"{said}; not reached: does not hold{share}"
             else:
-                verdict = "equal" if played == claimed else "fewer" if played < claimed else "more: does not hold"
-                yield played <= claimed, f"{said}, {played:,.10g} found: {verdict}{share}"
+                verdict = "equal" if spent == claimed else "fewer" if spent < claimed else "more: does not hold"
+                yield spent <= claimed, f"{said}, {spent:,.10g} found: {verdict}{share}"
