@@ -27,6 +27,7 @@ from mpi_compress.job.loading import Job as Job
 from mpi_compress.job.loading import load_job as load_job
 from mpi_compress.job.stops import StopRule as StopRule
 from mpi_compress.job.stops import stops as stops
+from mpi_compress.messages import fields as fields
 from mpi_compress.messages import kinds as kinds
 from mpi_compress.messages.batch import SILENT as SILENT
 from mpi_compress.messages.batch import Message as Message
