@@ -64,8 +64,8 @@ def without_optimum(spec: RunSpec) -> RunSpec:
 
 def key_of(spec: RunSpec) -> str:
     """Runs of equal keys have one problem: the tables of the run after [tune], and the folder of their files."""
-    start = spec.start if spec.objective.f_star == "lowest seen" else None
-    return repr((spec.folder, spec.data, spec.objective, spec.workers, spec.seed, start, Wanted.by(spec)))
+    start = (spec.start, spec.seed) if spec.objective.f_star == "lowest seen" else None
+    return repr((spec.folder, spec.data, spec.objective, spec.workers, spec.source[2].key, start, Wanted.by(spec)))
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,12 @@ def _test_reading(table: DataTable, folder: Path, dim: int) -> Reading:
 
 def described(file: Path, title: str) -> DataSet:
     """The set in a sound data file."""
-    with opened(file, stamp := stamp_of(file)) as h5:
+    return _described(file, title, stamp_of(file))
+
+
+@lru_cache(maxsize=8)
+def _described(file: Path, title: str, stamp: Stamp) -> DataSet:
+    with opened(file, stamp) as h5:
         classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
         dealt = tuple(h5["cuts"][:].tolist()) if "cuts" in h5 else None
         n, dim, nonzeros, entries = (int(h5.attrs.get(a, 0)) for a in ("n_samples", "dim", "nonzeros", "entries"))
