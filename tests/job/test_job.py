@@ -340,6 +340,9 @@ def test_a_label_that_is_the_beginning_of_others_is_refused_with_the_pattern_tha
     with pytest.raises(UserError) as caught:
         job.only("DOG")
     assert "begin so" not in str(caught.value)
+    seeds = parse_job({**tables, "grid": {"seed": [4, 5]}}, "t", Path(), {})  # as `plan` prints its runs
+    with pytest.raises(UserError, match=r"there are: .*; --index 1 takes that seed$"):
+        seeds.only("CAT, to = 1, seed 5")
 
 
 def test_only_takes_the_runs_of_a_table_by_its_label_where_no_run_has_it_alone():
