@@ -76,7 +76,8 @@ class Job:
         labels = [r.label for r in self.runs]
         if lacking := [pattern for pattern in each_of(label) if not any(is_chosen(r.names, pattern) for r in self.runs)]:
             several = f"; '{lacking[0]}*' takes all that begin so" if any(known.startswith(lacking[0]) for known in labels) else ""
-            several += "".join(f"; --index {r.index} takes that seed" for r in self.runs if lacking[0] == f"{r.label}, seed {r.seed}")
+            meant = [r.index for r in self.runs if f"{r.label}, seed {r.seed}" == lacking[0]]
+            several += f"; --index {meant[0]} takes that seed" if meant else ""
             error = NoSuchLabel(f"--only: {nearest(lacking[0], labels, 'run', quoted=True)}{several}")
             error.labels = lacking
             raise error
