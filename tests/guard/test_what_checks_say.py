@@ -6,6 +6,7 @@ import re
 import sys
 from functools import cache
 
+import numpy as np
 import pytest
 from helpers.running import command, here
 
@@ -193,6 +194,21 @@ def test_what_is_no_number_never_holds():
 def test_a_bound_twice_too_large_is_called_loose():
     loose = found_of("one-norm", share=2.0)["ω"]
     assert re.match(r"holds  ω: 666 is stated for d = 1000; at worst 33[0-9.]+ ± \S+ was found .*: loose by 2 times$", loose), loose
+
+
+def test_a_bound_that_is_tight_for_a_small_d_alone_is_called_loose_for_the_other():
+    class OfEachBlock(mc.Compressor):
+        """The largest coordinate of each 32: δ = 1/32 at best, and 1/d is stated."""
+
+        def compress(self, v, t):
+            best = [start + np.argmax(np.abs(v[start : start + 32])) for start in range(0, v.size, 32)]
+            return mc.Sparse(v.size, np.array(best, dtype=np.uint32), v[best])
+
+        def delta(self, dim):
+            return 1 / dim
+
+    found = {each.what: str(each) for each in mc.testing.findings(OfEachBlock(), dim=128)}["δ"]
+    assert re.fullmatch(r"holds  δ: 0\.08.* is stated for d = 12; .*: tight; for d = 1000 it is loose by 32 times", found), found
 
 
 @pytest.mark.usefixtures("job")
