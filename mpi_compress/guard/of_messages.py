@@ -159,7 +159,7 @@ def theorems(_: Compressor, links: Sequence[Link]) -> Findings:
         each_d += [(one, link.dim) for one in worst(found)]
     for one in worst(one for one, _ in each_d):
         other, dim = min(((o, d) for o, d in each_d if o.what == one.what), key=lambda pair: pair[0].ratio)
-        also = f"; for d = {dim} it is loose by {1 / other.ratio:.2g} times" * _is_loose(other) * (not _is_loose(one))
+        also = f"; for d = {dim} it is loose by {1 / other.ratio:.2g} times" if _is_loose(other) and not _is_loose(one) else ""
         yield replace(one, text=one.text + also)
 
 
