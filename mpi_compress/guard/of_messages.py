@@ -164,7 +164,7 @@ def theorems(_: Compressor, links: Sequence[Link]) -> Findings:
 
 
 def _is_loose(found: Finding) -> bool:
-    return found.holds and 0 < found.ratio * LOOSE < 1
+    return bool(found.holds and 0 < found.ratio * LOOSE < 1)
 
 
 def _theorems(c: Compressor, v: Vector, name: str) -> Findings:
