@@ -13,9 +13,9 @@ def triangle(M):
     """A symmetric M (s, s) as such a vector, whose norm is ‖M‖_F."""
     out, at = np.empty(len(M) * (len(M) + 1) // 2), 0
     for i in range(len(M)):
-        out[at : at + i] = M[i, :i] * _ROOT
-        out[at + i] = M[i, i]
-        at += i + 1
+        for j in range(i + 1):  # an expression of slices takes two seconds to compile
+            out[at] = M[i, j] * _ROOT if j < i else M[i, j]
+            at += 1
     return out
 
 
@@ -39,12 +39,11 @@ def add_pairs(dim, values, vectors, scale, out):
     refuse_unequal(dim, out.size)
     row, at = np.empty(vectors.shape[1]), 0
     for i in range(row.size):
-        row[: i + 1] = 0.0
+        row[:] = 0.0
         for r in range(values.size):
             first = values[r] * vectors[r, i]
             for j in range(i + 1):
                 row[j] += first * vectors[r, j]
-        row[:i] *= _ROOT
         for j in range(min(i + 1, dim - at)):
-            out[at + j] += scale * row[j]
+            out[at + j] += scale * (row[j] * _ROOT if j < i else row[j])
         at += i + 1

@@ -235,14 +235,15 @@ def united(a, b):
     """The increasing union of increasing arrays (m,) and (n,) of uint32."""
     out = np.empty(a.size + b.size, dtype=np.uint32)
     i = j = n = 0
-    while i < a.size and j < b.size:
-        out[n] = min(a[i], b[j])
-        i += a[i] == out[n]
-        j += b[j] == out[n]
+    while i < a.size or j < b.size:
+        if j == b.size or (i < a.size and a[i] <= b[j]):
+            out[n] = a[i]
+            j += j < b.size and a[i] == b[j]
+            i += 1
+        else:
+            out[n] = b[j]
+            j += 1
         n += 1
-    for rest in (a[i:], b[j:]):
-        out[n : n + rest.size] = rest
-        n += rest.size
     return out[:n].copy()
 
 

@@ -154,7 +154,7 @@ class _Coder:
         self._code(mixing.code_bits, rows, (labels == labels.max(initial=-np.inf)).astype(np.int64))
         if int(rows.sum()) != self.nonzeros:
             raise _Full
-        return rows.sum(axis=1, dtype=np.int64), np.nonzero(rows)[1]
+        return rows.sum(axis=1, dtype=np.int64), rows.nonzero()[1].copy()
 
     def _code(self, kernel: Callable[..., bool], *arrays: Any) -> None:
         if not kernel(*arrays, self.model, self.stream):
@@ -172,7 +172,7 @@ def _as_integers(values: Vector) -> tuple[list[int], NDArray[np.uint64]]:
     a count whose lowest bit is its sign; and bits."""
     for kind in range(_DECIMALS + 1):
         found = np.rint(values * 10.0**kind)
-        if not np.abs(found).max(initial=0.0) < _EXACT:
+        if not abs(found).max(initial=0.0) < _EXACT:
             break
         if (found / 10.0**kind == values).all():
             least = int(found.min()) if found.size else 0
