@@ -226,8 +226,9 @@ def remembering(tmp_path):
     return mc.load_job(tmp_path / "job.toml")
 
 
-@pytest.mark.parametrize("k", [1, "10%"])
-@pytest.mark.parametrize("name", parts.BREAKS)
+@pytest.mark.parametrize(("name", "k"), [
+    pytest.param(name, k, marks=pytest.mark.slow if (name, k) == ("first-random", "10%") else []) for name in parts.BREAKS for k in (1, "10%")
+])  # fmt: skip
 @pytest.mark.usefixtures("remembering")
 def test_a_compressor_whose_state_breaks_its_theorem_is_named_with_the_vector_and_what_came_before(name, k):
     theorem, told = parts.BREAKS[name]
@@ -246,7 +247,7 @@ def test_a_compressor_whose_state_does_no_harm_passes(name, k, remembering):
     (found,) = findings_in_job(name, remembering, {"k": k}).values()
     assert [each for each in found if not each.holds] == []
     c = mc.compressors[name](k)
-    assert {"δ", "ω"} & {each.what for each in after_rounds(c, links_in_runs(c))}
+    assert any(each.what in ("δ", "ω") for each in after_rounds(c, links_in_runs(c)))
 
 
 def test_every_part_of_a_jobs_plugins_is_found_and_all_are_listed_where_there_is_no_such(remembering):
