@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress.core.progress import Amount
 from mpi_compress.guard import hidden_state, of_algorithms, of_data, of_functions, of_messages
 from mpi_compress.guard.findings import Finding, Findings, either, seeded, tried, worst
 from mpi_compress.guard.of_messages import link_at, round_of, stated, states_something
@@ -153,10 +154,12 @@ def everything(s: Subject) -> list[Finding]:
     """What all checks find, their errors too, each property once, where it is worst. What is kept where it should not be, or drawn,
     is said first."""
     found = list[Finding]()
-    for check in CHECKS:
-        (_, kinds), *others, _ = get_annotations(check).items()
-        given = [getattr(s, name) for name, _ in others]
-        if isinstance(s.part, kinds) and None not in given:
-            by = check.__name__.replace("_", " ")
-            found += [replace(each, by=by) for each in tried(by, check, s.part, *given)]
+    with Amount(f"checking {getattr(s.part, 'name', 'a part')}", quiet=False, what=("checks", 1)) as tell:
+        for done, check in enumerate(CHECKS):
+            (_, kinds), *others, _ = get_annotations(check).items()
+            given = [getattr(s, name) for name, _ in others]
+            if isinstance(s.part, kinds) and None not in given:
+                tell(done, len(CHECKS))
+                by = check.__name__.replace("_", " ")
+                found += [replace(each, by=by) for each in tried(by, check, s.part, *given)]
     return sorted(worst(found), key=lambda each: each.holds or each.what not in ("memory", "draws"))
