@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.patterns import Choice
+from mpi_compress.core.patterns import Choice, each_of
 from mpi_compress.evidence.verdicts import Verdict, answerable, check
 from mpi_compress.job.dotted import plain
 from mpi_compress.job.loading import Job, NoSuchLabel, load_job, with_own_labels
@@ -43,6 +43,7 @@ class Outcome:
     missing: list[tuple[RunSpec, str]] = field(default_factory=list)  # runs without a finished result, those begun too, and why
     out: Path = Path("results")  # where its results are
     shown: list[Run] = field(default_factory=list)  # all that have a row, in the job's order: what figures and tables show
+    only: Sequence[str] = ()  # the labels that were asked for, as far as it has them; (): all
 
     @property
     def title(self) -> str:
@@ -143,9 +144,15 @@ def outcomes(
     def read_one(file: Path, own: Choice) -> Outcome:
         is_alone = names[key := job_name(file)] == 1
         key = key if is_alone else Path(os.path.relpath(file, root)).with_suffix("").as_posix()
-        return _outcome(file, key, out, full, partial(loaded, full=full, overrides=overrides, only=own))
+        found = _outcome(file, key, out, full, partial(loaded, full=full, overrides=overrides, only=own))
+        return found if own is None else replace(found, only=each_of(own))
 
     return [*with_own_labels(files, read_one, only).values()]
+
+
+def only_words(labels: Sequence[str]) -> list[str]:
+    """The options of a command that takes the runs of these labels of a job, all for ()."""
+    return [f"--only={label}" for label in labels]
 
 
 def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: Choice = None) -> Job:
