@@ -24,7 +24,7 @@ def act(options: Namespace) -> int:
     words = [f"--set={value}" for value in options.set]
     words += [f"--out={options.out}"] * (options.out != Path("results"))
     found_in = partial(outcomes, out=options.out, full=options.full, overrides=overrides_of(options), only=options.only)
-    labels: Mapping[Path, Sequence[str]] = {file: () for file in files}
+    labels: Mapping[Path, Sequence[str]] = dict.fromkeys(files, ())
     if options.only is not None:  # those that have such a run
         labels = {each.file: each.only for each in found_in(files)}
     try:
