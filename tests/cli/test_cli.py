@@ -26,7 +26,7 @@ from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import import_plugin
 from mpi_compress.core.registry import is_ours, parameters, registries
-from mpi_compress.evidence.lines import name_of
+from mpi_compress.evidence.lines import changes, name_of
 from mpi_compress.problem.datasets import cache
 from mpi_compress.results import checksums
 from mpi_compress.results.writer import Recorder
@@ -486,6 +486,38 @@ def test_data_info_prints_the_constants_of_the_logistic_loss_that_papers_print(t
 def test_show_prints_the_coordinates_of_one_message(tmp_path):
     run = run_of(tmp_path, {"name": "gd"}, {"name": "top-k", "k": 3}, count=5, rounds=10)
     assert "  sent      3 coordinates a round and worker" in summary(run)
+
+
+def test_show_tells_a_column_of_ones_own_from_a_line_of_that_name(tmp_path, registered_for_one_test_only):
+    @mc.metrics.register("sent")
+    class Sent(mc.Metric):
+        def value(self, x, problem):
+            return 7.0
+
+    tables = {"data": {"generator": "gspar", "samples": 60, "dim": 5}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3}}
+    (run,) = mc.run({**tables, "log": {"metrics": ["sent", "accuracy"]}}, out=tmp_path, quiet=True)
+    lines = [line.split() for line in summary(run)]
+    assert [line[:3] for line in lines if line[:1] == ["own"]] == [["own", "sent", "7"]]
+    assert [line[1:] for line in lines if line[:1] == ["sent"]] == [["5", "coordinates", "a", "round", "and", "worker"]]
+    assert [line[2:] for line in lines if line[:1] == ["accuracy"]], "one of the package's"
+
+
+def test_results_on_other_data_beside_the_job_s_own_are_told_apart_by_the_set(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("one", 1), ("two", 2)):
+        Path(name).write_text(f"1 1:{value} 2:1\n-1 2:0.5\n" * 4)
+    Path("job.toml").write_text('data.path = "one"\nalgorithm.name = "gd"\nstop.rounds = 3\ntitle = "GD"\n')
+    for words in ([], ["--set", "data.path=two"]):
+        assert main(["run", "job.toml", "--quiet", *words]) == 0
+    assert main(["show", "results"]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert (heads.split()[:2], sorted(row.split()[1] for row in rows)) == (["result", "data"], ["one", "two"])
+    assert main(["table", *map(str, Path("results").rglob("*.h5"))]) == 0
+    said = capsys.readouterr().out
+    assert re.findall(r"^data: (\w+), .*: (GD.*)$", said, re.MULTILINE) == [("one", "GD"), ("two", "GD, path = two")]
+    run = mc.read(next(Path("results").rglob("*.h5")))
+    run.attrs["overridden"] = '{"data.name": "w1a", "stop.rounds": 3}'
+    assert changes(run) == ["data = w1a", "rounds = 3"]
 
 
 def test_show_of_many_prints_what_differs_and_how_each_ended(done, capsys):
