@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.blame import is_ours
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.core.tables import shown
@@ -22,9 +21,8 @@ from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.lines import by_seed
 from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 from mpi_compress.problem.datasets.said import line_of
-from mpi_compress.problem.metrics import metrics
 from mpi_compress.results import bounds, theorem
-from mpi_compress.results.columns import COLUMNS, INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_CLOCK, named
+from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_CLOCK, named
 from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import COPY_OF, Run, read
 from mpi_compress.results.settings import settings_of, varying
@@ -49,10 +47,8 @@ def act(options: Namespace) -> int:
     elif asked:
         return _draw(runs[0], options)
     elif len(runs) > len(options.results):
-        sets = [str(run.attrs.get("data", "")) for run in runs]
-        data = [[name] if len({*sets}) > 1 else [] for name in sets]
-        rows = [[str(run.file), *own, str(status_of_run(run).state), *_last(run)] for run, own in zip(runs, data, strict=True)]
-        say(*shown(sys.stdout, ["result", *["data"] * len(data[0]), "status", "round", "loss"], rows))
+        rows = [[*map(str, (run.file, run.attrs.get("data", ""), status_of_run(run).state)), *_last(run)] for run in runs]
+        say(*shown(sys.stdout, ["result", "data", "status", "round", "loss"], rows, ("data",)))
     else:
         first = filter(None, dict.fromkeys(map(line_of, runs)))
         say(*first, *(summary(runs[0]) if len(runs) == 1 else _compared(runs)))
@@ -205,7 +201,7 @@ def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:
 
 
 def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
-    """What the run evaluated and tuned, and the columns that its algorithm adds, users' own apart."""
+    """What the run evaluated and tuned, and the columns that its algorithm adds."""
     if "model_seconds" in last:
         fixed = f": computing and latency {last['model_fixed']:.4g} s" if "model_fixed" in last else ""
         bits = f", and {bits_text(last['model_bits'])} that were waited for" if last.get("model_bits") else ""
@@ -215,12 +211,10 @@ def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
         yield "evaluated", ", ".join(f"{k} = {v:.9g}" for k, v in evaluated.items())
     if run.tuned:
         yield "tuned", _tuned(run.tuned)
-    known = {column.name for column in COLUMNS}.union(name.replace("-", "_") for name in metrics if is_ours(metrics[name]))
     further = set(last).difference(named("counter", "evaluation", *OF_CLOCK, "theory"))
     for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
-        head, own = (f"{name:8s} ", "") if name in known else ("own", f"{name} ")
-        yield head, f"{own}{last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
+        yield "column", f"{name} {last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 
 
 def _tuned(tuned: Mapping[str, Any]) -> str:

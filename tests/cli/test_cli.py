@@ -497,9 +497,8 @@ def test_show_tells_a_column_of_ones_own_from_a_line_of_that_name(tmp_path, regi
     tables = {"data": {"generator": "gspar", "samples": 60, "dim": 5}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3}}
     (run,) = mc.run({**tables, "log": {"metrics": ["sent", "accuracy"]}}, out=tmp_path, quiet=True)
     lines = [line.split() for line in summary(run)]
-    assert [line[:3] for line in lines if line[:1] == ["own"]] == [["own", "sent", "7"]]
+    assert [line[:3] for line in lines if line[:1] == ["column"]] == [["column", "accuracy", "0.85"], ["column", "sent", "7"]]
     assert [line[1:] for line in lines if line[:1] == ["sent"]] == [["5", "coordinates", "a", "round", "and", "worker"]]
-    assert [line[2:] for line in lines if line[:1] == ["accuracy"]], "one of the package's"
 
 
 def test_results_on_other_data_beside_the_job_s_own_are_told_apart_by_the_set(tmp_path, capsys, monkeypatch):
@@ -535,9 +534,9 @@ def test_show_of_a_folder_lists_its_results_and_tells_all_of_a_single_one(done, 
     files = sorted((done[1] / "small").glob("*.h5"))
     assert main(["show", str(done[1])]) == 0
     heads, *rows = capsys.readouterr().out.splitlines()
-    assert heads.split() == ["result", "status", "round", "loss"]
+    assert heads.split() == ["result", "data", "status", "round", "loss"]
     assert [row.split()[0] for row in rows] == [str(file) for file in files]
-    assert all(row.split()[1:3] == ["complete", "12"] for row in rows)
+    assert all(row.split()[1:4] == ["gspar", "complete", "12"] for row in rows)
     shutil.copy(files[0], tmp_path)
     assert main(["show", str(tmp_path)]) == 0
     alone = capsys.readouterr().out
