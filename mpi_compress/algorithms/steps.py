@@ -4,8 +4,8 @@ a part's parameters: what they name, and their values."""
 import bisect
 import itertools
 import math
-from collections.abc import Mapping, Set
-from dataclasses import Field, dataclass, fields
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import Field, dataclass, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
@@ -171,6 +171,19 @@ def of_compressor(method: Any, name: str) -> Any:
     return getattr(link.compressor, name.removesuffix("_down"))(method.setting.dim)
 
 
+_CONTRACTIVE = {"levels": range(1, 2**31), "scaled": [False], "shrunk": [True]}  # values of parameters, the largest δ last
+
+
+def as_contraction(compressor: Any, dim: int) -> str:
+    """A compressor with the first value of a parameter for which it is a contraction, as "qsgd with levels = 9"; "" for none."""
+
+    def first(key: str, values: Sequence[Any]) -> str:
+        place = bisect.bisect_right(values, 0.0, key=lambda value: replace(compressor, **{key: value}).delta(dim) or 0.0)
+        return f"{compressor.name} with {key} = {str(values[place]).lower()}" if place < len(values) else ""
+
+    return next((first(key, values) for key, values in _CONTRACTIVE.items() if hasattr(compressor, key)), "")
+
+
 COMPUTED_WHERE_NAMED = ("L_max", "L_mean", "L_rms", "L_pm", "L_row", "g0")
 """Quantities that are known only in a run whose formulas name them."""
 
@@ -238,6 +251,8 @@ def evaluated(
             link = getattr(part, way, None)
             if link is not None and not is_ours(link.compressor):
                 would_do += f"; {link.compressor.name} states none: define {name[:5]}(self, dim), or give algorithm.{key} a number"
+            elif link is not None and name[:5] == "delta" and (other := as_contraction(link.compressor, link.dim)):
+                would_do = f"{such}, or {other}, would do"
             raise NotMet(f"{part.name} needs {_KINDS[name[:5]]} {way}: {would_do}")
         raise NotMet(f"{key} = '{value}' needs {what}, such as {such}, and the {way}link's compressor states none")
     if named & {THEORY, TIGHT}:

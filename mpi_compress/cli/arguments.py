@@ -5,7 +5,7 @@ Nothing heavy is imported here, so that `--help`, `--version` and a wrong comman
 
 import math
 import tomllib
-from argparse import SUPPRESS, ArgumentTypeError
+from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,15 @@ class Command:
     help: str
     arguments: Sequence[Argument] = ()
     commands: Mapping[str, "Command"] = field(default_factory=dict)
+
+
+class _Once(Action):
+    """An option that may be given once."""
+
+    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: str | None = None) -> None:
+        if (before := getattr(namespace, self.dest)) is not self.default:
+            raise ArgumentError(self, f"{before} and {values} were given; one file is written")
+        setattr(namespace, self.dest, values)
 
 
 def _positive(text: str) -> int:
@@ -61,6 +70,7 @@ _TABLE = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-
 def _argument(name: str | list[str], flag: bool = False, hidden: bool = False, **settings: Any) -> Argument:
     settings |= {"action": "store_true"} if flag else {}
     settings |= {"help": SUPPRESS} if hidden else {}
+    settings = {"action": _Once, **settings} if name == "-o" else settings
     settings |= {"type": TYPES[settings["type"]]} if "type" in settings else {}
     return (name,) if isinstance(name, str) else tuple(name), settings
 

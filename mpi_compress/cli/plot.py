@@ -18,7 +18,7 @@ from mpi_compress.evidence.profile import profile
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.of_run import draw_profiles
 from mpi_compress.figures.panels import panels
-from mpi_compress.job.tables import FigureTable
+from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.problem.datasets.said import titles
 from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.summary import all_doubts
@@ -32,20 +32,22 @@ def act(options: Namespace) -> int:
     paid = options.by
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
-    if (targets and not options.x) or len(targets) > 1 or len(paid) > bool(targets or figure.at):
-        would_do = "one --to goes with --x KEY, and with it one --by; several of them with --profile"
+    if (targets and not options.x) or len(paid) > bool(targets or figure.at):
+        would_do = "--to goes with --x KEY, and with it one --by; several of them with --profile"
         raise UserError(f"{would_do}; `table --to` compares methods at targets")
     changed: dict[str, Any] = axes_of(options)
     keys = "bounds", "xscale", "yscale", "xlim", "ylim"
     changed |= {key: given for key in keys if (given := getattr(options, key)) is not None}
     if targets:
         y = paid[0] if paid else figure.y if figure.at else figure.by
-        figure, changed = replace(figure, panel=[]), {"y": y, "at": dict(targets)} | changed
+        figure, changed = replace(figure, panel=[]), {"y": y, "at": dict(targets[:1])} | changed
     elif paid:
         changed = {"y": paid[0]} | changed
     elif options.x and grows(options.x):  # curves, not what the job's target took
         changed = {"at": None} | ({"y": next(iter(figure.at))} if figure.at else {}) | changed
     figure = figure.changed(**changed)
+    if len(targets) > 1:
+        figure = replace(figure, panel=[PanelTable(at={column: level}) for column, level in targets], columns=2)
     drawn = figures.draw(runs, figure, options.style, width, absent(jobs_of(options), runs))
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)

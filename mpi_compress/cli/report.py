@@ -1,7 +1,7 @@
 """`mpi-compress report [JOB…]`"""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
 from mpi_compress.core.terminal import say
-from mpi_compress.evidence.outcomes import job_files, loaded, outcomes
+from mpi_compress.evidence.outcomes import job_files, loaded, only_words, outcomes
+from mpi_compress.job.loading import Job
 from mpi_compress.planning import estimates, pool
 from mpi_compress.report import render, text
 
@@ -20,18 +21,19 @@ def act(options: Namespace) -> int:
     if options.get and not options.run:
         raise UserError("--get: fetches sets for runs; --run is needed, too")
     files, title = job_files(options.jobs), options.title
-    words = [f"--{name}={value}" for name in ("only", "set") for value in getattr(options, name) or ()]
+    words = [f"--set={value}" for value in options.set]
     words += [f"--out={options.out}"] * (options.out != Path("results"))
     found_in = partial(outcomes, out=options.out, full=options.full, overrides=overrides_of(options), only=options.only)
+    labels: Mapping[Path, Sequence[str]] = dict.fromkeys(files, ())
     if options.only is not None:  # those that have such a run
-        files = [each.file for each in found_in(files)]
+        labels = {each.file: each.only for each in found_in(files)}
     try:
-        failed = _run(files, options, words) if options.run else []
+        failed = _run(labels, options, words) if options.run else []
     except Interrupted as interrupted:
         print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
         print_line("`mpi-compress report` without --run draws what is done")
         return EXIT_STOPPED
-    found = found_in(files)
+    found = found_in([*labels])
     render.write(found, options.page, title, words)
     if options.table:
         text.write_table(found, options.table, title)
@@ -41,13 +43,21 @@ def act(options: Namespace) -> int:
     return EXIT_FAILED if failed else 0
 
 
-def _run(files: Sequence[Path], options: Namespace, words: Sequence[str]) -> list[Path]:
-    """Run what is not done of these jobs, with further `words`; those that failed, or a run of which diverged."""
+def _run(labels: Mapping[Path, Sequence[str]], options: Namespace, words: Sequence[str]) -> list[Path]:
+    """Run what is not done of these jobs, of each its labels, () for all, with further `words`; those that failed, or a run of
+    which diverged."""
+    files = [*labels]
     if options.full:
         for line in estimates.text([*estimates.estimates(files, options.out, True)]):
             print_line(line)
     if options.get:
         pool.get_missing(files, print_line)
-    load = partial(loaded, overrides=overrides_of(options), only=options.only)
-    status = pool.run_jobs(files, options.out, options.full, options.at_once, print_line, load, words)
-    return [file for file, found in status.items() if found not in (0, 2)]
+
+    def load(file: Path, full: bool) -> Job:
+        return loaded(file, full, overrides_of(options), labels[file] or None)
+
+    def words_of(file: Path) -> list[str]:
+        return [*only_words(labels[file]), *words]
+
+    status = pool.run_jobs(files, options.out, options.full, options.at_once, print_line, load, words_of)
+    return [file for file, ended in status.items() if ended not in (0, 2)]

@@ -11,7 +11,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.evidence.lines import tuned_to
 from mpi_compress.evidence.notes import said_of
-from mpi_compress.evidence.outcomes import old_metrics, readable, readable_results_of
+from mpi_compress.evidence.outcomes import changed_data, old_metrics, readable, readable_results_of
 from mpi_compress.evidence.problems import differing
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -62,6 +62,8 @@ def found(options: Namespace, jobs: Mapping[str, Job], columns: Collection[str] 
         _tell(unread, "; the others go on")
         if missing := len(job.runs) - len(new) - len(unread):
             print_line(f"mpi-compress: {file}: {missing} of {len(job.runs)} runs have no record; `mpi-compress plan` lists them")
+            for line in changed_data(job, options.out):
+                print_line(f"mpi-compress: {line}")
     if problems and not runs:
         raise problems[0]
     _tell(problems)

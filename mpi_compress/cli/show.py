@@ -47,8 +47,8 @@ def act(options: Namespace) -> int:
     elif asked:
         return _draw(runs[0], options)
     elif len(runs) > len(options.results):
-        rows = [[str(run.file), str(status_of_run(run).state), *_last(run)] for run in runs]
-        say(*shown(sys.stdout, ["result", "status", "round", "loss"], rows))
+        rows = [[*map(str, (run.file, run.attrs.get("data", ""), status_of_run(run).state)), *_last(run)] for run in runs]
+        say(*shown(sys.stdout, ["result", "data", "status", "round", "loss"], rows, ("data",)))
     else:
         first = filter(None, dict.fromkeys(map(line_of, runs)))
         say(*first, *(summary(runs[0]) if len(runs) == 1 else _compared(runs)))
@@ -214,7 +214,7 @@ def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     further = set(last).difference(named("counter", "evaluation", *OF_CLOCK, "theory"))
     for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
-        yield f"{name:8s} ", f"{last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
+        yield "column", f"{name} {last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 
 
 def _tuned(tuned: Mapping[str, Any]) -> str:

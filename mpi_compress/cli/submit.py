@@ -7,15 +7,18 @@ from pathlib import Path
 from mpi_compress.cli.parsing import load
 from mpi_compress.cluster.batch import Options
 from mpi_compress.cluster.submission import Submission, to_submit
-from mpi_compress.core.progress import count_text
+from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.engine import earlier_runs
 from mpi_compress.engine.request import Request
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.loading import Job
+from mpi_compress.planning.estimates import suggestion
 from mpi_compress.results.files import result_file
 from mpi_compress.results.status import Status
+
+_RANKS = {"pack", "ntasks", "nodes", "launcher"}  # whoever gives one of them has decided what a task is
 
 
 def act(options: Namespace) -> int:
@@ -36,6 +39,9 @@ def act(options: Namespace) -> int:
         alike.setdefault(repr(asked), (asked, {}))[1][spec.index] = todo[spec.index]
     submissions = [Submission(job, Path(options.job), out, run, runs, asked, options.fresh) for asked, runs in alike.values()]
     texts = [submission.text() for submission in submissions]  # refuses wrong options
+    undecided = [spec for spec in job.runs if spec.index in todo and not _RANKS & {*spec.slurm, *given}]
+    if len(undecided) > 1 and (line := suggestion(job, undecided, out, True)):
+        print_line(f"mpi-compress: {line}")
     if options.dry_run:
         renamed = "# `submit --fresh` first renames results that are done to .h5.old; by hand, rename them, or none is rerun\n"
         print(*texts, *[renamed] * options.fresh, sep="\n", end="")

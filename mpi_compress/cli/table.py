@@ -11,6 +11,7 @@ from mpi_compress.core.tables import WRITERS, comma_separated, latex, markdown, 
 from mpi_compress.core.terminal import say
 from mpi_compress.evidence.comparison import Comparison, compare
 from mpi_compress.evidence.crossings import statements
+from mpi_compress.evidence.lines import name_in_paper
 from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 from mpi_compress.evidence.notes import on_data
 from mpi_compress.report.needed import proposed
@@ -30,7 +31,7 @@ def act(options: Namespace) -> int:
     warn_of_mixtures(runs)
     if not asked:
         heads, rows, notes = endings(runs)
-        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *absent(jobs, runs), *on_data(runs, [run.label for run in runs]))
+        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *absent(jobs, runs), *on_data(runs, [*map(name_in_paper, runs)]))
         such = " ".join(proposed(runs, next(iter(jobs.values()), None)))
         say(f"--to COLUMN=LEVEL compares what each method needed{such and f', such as {such}'}")
         return 0

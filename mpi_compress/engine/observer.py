@@ -11,6 +11,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.error_memory import ERRORS
+from mpi_compress.algorithms.steps import as_contraction
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import AllSent, PrecisionExhausted, placed
 from mpi_compress.core.progress import ignore
@@ -218,7 +219,8 @@ def _remedy(algorithm: Method) -> str:
     """What may help where the loss has risen."""
     compressor, dim = algorithm.up.compressor, algorithm.setting.dim
     if algorithm.log is ERRORS and compressor.delta(dim) is None and (ω := compressor.omega(dim)) is not None:
-        return f"{compressor.name} is no contraction (ω = {ω:.3g}), so errors that are kept grow at any step size"
+        would_do = f"; {other} is one" if (other := as_contraction(compressor, dim)) else ""
+        return f"{compressor.name} is no contraction (ω = {ω:.3g}), so errors that are kept grow at any step size{would_do}"
     return "a smaller step size may help"
 
 

@@ -87,9 +87,9 @@ def tuned_to(label: str, to: Any) -> str:
 
 
 def changes(run: Run) -> list[str]:
-    """What was overridden in a run, as by --set, but for its seed: "rounds = 10"."""
+    """What was overridden in a run, as by --set, but for its seed: "rounds = 10", or of a name "data = a9a"."""
     overridden = json.loads(run.attrs.get("overridden", "{}"))
-    return [f"{key.split('.')[-1]} = {value}" for key, value in overridden.items() if key != "seed"]
+    return [f"{key.removesuffix('.name').split('.')[-1]} = {value}" for key, value in overridden.items() if key != "seed"]
 
 
 def tuned_text(run: Run) -> str:

@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.patterns import Choice
+from mpi_compress.core.patterns import Choice, each_of
+from mpi_compress.core.progress import count_text
 from mpi_compress.evidence.verdicts import Verdict, answerable, check
 from mpi_compress.job.dotted import plain
 from mpi_compress.job.loading import Job, NoSuchLabel, load_job, with_own_labels
 from mpi_compress.job.runs import RunSpec, outdated
 from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.problem.datasets.said import differs
+from mpi_compress.problem.datasets.table import file_digests
 from mpi_compress.results.catalogue import Entry, entries
 from mpi_compress.results.files import JOBS, job_name, part_of, result_file
-from mpi_compress.results.reader import Run, read, result_of_run
+from mpi_compress.results.reader import Run, attributes, read, result_of_run
 from mpi_compress.results.status import State, status_of_run
 
 
@@ -43,6 +45,7 @@ class Outcome:
     missing: list[tuple[RunSpec, str]] = field(default_factory=list)  # runs without a finished result, those begun too, and why
     out: Path = Path("results")  # where its results are
     shown: list[Run] = field(default_factory=list)  # all that have a row, in the job's order: what figures and tables show
+    only: Sequence[str] = ()  # the labels that were asked for, as far as it has them; (): all
 
     @property
     def title(self) -> str:
@@ -143,9 +146,15 @@ def outcomes(
     def read_one(file: Path, own: Choice) -> Outcome:
         is_alone = names[key := job_name(file)] == 1
         key = key if is_alone else Path(os.path.relpath(file, root)).with_suffix("").as_posix()
-        return _outcome(file, key, out, full, partial(loaded, full=full, overrides=overrides, only=own))
+        found = _outcome(file, key, out, full, partial(loaded, full=full, overrides=overrides, only=own))
+        return found if own is None else replace(found, only=each_of(own))
 
     return [*with_own_labels(files, read_one, only).values()]
+
+
+def only_words(labels: Sequence[str]) -> list[str]:
+    """The options of a command that takes the runs of these labels of a job, all for ()."""
+    return [f"--only={label}" for label in labels]
 
 
 def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: Choice = None) -> Job:
@@ -176,10 +185,25 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     missing = [(s, s.missing or (str(found) if isinstance(found, UserError) else "")) for s, found in each if found not in runs]
     claims = answerable(job)
     left_out = [f"{n} of {len(job.claims)} claims left out by --only"] if (n := len(job.claims) - len(claims)) else []
-    problem = "; ".join([*[why for _, why in missing if why][:1], *old_metrics(both), *left_out])
+    problem = "; ".join([*[why for _, why in missing if why][:1], *changed_data(job, out), *old_metrics(both), *left_out])
     shown, is_full = [run for run in both if run.rows], full and has_full(file)
     verdicts = check(replace(job, claims=claims), runs)
     return Outcome(file, key + job.on, text, job, is_full, runs, verdicts, problem, begun, missing, out, shown)
+
+
+def changed_data(job: Job, out: Path) -> list[str]:
+    """Lines that name the files of data whose bytes are not those of finished runs, which are to do again for that."""
+    to_do = [spec for spec in job.runs if not (spec.missing or result_file(job.name, spec.label, spec.run_id, out).exists())]
+    files = sorted((out / job.name).glob("*.h5"), key=lambda file: file.stat().st_mtime_ns) if to_do else []
+    finished = filter(None, map(attributes, files))  # the newest ones last, which stay
+    then = {attrs.get("job"): json.loads(attrs.get("data_digests", "{}")).values() for attrs in finished}
+    others = Counter[str]()
+    for spec in to_do:
+        if before := then.get(spec.toml()):
+            now = file_digests(spec.data, spec.folder).items()
+            others.update(file for (file, digest), earlier in zip(now, before, strict=True) if digest != earlier)
+    said = "{}: its bytes are not those of {}; with the new bytes each is to do again"
+    return [said.format(file, count_text(count, "finished run")) for file, count in others.items()]
 
 
 Found = Run | UserError | None
@@ -235,7 +259,7 @@ def _readable(found: Sequence[Found]) -> tuple[list[Run], list[UserError]]:
 
 
 def _refuse_none(job: Job, out: Path) -> list[Run]:
-    absent = next((spec.missing for spec in job.runs if spec.missing), "")
+    absent = next((spec.missing for spec in job.runs if spec.missing), "") or "; ".join(changed_data(job, out))
     if not absent and (others := [*result_file(job.name, "*", "*", out).parent.glob("*.h5")]):
         absent = f"there are results of {_settings_of(others)}; name the one that is meant"
     if not absent and any((out / folder_of_trials(job.name, job.runs)).glob("*.h5*")):

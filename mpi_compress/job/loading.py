@@ -15,7 +15,7 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest, placed
 from mpi_compress.core.patterns import Choice, each_of, is_chosen
 from mpi_compress.core.plugins import freeze_plugin, import_plugins
-from mpi_compress.core.progress import count_text
+from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.job import dotted
@@ -91,8 +91,8 @@ class Job:
 
 
 def with_own_labels(files: Collection[Any], read: Callable[[Any, Choice], Any], only: Choice) -> dict[Any, Any]:
-    """What `read` makes of each job and those of the labels `only` that it has, without jobs that have none. UserError for a label
-    that no job has."""
+    """What `read` makes of each job and those of the labels `only` that it has; a line says which jobs are left out, for they have
+    none. UserError for a label that no job has."""
     found, lacking = dict[Any, Any](), Counter[str]()
     for file in files:
         try:
@@ -105,6 +105,9 @@ def with_own_labels(files: Collection[Any], read: Callable[[Any, Choice], Any], 
                 found[file] = read(file, own)
     if nowhere := [label for label, count in lacking.items() if count == len(files)]:
         raise NoSuchLabel(f"--only: no job has a run called {nowhere[0]!r}")
+    if others := [str(file) for file in files if file not in found]:
+        shown = textwrap.shorten(", ".join(others), 200, placeholder=" …")
+        print_line(f"mpi-compress: --only leaves out {count_text(len(others), 'job')} without such a run: {shown}")
     return found
 
 

@@ -26,13 +26,14 @@ from mpi_compress.problem.datasets.table import find_set
 
 Report = Callable[[str], None]  # takes a line
 Load = Callable[[Path, bool], Job]  # reads a job, at full size or not
+Words = Callable[[Path], Sequence[str]]  # gives the options of a job's command
 _SHARE = 0.9  # jobs may use so much of the free memory
 _PAUSE = 0.1  # seconds between two looks at the jobs that run
 _WORDS = {0: "done", 2: "cannot be run here", 3: "a run diverged or failed", EXIT_STOPPED: "stopped, and saved"}
 
 
 def run_jobs(
-    files: Sequence[Path], out: Path, full: bool, at_once: int, report: Report, load: Load = loaded, words: Sequence[str] = ()
+    files: Sequence[Path], out: Path, full: bool, at_once: int, report: Report, load: Load = loaded, words: Words = lambda _: ()
 ) -> dict[Path, int]:
     """Run these jobs, those with most messages first; last, one at a time, those that measure seconds, or
     need more than their share of the free memory. The exit status of each.
@@ -40,7 +41,7 @@ def run_jobs(
     Args:
         full: at full size, where a job has one.
         report: takes a line when a job starts and when it ends.
-        words: what `mpi-compress run` is given besides, so that it reads the same as `load`.
+        words: what `mpi-compress run` of a job is given besides, so that it reads the same as `load`.
 
     Interrupted: this process was asked to end; the running jobs are saved, and the same call continues them.
     """
@@ -58,7 +59,7 @@ def run_jobs(
                     process.send_signal(signal.SIGTERM)
             if waiting and len(running) < (1 if alone[waiting[0]] else at_once):
                 job = jobs[file := waiting.pop(0)]
-                line = [*_command(job), str(file), "--out", str(out), *words, *["--full"] * (full and has_full(file))]
+                line = [*_command(job), str(file), "--out", str(out), *words(file), *["--full"] * (full and has_full(file))]
                 running[file] = subprocess.Popen(line), time.monotonic()
                 report(f"{file}: {count_text(len(job.runs), 'run')}")
                 continue

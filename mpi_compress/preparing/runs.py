@@ -32,6 +32,7 @@ from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_o
 from mpi_compress.preparing.shapes import is_soon_parsed, shape_of
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.table import file_digests
 from mpi_compress.problem.partitions import refuse_idle_workers
 from mpi_compress.results.reader import LABEL, NUMBERS
 
@@ -171,9 +172,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "run_id": p.run_id,
         "reason": "",
         "overridden": json.dumps(spec.overridden) if spec.overridden else None,
-        "data": spec.data_shown,
-        "data_kind": spec.data_kind,
-        "data_file": None if spec.data.generator else os.fsencode(spec.data.file(spec.folder).absolute()).decode(errors="replace"),
+        **_of_data(spec),
         "n_workers": exchange.n,
         "n_ranks": ranks.size,
         "evaluate": spec.log.evaluate,
@@ -201,6 +200,15 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "condition": condition_not_met(spec, problem) or None,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _of_data(spec: RunSpec) -> dict[str, Any]:
+    return {
+        "data": spec.data_shown,
+        "data_kind": spec.data_kind,
+        "data_file": None if spec.data.generator else os.fsencode(spec.data.file(spec.folder).absolute()).decode(errors="replace"),
+        "data_digests": json.dumps(file_digests(spec.data, spec.folder)),
+    }
 
 
 @cache

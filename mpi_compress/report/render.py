@@ -22,7 +22,7 @@ from PIL import Image
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.lines import name_of
-from mpi_compress.evidence.outcomes import GROUPS, Outcome
+from mpi_compress.evidence.outcomes import GROUPS, Outcome, only_words
 from mpi_compress.evidence.problems import HEADS, by_column, fewest
 from mpi_compress.evidence.sentences import counted_of, scorecard
 from mpi_compress.figures.plotting import draw
@@ -70,7 +70,8 @@ def page(found: Sequence[Outcome], title: str | None = None, words: Sequence[str
         figures={o: _figure(o.shown, o.job.figure) for o in found if o.job and o.shown},
         groups=groups, ran=_ran(found), ids=ids, titles=Counter(o.title for o in found),
         claims=[(o, v) for o, v in cases if o.group(v) != "ours"], ours=[(o, v) for o, v in cases if o.group(v) == "ours"],
-        scores=scorecard(found), counted_of=counted_of, bases=GROUPS, drawn=drawn, words=shlex.join(words),
+        scores=scorecard(found), counted_of=counted_of, bases=GROUPS, drawn=drawn,
+        words={o: shlex.join([*only_words(o.only), *words]) for o in found},
         fewest=by_column(fewest(found)), heads=HEADS, work=WORK, long=LONG, files=files,
     )  # fmt: skip
 

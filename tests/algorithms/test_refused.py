@@ -113,3 +113,27 @@ ADD_UP = {"ef21": TOP, "diana": RANDOM, "marina": RANDOM, "ef21-sgdm": TOP, "eco
 def test_methods_that_add_up_what_they_hear_refuse_a_lossy_downlink(name, tmp_path):
     with pytest.raises(UserError, match="must be exact"):
         run_of(tmp_path, {"name": name}, ADD_UP[name], down={"compressor": TOP})
+
+
+LOSSY = [
+    ({"name": "qsgd", "levels": 1}, "levels", 3, "qsgd with levels = 3, would do"),
+    ({"name": "dithering", "levels": 1, "p": 1.0}, "levels", 16, "dithering with levels = 16, would do"),
+    ({"name": "random-k", "k": 3}, "scaled", False, "random-k with scaled = false, would do"),
+    ({"name": "chain", "first": {"name": "top-k", "k": 30}, "then": {"name": "qsgd", "levels": 1}}, "shrunk", True, "chain with shrunk = true, would do"),
+]
+
+
+@pytest.mark.parametrize(("up", "key", "value", "would_do"), LOSSY)
+@pytest.mark.parametrize("name", ["ef21", "econtrol", "3pc"])
+def test_a_method_that_needs_a_contraction_says_by_which_value_the_compressor_is_one(name, up, key, value, would_do):
+    with pytest.raises(ValueError, match=naming(f"{name} needs a compressor that is a contraction up: top-k, or {would_do}")):
+        bound(problem(), {"name": name}, up)
+    bound(problem(), {"name": name}, {**up, key: value})
+    if key == "levels":
+        with pytest.raises(ValueError, match=naming(would_do)):
+            bound(problem(), {"name": name}, {**up, key: value - 1})
+
+
+def test_a_compressor_that_no_value_makes_contractive_is_not_named():
+    with pytest.raises(ValueError, match=r"contraction up: top-k would do$"):
+        bound(problem(), {"name": "ef21"}, {"name": "unisp", "kappa": 0.1})

@@ -26,7 +26,7 @@ from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import import_plugin
 from mpi_compress.core.registry import is_ours, parameters, registries
-from mpi_compress.evidence.lines import name_of
+from mpi_compress.evidence.lines import changes, name_of
 from mpi_compress.problem.datasets import cache
 from mpi_compress.results import checksums
 from mpi_compress.results.writer import Recorder
@@ -488,6 +488,37 @@ def test_show_prints_the_coordinates_of_one_message(tmp_path):
     assert "  sent      3 coordinates a round and worker" in summary(run)
 
 
+def test_show_tells_a_column_of_ones_own_from_a_line_of_that_name(tmp_path, registered_for_one_test_only):
+    @mc.metrics.register("sent")
+    class Sent(mc.Metric):
+        def value(self, x, problem):
+            return 7.0
+
+    tables = {"data": {"generator": "gspar", "samples": 60, "dim": 5}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3}}
+    (run,) = mc.run({**tables, "log": {"metrics": ["sent", "accuracy"]}}, out=tmp_path, quiet=True)
+    lines = [line.split() for line in summary(run)]
+    assert [line[:3] for line in lines if line[:1] == ["column"]] == [["column", "accuracy", "0.85"], ["column", "sent", "7"]]
+    assert [line[1:] for line in lines if line[:1] == ["sent"]] == [["5", "coordinates", "a", "round", "and", "worker"]]
+
+
+def test_results_on_other_data_beside_the_job_s_own_are_told_apart_by_the_set(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("one", 1), ("two", 2)):
+        Path(name).write_text(f"1 1:{value} 2:1\n-1 2:0.5\n" * 4)
+    Path("job.toml").write_text('data.path = "one"\nalgorithm.name = "gd"\nstop.rounds = 3\ntitle = "GD"\n')
+    for words in ([], ["--set", "data.path=two"]):
+        assert main(["run", "job.toml", "--quiet", *words]) == 0
+    assert main(["show", "results"]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert (heads.split()[:2], sorted(row.split()[1] for row in rows)) == (["result", "data"], ["one", "two"])
+    assert main(["table", *map(str, Path("results").rglob("*.h5"))]) == 0
+    said = capsys.readouterr().out
+    assert re.findall(r"^data: (\w+), .*: (GD.*)$", said, re.MULTILINE) == [("one", "GD"), ("two", "GD, path = two")]
+    run = mc.read(next(Path("results").rglob("*.h5")))
+    run.attrs["overridden"] = '{"data.name": "w1a", "stop.rounds": 3}'
+    assert changes(run) == ["data = w1a", "rounds = 3"]
+
+
 def test_show_of_many_prints_what_differs_and_how_each_ended(done, capsys):
     files = sorted(str(file) for file in (done[1] / "small").glob("*.h5"))
     assert main(["show", *files]) == 0
@@ -503,9 +534,9 @@ def test_show_of_a_folder_lists_its_results_and_tells_all_of_a_single_one(done, 
     files = sorted((done[1] / "small").glob("*.h5"))
     assert main(["show", str(done[1])]) == 0
     heads, *rows = capsys.readouterr().out.splitlines()
-    assert heads.split() == ["result", "status", "round", "loss"]
+    assert heads.split() == ["result", "data", "status", "round", "loss"]
     assert [row.split()[0] for row in rows] == [str(file) for file in files]
-    assert all(row.split()[1:3] == ["complete", "12"] for row in rows)
+    assert all(row.split()[1:4] == ["gspar", "complete", "12"] for row in rows)
     shutil.copy(files[0], tmp_path)
     assert main(["show", str(tmp_path)]) == 0
     alone = capsys.readouterr().out

@@ -56,6 +56,7 @@ WRONG = [
     ("plot job.toml --x los", "los loss"),
     ("plot job.toml --y=", "--y: a column's name is required"),
     ("plot results/job/GD.h5 --only GD", "are about a job, and results were given"),
+    *((f"{words} -o one.html -o two.html", "-o one.html two.html one file") for words in ("watch job.toml", "report", "archive job.toml", "calibrate")),
     ("table job.toml --to loss", "loss such as loss=0.4"),
     ("table job.toml --to lss=0.4", "lss loss"),
     ("table job.toml --to loss=0.4 --by wire_bit_up", "wire_bit_up wire_bits_up"),

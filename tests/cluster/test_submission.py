@@ -156,6 +156,24 @@ def test_a_plan_beside_slurm_says_what_a_trial_says_to_ask_for(slurm, capsys):
     assert re.search(r"^1 of the . runs to do .* `submit --pack .* all ., one after another, take about .* s$", said), said
 
 
+def test_short_runs_are_submitted_with_a_proposal_to_pack_them_unless_it_is_said_what_a_task_is(slurm, capsys):
+    job = small(slurm)
+    assert main(["run", str(job), "--only", "CAT", "--set", "stop.rounds=4", "--quiet"]) == 0
+    longer = [str(job), "--set", "stop.rounds=9"]
+    capsys.readouterr()
+    assert main(["plan", *longer]) == 0
+    (proposed,) = [line for line in capsys.readouterr().out.splitlines() if "tried before" in line]
+    assert re.search(r"`submit --pack \d+ .*` would do, and all \d, one after another, take about .* s$", proposed), proposed
+    assert main(["submit", *longer, "--dry-run"]) == 0
+    assert capsys.readouterr().err == f"mpi-compress: {proposed}\n"
+    for word in ("--pack=2", "--ntasks=1"):
+        assert main(["submit", *longer, word, "--dry-run"]) == 0
+        assert not capsys.readouterr().err
+    job.write_text(f"slurm.pack = 2\n{job.read_text()}")
+    assert main(["submit", *longer, "--dry-run"]) == 0
+    assert not capsys.readouterr().err
+
+
 def test_a_dry_run_freezes_nothing(job, slurm, capsys):
     assert main(["submit", str(job), "--dry-run"]) == 0
     assert "--submitted" not in capsys.readouterr().out

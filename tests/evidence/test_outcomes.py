@@ -1,9 +1,11 @@
 """Outcomes by hand: where the data of a job come from, and what became of its runs."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from mpi_compress.cli.main import main
 from mpi_compress.evidence.outcomes import Outcome, outcomes
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import parse_job
@@ -64,3 +66,34 @@ def test_claims_about_runs_that_are_not_taken_are_left_out_and_counted(tmp_path)
     assert [verdict.claim.id for verdict in found.verdicts] == ["loss('A')"]
     (found,) = outcomes([job], tmp_path)
     assert (found.status, len(found.verdicts)) == ("not run", 2)
+
+
+def test_a_file_whose_bytes_have_changed_since_runs_finished_is_named_where_these_runs_are_to_do(tmp_path, monkeypatch, capsys):
+    """The training set, then the test set; not where a run was made again, nor where another setting makes it another run."""
+    monkeypatch.chdir(tmp_path)
+    samples, tests = Path("a.svm"), Path("t.svm")
+    for file in (samples, tests):
+        file.write_text("1 1:1 2:0.5\n-1 1:0.25 2:1\n" * 4)
+    runs = "".join(f'[[run]]\nlabel = "{name}"\nalgorithm.name = "{name}"\n' for name in ("gd", "nesterov"))
+    Path("job.toml").write_text(f'data = {{ path = "a.svm", test = "t.svm" }}\nstop.rounds = 3\n{runs}')
+
+    def says(*words):
+        main([*words, "--out", "results"])
+        output = capsys.readouterr()
+        return re.findall(r"(\S+: its bytes are not .*)", output.out + output.err)
+
+    lines = {
+        file: [f"{file}: its bytes are not those of 2 finished runs; with the new bytes each is to do again"] for file in (samples, tests)
+    }
+    assert not says("run", "job.toml", "--quiet")
+    assert not says("plan", "job.toml")
+    for file, line in lines.items():
+        with file.open("a") as content:
+            content.write("1 1:0.5\n")
+        assert says("plan", "job.toml") == says("table", "job.toml") == line
+        assert not says("plan", "job.toml", "--set", "stop.rounds=4")
+        assert says("run", "job.toml", "--only", "gd") == [line[0].replace("2 finished runs", "1 finished run")]
+        for command in (["plan"], ["table"], ["report", "-o", "r.html"]):
+            assert says(*command, "job.toml") == [line[0].replace("2 finished runs", "1 finished run")]
+        assert says("run", "job.toml") == [line[0].replace("2 finished runs", "1 finished run")]
+        assert not says("plan", "job.toml")

@@ -359,8 +359,12 @@ def test_a_swept_key_is_x_and_y_what_it_took_to_a_target(done, tmp_path, capsys)
     assert main([*asked[:-1], "loss=0.66", "--x", "data.c2"]) == 0
     ticks = {each.strip() for each in ElementTree.parse(tmp_path / "a.svg").getroot().itertext()}
     assert {"0.25", "0.5"} <= ticks
-    refused(asked, capsys, "one --to goes with --x KEY")
-    refused([*asked, "--x", "data.c2", "--to", "loss=0.6"], capsys, "one --to goes with --x KEY")
+    refused(asked, capsys, "--to goes with --x KEY")
+    refused([*asked, "--x", "data.c2", "--by", "round", "--by", "cost_up"], capsys, "--to goes with --x KEY, and with it one --by")
+    assert main([*asked, "--x", "data.c2", "--by", "round", "--to", "loss=0.6875"]) == 0
+    words = " ".join(" ".join(ElementTree.parse(tmp_path / "a.svg").getroot().itertext()).split())
+    assert re.findall(r"≤ (0\.68\d*)", words) == ["0.68", "0.6875"], "a panel for each target"
+    plt.close("all")
 
 
 def test_what_a_target_took_is_what_the_job_says_or_the_command(done, tmp_path, capsys):
@@ -381,8 +385,8 @@ def test_what_a_target_took_is_what_the_job_says_or_the_command(done, tmp_path, 
     assert "round to f(x) ≤ 0.68" in names("", "--by", "round")
     assert bits in names("", "--by", "round", "--y", "wire_bits_up")
     capsys.readouterr()
-    refused([*asked, "--by", "round"], capsys, "one --to goes with --x KEY")
-    refused([*asked, "--to", "loss=0.68", "--by", "round", "--by", "seconds"], capsys, "one --to goes with --x KEY")
+    refused([*asked, "--by", "round"], capsys, "--to goes with --x KEY")
+    refused([*asked, "--to", "loss=0.68", "--by", "round", "--by", "seconds"], capsys, "--to goes with --x KEY")
 
 
 def test_a_sweep_that_reaches_no_target_is_refused_beside_a_level_that_does(tmp_path, capsys):

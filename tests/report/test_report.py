@@ -244,6 +244,24 @@ def test_what_is_stopped_is_saved_and_the_same_command_goes_on(tmp_path):
     assert mc.read(result).trace["round"][-1] == 40000
 
 
+def test_labels_of_which_each_job_has_some_take_those_and_a_job_that_has_none_is_left_out_in_a_line(tmp_path, capfd):
+    one, two, three = files = [tmp_path / f"{name}.toml" for name in ("one", "two", "three")]
+    for file, labels in zip(files, (["A", "B"], ["A"], ["C"]), strict=True):
+        runs = "".join(f'[[run]]\nlabel = "{label}"\n' for label in labels)
+        data = 'data = { generator = "gspar", samples = 60, dim = 30 }\n'
+        file.write_text(f'{data}stop = {{ rounds = 3 }}\nalgorithm = {{ name = "gd" }}\n{runs}')
+    page, out = tmp_path / "r.html", tmp_path / "results"
+    asked = ["report", *map(str, files), "--run", "--out", str(out), "-o", str(page)]
+    assert main([*asked, "--only", "A", "--only", "B"]) == 0
+    assert sorted(mc.read(file).label for file in out.rglob("*.h5")) == ["A", "A", "B"]
+    left_out = [line for line in capfd.readouterr().err.splitlines() if "leaves out" in line]
+    assert left_out == [f"mpi-compress: --only leaves out 1 job without such a run: {three}"]
+    commands = re.findall(r"^mpi-compress run .*", re.sub("<.*?>", "", page.read_text()), re.MULTILINE)
+    assert sorted(commands) == sorted([f"mpi-compress run {one} --only=A --only=B --out={out}", f"mpi-compress run {two} --only=A --out={out}"])
+    assert main([*asked, "--only", "A", "--only", "none"]) == 2
+    assert "--only: no job has a run called 'none'" in capfd.readouterr().err
+
+
 def test_jobs_at_once_share_the_memory_that_there_is(tmp_path, monkeypatch):
     """Where one job fills it, the next waits; what needs more than there is runs alone."""
     monkeypatch.setattr(pool, "available", lambda: 1.0)

@@ -107,6 +107,14 @@ def content_id(table: DataTable, folder: Path) -> str:
     return own if table.test is None else f"{own}+{test_digest(table, folder)}"
 
 
+def file_digests(table: DataTable, folder: Path) -> dict[str, str]:
+    """A hash of the bytes of each set that is in a file, by its path, the training set first."""
+    found = {} if table.generator else {str(file := table.file(folder)): content_digest(file, table.build_format(folder))}
+    if table.test is not None and (test := table.test_file(folder)):
+        found[str(test)] = test_digest(table, folder)
+    return found
+
+
 def test_digest(table: DataTable, folder: Path) -> str:
     """The digests of all files of the test set, or the word for what training leaves out."""
     file = table.test_file(folder)
