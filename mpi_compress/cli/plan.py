@@ -18,7 +18,7 @@ from mpi_compress.core.terminal import say
 from mpi_compress.engine.earlier_runs import ByRunId, by_run_id, equal_run, shorter_run, siblings, taken
 from mpi_compress.evidence.lines import with_seeds
 from mpi_compress.evidence.notes import said_of as lines_of_labels
-from mpi_compress.evidence.outcomes import changed_data
+from mpi_compress.evidence.outcomes import changed_inputs
 from mpi_compress.job.dotted import tables_in
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -44,7 +44,7 @@ def act(options: Namespace) -> int:
         if len(jobs) > 1:
             say(f"{file}:")
         refused.append(_tell(job, options))
-        say(*changed_data(job, options.out))
+        say(*changed_inputs(job, options.out))
     for statuses, those in refused:
         statuses.refuse(those)
     for spec in [] if options.force else [spec for job in jobs.values() for spec in job.runs if not spec.missing]:

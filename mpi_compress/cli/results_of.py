@@ -11,12 +11,13 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.evidence.lines import tuned_to
 from mpi_compress.evidence.notes import said_of
-from mpi_compress.evidence.outcomes import changed_data, old_metrics, readable, readable_results_of
+from mpi_compress.evidence.outcomes import changed_inputs, old_metrics, readable, readable_results_of
 from mpi_compress.evidence.problems import differing
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.reader import Run
+from mpi_compress.results.settings import of_several_inputs
 
 
 def axes_of(options: Namespace) -> dict[str, str]:
@@ -62,7 +63,7 @@ def found(options: Namespace, jobs: Mapping[str, Job], columns: Collection[str] 
         _tell(unread, "; the others go on")
         if missing := len(job.runs) - len(new) - len(unread):
             print_line(f"mpi-compress: {file}: {missing} of {len(job.runs)} runs have no record; `mpi-compress plan` lists them")
-            for line in changed_data(job, options.out):
+            for line in changed_inputs(job, options.out):
                 print_line(f"mpi-compress: {line}")
     if problems and not runs:
         raise problems[0]
@@ -104,6 +105,9 @@ def warn_of_mixtures(runs: Sequence[Run]) -> None:
     sets = list(dict.fromkeys(str(run.attrs.get("data", "")) for run in runs))
     if len(sets) > 1:
         print_line(f"mpi-compress: results of {len(sets)} data sets are compared: {'; '.join(sets)}")
+    if several := ", ".join(of_several_inputs(runs)):
+        what = "results of several versions of data or code, each version in rows and curves of its own"
+        print_line(f"mpi-compress: {what}: {several}; by its job `table` takes today's")
     if parts := differing(runs):
         print_line(f"mpi-compress: the jobs' problems differ: {parts}")
     for run_id, count in Counter(str(run.attrs.get("run_id", "")) for run in runs).items():

@@ -32,7 +32,7 @@ from mpi_compress.engine.executing import Execution
 from mpi_compress.engine.metrics import try_metrics
 from mpi_compress.engine.request import Request
 from mpi_compress.engine.tuning import tune
-from mpi_compress.evidence.outcomes import changed_data
+from mpi_compress.evidence.outcomes import changed_inputs
 from mpi_compress.exchange.host import keep_freed_memory
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job, load_job
@@ -167,7 +167,7 @@ def _say_data(job: Job, request: Request) -> None:
     if request.quiet or request.shared:
         return
     with suppress(UserError):  # which `_prepare_all` will meet
-        for line in request.ranks.on_root(lambda: [*said_of(job.runs), *changed_data(job, request.out)]):
+        for line in request.ranks.on_root(lambda: [*said_of(job.runs), *changed_inputs(job, request.out)]):
             if request.tells:
                 print_line(line)
 

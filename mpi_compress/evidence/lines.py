@@ -139,12 +139,13 @@ def unfinished(runs: Sequence[Run]) -> str:
 
 
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs in groups, each of those that differ in their seed alone; a second run of the same seed is in the next group."""
+    """The runs in groups, each of those that differ in their seed alone, with equal data and code; a second run of the same seed is
+    in the next group."""
     groups, seen = defaultdict[Any, list[Run]](list), Counter[Any]()
     for run in runs:
         tables = run.written
         seed = tables.pop("seed", 0)
-        others = json.dumps([run.label, tables], sort_keys=True, default=str) if "job" in run.attrs else id(run)
+        others = json.dumps([run.label, tables, run.inputs], sort_keys=True, default=str) if "job" in run.attrs else id(run)
         groups[others, seen[others, seed]].append(run)
         seen[others, seed] += 1
     return [*groups.values()]

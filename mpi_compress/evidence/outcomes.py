@@ -22,7 +22,6 @@ from mpi_compress.job.loading import Job, NoSuchLabel, load_job, with_own_labels
 from mpi_compress.job.runs import RunSpec, outdated
 from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.problem.datasets.said import differs
-from mpi_compress.problem.datasets.table import file_digests
 from mpi_compress.results.catalogue import Entry, entries
 from mpi_compress.results.files import JOBS, job_name, part_of, result_file
 from mpi_compress.results.reader import Run, attributes, read, result_of_run
@@ -185,25 +184,25 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     missing = [(s, s.missing or (str(found) if isinstance(found, UserError) else "")) for s, found in each if found not in runs]
     claims = answerable(job)
     left_out = [f"{n} of {len(job.claims)} claims left out by --only"] if (n := len(job.claims) - len(claims)) else []
-    problem = "; ".join([*[why for _, why in missing if why][:1], *changed_data(job, out), *old_metrics(both), *left_out])
+    problem = "; ".join([*[why for _, why in missing if why][:1], *changed_inputs(job, out), *old_metrics(both), *left_out])
     shown, is_full = [run for run in both if run.rows], full and has_full(file)
     verdicts = check(replace(job, claims=claims), runs)
     return Outcome(file, key + job.on, text, job, is_full, runs, verdicts, problem, begun, missing, out, shown)
 
 
-def changed_data(job: Job, out: Path) -> list[str]:
-    """Lines that name the files of data whose bytes are not those of finished runs, which are to do again for that."""
+def changed_inputs(job: Job, out: Path) -> list[str]:
+    """Lines that name the files of data and of users' code that have changed since runs finished, which are to do again."""
     to_do = [spec for spec in job.runs if not (spec.missing or result_file(job.name, spec.label, spec.run_id, out).exists())]
     files = sorted((out / job.name).glob("*.h5"), key=lambda file: file.stat().st_mtime_ns) if to_do else []
     finished = filter(None, map(attributes, files))  # the newest ones last, which stay
-    then = {attrs.get("job"): json.loads(attrs.get("data_digests", "{}")).values() for attrs in finished}
+    then = {attrs.get("job"): json.loads(attrs.get("inputs", "{}")).values() for attrs in finished}
     others = Counter[str]()
     for spec in to_do:
         if before := then.get(spec.toml()):
-            now = file_digests(spec.data, spec.folder).items()
-            others.update(file for (file, digest), earlier in zip(now, before, strict=True) if digest != earlier)
-    said = "{}: its bytes are not those of {}; with the new bytes each is to do again"
-    return [said.format(file, count_text(count, "finished run")) for file, count in others.items()]
+            pairs = zip(spec.inputs.items(), before, strict=False)
+            others.update(file for (file, digest), earlier in pairs if digest != earlier)
+    said = "{}: changed since {} finished; with it as it is now each is to do again"
+    return [said.format(file, count_text(count, "run")) for file, count in others.items()]
 
 
 Found = Run | UserError | None
@@ -259,7 +258,7 @@ def _readable(found: Sequence[Found]) -> tuple[list[Run], list[UserError]]:
 
 
 def _refuse_none(job: Job, out: Path) -> list[Run]:
-    absent = next((spec.missing for spec in job.runs if spec.missing), "") or "; ".join(changed_data(job, out))
+    absent = next((spec.missing for spec in job.runs if spec.missing), "") or "; ".join(changed_inputs(job, out))
     if not absent and (others := [*result_file(job.name, "*", "*", out).parent.glob("*.h5")]):
         absent = f"there are results of {_settings_of(others)}; name the one that is meant"
     if not absent and any((out / folder_of_trials(job.name, job.runs)).glob("*.h5*")):

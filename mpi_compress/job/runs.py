@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from mpi_compress.algorithms.steps import named_by
 from mpi_compress.core.errors import UserError, checked_at, placed
 from mpi_compress.core.registry import checked, is_ours, record, with_inner
 from mpi_compress.core.shipped import is_shipped
-from mpi_compress.core.sources import source_of
+from mpi_compress.core.sources import file_of, source_of
 from mpi_compress.job.dotted import value_at, with_values
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
 from mpi_compress.job.problems import data_table, loss_of, metrics_of, partition_of
@@ -29,7 +31,7 @@ from mpi_compress.problem.computing import Computing
 from mpi_compress.problem.datasets.cache import digest
 from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.labels import Labels
-from mpi_compress.problem.datasets.table import DataTable, content_id
+from mpi_compress.problem.datasets.table import DataTable, content_id, file_digests
 from mpi_compress.problem.mean_loss import MeanLoss
 from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.partitions import Partition, Split
@@ -137,6 +139,17 @@ class RunSpec:
         first = {"algorithm": self.algorithm, "down.by": getattr(self.algorithm, "by", None)}
         places = first | self._places | {f"log.metrics.{each.name}": each for each in self.metrics}
         return {place: record(part) for place, part in places.items() if part is not None}
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """A hash of each file of its data, and of the code of the user's own parts in each module, by their paths."""
+        codes = dict[str, list[str]]()
+        for part in with_inner(self._places.values()):
+            if self.owns(part):
+                file = file_of(sys.modules[type(part).__module__])
+                codes.setdefault(os.path.relpath(file), []).append(source_of(part))
+        hashed = {file: hashlib.sha256("".join(dict.fromkeys(each)).encode()).hexdigest()[:12] for file, each in codes.items()}
+        return {**file_digests(self.data, self.folder), **hashed}
 
     @property
     def own(self) -> list[Any]:

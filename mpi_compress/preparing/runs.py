@@ -32,7 +32,6 @@ from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_o
 from mpi_compress.preparing.shapes import is_soon_parsed, shape_of
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets.store import open_data
-from mpi_compress.problem.datasets.table import file_digests
 from mpi_compress.problem.partitions import refuse_idle_workers
 from mpi_compress.results.reader import LABEL, NUMBERS
 
@@ -207,7 +206,7 @@ def _of_data(spec: RunSpec) -> dict[str, Any]:
         "data": spec.data_shown,
         "data_kind": spec.data_kind,
         "data_file": None if spec.data.generator else os.fsencode(spec.data.file(spec.folder).absolute()).decode(errors="replace"),
-        "data_digests": json.dumps(file_digests(spec.data, spec.folder)),
+        "inputs": json.dumps(spec.inputs),
     }
 
 

@@ -84,6 +84,11 @@ class Run:
         return json.loads(self.attrs.get("tuned", "null"))
 
     @property
+    def inputs(self) -> list[str]:
+        """A hash of each file of its data, and of the user's own code in each module; [] of an earlier version's result."""
+        return [*json.loads(self.attrs.get("inputs", "{}")).values()]
+
+    @property
     def rising(self) -> list[str]:
         """The metrics that rise, as an accuracy does; earlier versions did not say it of their own."""
         return json.loads(self.attrs.get("rising", '["accuracy", "hit_rate"]'))

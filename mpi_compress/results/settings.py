@@ -1,6 +1,7 @@
 """What a job wrote for a run, by dotted key, and in which keys runs differ."""
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -22,6 +23,14 @@ def settings_of(written: dict[str, Any]) -> dict[str, Any]:
 
     put("", {k: value for k, value in written.items() if k not in ("run", "plugins", "checkpoint", "slurm", "title", "paper")})
     return found
+
+
+def of_several_inputs(runs: Sequence[Any]) -> list[str]:
+    """The labels of results that differ, but for their seed, in their data's bytes or users' code alone."""
+    found = defaultdict[Any, set[tuple[str, ...]]](set)
+    for run in runs:
+        found[run.label, repr({**settings_of(run.written), "seed": 0})].add(tuple(run.inputs))
+    return list(dict.fromkeys(label for (label, _), each in found.items() if len(each) > 1))
 
 
 def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,7 +13,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.results.files import TRIALS, below
 from mpi_compress.results.reader import Run, read
-from mpi_compress.results.settings import settings_of, varying
+from mpi_compress.results.settings import of_several_inputs, settings_of, varying
 from mpi_compress.results.tuning import in_words
 
 Kind = Literal["polars", "pandas", "dict"]
@@ -28,9 +28,10 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
 
     Its columns are `job`, `label` and `seed`; the settings in which the results differ, by dotted key (`algorithm.step`,
     `up.compressor.k`, `up.compressor.name`), as their jobs write them; what [tune] found, `tuned`, and the numbers
-    that formulas came to, such as `step`; all columns of their traces, `squared_grad_norm` and `seconds`. What a result does not
-    have is null (None in a dict). Left out are results that are being written, trials of [tune] unless it says "tuning", and files
-    that cannot be read, each with a line.
+    that formulas came to, such as `step`; where results of equal settings read other data or code of the user's, hashes of these,
+    `inputs`; all columns of their traces, `squared_grad_norm` and `seconds`. What a result does not have is null (None in a dict).
+    Left out are results that are being written, trials of [tune] unless it says "tuning", and files that cannot be read, each with
+    a line.
 
     Args:
         results: a pattern such as ``"results/**"``, a folder, a file, a result that was read; or several of these.
@@ -52,7 +53,8 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
 
 def table(runs: Sequence[Run]) -> dict[str, list[Any]]:
     """The columns of `load`."""
-    settings = [settings_of(run.written) for run in runs]
+    several = of_several_inputs(runs)
+    settings = [settings_of(run.written) | {"inputs": " ".join(run.inputs) if run.label in several else None} for run in runs]
     differing = ["seed", *varying(settings)]
     found = [run.evaluated | ({"tuned": _value(run.tuned["value"])} if run.tuned else {}) for run in runs]
     measured = chain.from_iterable([*found, *(run.trace for run in runs)])

@@ -1,10 +1,13 @@
 """Outcomes by hand: where the data of a job come from, and what became of its runs."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.evidence.outcomes import Outcome, outcomes
 from mpi_compress.evidence.verdicts import Verdict
@@ -80,10 +83,10 @@ def test_a_file_whose_bytes_have_changed_since_runs_finished_is_named_where_thes
     def says(*words):
         main([*words, "--out", "results"])
         output = capsys.readouterr()
-        return re.findall(r"(\S+: its bytes are not .*)", output.out + output.err)
+        return re.findall(r"(\S+: changed since .*)", output.out + output.err)
 
     lines = {
-        file: [f"{file}: its bytes are not those of 2 finished runs; with the new bytes each is to do again"] for file in (samples, tests)
+        file: [f"{file}: changed since 2 runs finished; with it as it is now each is to do again"] for file in (samples, tests)
     }
     assert not says("run", "job.toml", "--quiet")
     assert not says("plan", "job.toml")
@@ -92,8 +95,44 @@ def test_a_file_whose_bytes_have_changed_since_runs_finished_is_named_where_thes
             content.write("1 1:0.5\n")
         assert says("plan", "job.toml") == says("table", "job.toml") == line
         assert not says("plan", "job.toml", "--set", "stop.rounds=4")
-        assert says("run", "job.toml", "--only", "gd") == [line[0].replace("2 finished runs", "1 finished run")]
+        assert says("run", "job.toml", "--only", "gd") == [line[0].replace("2 runs", "1 run")]
         for command in (["plan"], ["table"], ["report", "-o", "r.html"]):
-            assert says(*command, "job.toml") == [line[0].replace("2 finished runs", "1 finished run")]
-        assert says("run", "job.toml") == [line[0].replace("2 finished runs", "1 finished run")]
+            assert says(*command, "job.toml") == [line[0].replace("2 runs", "1 run")]
+        assert says("run", "job.toml") == [line[0].replace("2 runs", "1 run")]
         assert not says("plan", "job.toml")
+
+
+def test_results_of_two_versions_of_users_code_are_no_seeds_of_one_method(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = """
+import mpi_compress as mc
+
+@mc.compressors.register("scaled-draw")
+class ScaledDraw(mc.Compressor):
+    makes = mc.Dense
+
+    def compress(self, v, t):
+        return mc.Dense(FACTOR * v * t.rng.choice((0.5, 1.5)))
+"""
+    table = 'data = {generator = "gspar", samples = 40, dim = 8}\nstop.rounds = 5\nplugins = ["drawn"]\n'
+    run = '[[run]]\nlabel = "a"\ngrid.seed = [0, 1, 2]\nalgorithm.name = "gd"\nup.compressor = "scaled-draw"\n'
+    Path("job.toml").write_text(table + run)
+    script = "import sys; from mpi_compress.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+    def says(*words):
+        return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+
+    for factor in "0.9", "1e-9":
+        Path("drawn.py").write_text(text.replace("FACTOR", factor))
+        changed = "drawn.py: changed since 3 runs finished; with it as it is now each is to do again"
+        assert (changed in says("plan", "job.toml").stdout) == (factor == "1e-9")
+        says("run", "job.toml", "--quiet")
+    results = [*map(str, Path("results/job").glob("*.h5"))]
+    table = says("table", *results, "--to", "loss=0.69")
+    assert "several versions of data or code, each version in rows and curves of its own: a;" in table.stderr
+    reached, not_reached = (line for line in table.stdout.splitlines() if line.startswith("a "))
+    assert "not reached" in reached + not_reached
+    assert "of 3 seeds" not in table.stdout
+    assert "several versions" not in says("table", "job.toml", "--to", "loss=0.69").stderr
+    columns = mc.load("results/job", as_="dict")
+    assert len(set(columns["inputs"])) == 2
