@@ -19,7 +19,7 @@ from mpi_compress.core.progress import count_text
 from mpi_compress.evidence.verdicts import Verdict, answerable, check
 from mpi_compress.job.dotted import plain
 from mpi_compress.job.loading import Job, NoSuchLabel, load_job, with_own_labels
-from mpi_compress.job.runs import RunSpec, outdated
+from mpi_compress.job.runs import RunSpec, inputs_of, outdated
 from mpi_compress.job.trials import folder_of_trials, possible
 from mpi_compress.problem.datasets.said import differs
 from mpi_compress.results.catalogue import Entry, entries
@@ -199,7 +199,7 @@ def changed_inputs(job: Job, out: Path) -> list[str]:
     others = Counter[str]()
     for spec in to_do:
         if before := then.get(spec.toml()):
-            pairs = zip(spec.inputs.items(), before, strict=False)
+            pairs = zip(inputs_of(spec).items(), before, strict=False)
             others.update(file for (file, digest), earlier in pairs if digest != earlier)
     said = "{}: changed since {} finished; with it as it is now each is to do again"
     return [said.format(file, count_text(count, "run")) for file, count in others.items()]

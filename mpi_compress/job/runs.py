@@ -141,17 +141,6 @@ class RunSpec:
         return {place: record(part) for place, part in places.items() if part is not None}
 
     @property
-    def inputs(self) -> dict[str, str]:
-        """A hash of each file of its data, and of the code of the user's own parts in each module, by their paths."""
-        codes = dict[str, list[str]]()
-        for part in with_inner(self._places.values()):
-            if self.owns(part):
-                file = file_of(sys.modules[type(part).__module__])
-                codes.setdefault(os.path.relpath(file), []).append(source_of(part))
-        hashed = {file: hashlib.sha256("".join(dict.fromkeys(each)).encode()).hexdigest()[:12] for file, each in codes.items()}
-        return {**file_digests(self.data, self.folder), **hashed}
-
-    @property
     def own(self) -> list[Any]:
         """The user's own parts in this run."""
         return [*filter(self.owns, self.parts)]
@@ -340,3 +329,12 @@ def _here_or_beside(path: str, folder: Path) -> str:
     """A file that a job names: here, or else beside the job."""
     beside = folder / path
     return str(beside) if beside.exists() and not Path(path).exists() else path
+
+
+def inputs_of(spec: RunSpec) -> dict[str, str]:
+    """A hash of each file of a run's data, and of the code of the user's own parts in each module, by their paths."""
+    codes = dict[str, list[str]]()
+    for part in filter(spec.owns, with_inner(spec._places.values())):
+        codes.setdefault(os.path.relpath(file_of(sys.modules[type(part).__module__])), []).append(source_of(part))
+    hashed = {file: hashlib.sha256("".join(dict.fromkeys(each)).encode()).hexdigest()[:12] for file, each in codes.items()}
+    return file_digests(spec.data, spec.folder) | hashed

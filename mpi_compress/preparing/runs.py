@@ -22,7 +22,7 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.host import available
 from mpi_compress.exchange.ranks import Ranks, at_root
-from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.runs import RunSpec, inputs_of
 from mpi_compress.job.trials import trials
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Dense, Vector
@@ -206,7 +206,7 @@ def _of_data(spec: RunSpec) -> dict[str, Any]:
         "data": spec.data_shown,
         "data_kind": spec.data_kind,
         "data_file": None if spec.data.generator else os.fsencode(spec.data.file(spec.folder).absolute()).decode(errors="replace"),
-        "inputs": json.dumps(spec.inputs),
+        "inputs": json.dumps(inputs_of(spec)),
     }
 
 
