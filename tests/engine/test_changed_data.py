@@ -70,7 +70,7 @@ def test_mapped_data_that_change_under_a_run_end_it_and_the_same_command_makes_t
     assert (again.returncode, again.stdout) == (0, losses), again.stderr
 
 
-@pytest.mark.parametrize("change", ["rewrite", "remove", "cut"])
+@pytest.mark.parametrize("change", ["rewrite", *(pytest.param(change, marks=pytest.mark.slow) for change in ("remove", "cut"))])
 def test_a_later_run_of_a_job_reads_no_rows_that_changed_since_it_was_prepared(change, tmp_path):
     found = played(tmp_path, change, 2**40)  # rows of the first run are in memory
     (line,) = found.stderr.splitlines()
@@ -79,7 +79,7 @@ def test_a_later_run_of_a_job_reads_no_rows_that_changed_since_it_was_prepared(c
     assert len([*(tmp_path / "out").rglob("one-*.h5")]) == 1
 
 
-@pytest.mark.parametrize("mapped_from", [0, 2**40])
+@pytest.mark.parametrize("mapped_from", [0, pytest.param(2**40, marks=pytest.mark.slow)])
 def test_data_that_another_process_has_made_again_are_the_same(mapped_from, losses, tmp_path):
     found = played(tmp_path, "make again", mapped_from)
     assert (found.returncode, found.stderr, found.stdout) == (0, "", losses)

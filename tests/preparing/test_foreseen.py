@@ -147,7 +147,9 @@ def test_an_error_in_a_part_of_ones_own_is_left_to_the_run(tmp_path, capsys):
     assert capsys.readouterr().out.endswith("to do\n")
 
 
-@pytest.mark.parametrize("job", SHIPPED, ids=lambda job: f"{job.parent.name}/{job.stem}")
+@pytest.mark.parametrize("job", [
+    pytest.param(job, marks=pytest.mark.slow if job.parent.name == "records" and job.stem not in ("a1a", "news20", "samples-gisette-like") else []) for job in SHIPPED
+], ids=lambda job: f"{job.parent.name}/{job.stem}")  # fmt: skip
 def test_no_shipped_run_is_foreseen_to_be_refused(job):
     """One of those that differ in their seed alone, which have one label."""
     for spec in {spec.label: spec for spec in mc.load_job(job).runs}.values():

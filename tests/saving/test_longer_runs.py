@@ -20,7 +20,7 @@ DIANA = {"algorithm": {"name": "diana", "step": "0.1/L"}, "up": {"compressor": {
 EF21 = {"algorithm": {"name": "ef21"}, "up": {"compressor": {"name": "top-k", "k": 3}}}
 LINKS = {"model": "trace", "of_workers": [[[0, "1 ms", "200 kbit/s"]], [[0, "4 ms", "50 kbit/s"], ["0.3 s", "1 ms", "1 Mbit/s"]]]}
 RANDOM_TIMES = {"law": "lognormal", "unit": "10 ms", "sigma": 1.0}
-SHORT, LONG = {"rounds": 200}, {"rounds": 400}
+SHORT, LONG = {"rounds": 80}, {"rounds": 160}
 KINDS = {
     "draws": DIANA,
     "theory": {**EF21, "log": {"every": 7, "theory": True}},
@@ -45,9 +45,9 @@ def lengthened(tables, out, capsys, short=SHORT, long=LONG):
 
 
 @pytest.mark.parametrize("tables", KINDS.values(), ids=KINDS)
-def test_200_rounds_and_then_400_are_400_at_once(tables, tmp_path, capsys):
+def test_80_rounds_and_then_160_are_160_at_once(tables, tmp_path, capsys):
     began, _ = lengthened(tables, tmp_path, capsys)
-    assert began == [200]
+    assert began == [80]
 
 
 @pytest.mark.parametrize(("short", "long", "begins"), [
@@ -113,8 +113,8 @@ def test_plan_says_from_where_a_tuned_run_goes_on_if_its_value_stays(tmp_path):
 def test_trials_go_on_too(tmp_path, capsys):
     tune = {"parameter": "algorithm.step", "values": "2^-3..2^3 theory", "to": {"squared_grad_norm": 1e-9}}
     began, found = lengthened({**EF21, "algorithm": {"name": "ef21", "step": "theory"}, "tune": tune}, tmp_path, capsys)
-    assert began[-1] == 200
-    assert {50, 100, 200} == {*began}  # longer trials, too
+    assert began[-1] == 80
+    assert {20, 40, 80} == {*began}  # longer trials, too
     trials = {out: sorted((tmp_path / out).rglob("tuning/*.h5")) for out in ("one", "other")}
     for trial in trials["other"]:
         assert_equal(trial, next(own for own in trials["one"] if own.name == trial.name))
