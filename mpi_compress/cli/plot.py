@@ -1,4 +1,4 @@
-"""`mpi-compress plot JOB|RESULT.h5…`"""
+"""`mpi-compress plot JOB|RESULT|FOLDER…`"""
 
 import sys
 from argparse import Namespace

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress.cli.results_of import files_in
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.core.tables import shown
@@ -23,7 +24,6 @@ from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, theorem
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_CLOCK, named
-from mpi_compress.results.files import TRIALS, results_below
 from mpi_compress.results.reader import COPY_OF, Run, read
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import last_gap, status_of_run
@@ -38,7 +38,7 @@ def act(options: Namespace) -> int:
         found = [*_of_folders(*map(Path, options.results))]
         say(*(line for name, text in found for line in f"{name}: {text}".splitlines()))
         return 0 if all(text.startswith(BIT_FOR_BIT) for _, text in found) else 1
-    runs = [*map(read, options.results if len(options.results) > 1 else _files(options.results[0]))]
+    runs = [*map(read, options.results if len(options.results) > 1 else files_in(options.results[0]))]
     asked = [name for name in ("csv", "split", "bounds") if getattr(options, name)]
     if len(runs) > 1 and asked:
         raise UserError(f"show --{asked[0]}: takes one result; without it several are compared")
@@ -55,16 +55,6 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _files(name: str | Path) -> list[str | Path]:
-    """The results in a folder, without trials, or the file of that name; UserError for a folder without any."""
-    if not os.path.isdir(name):
-        return [name]
-    found = [file for file in results_below(Path(name)) if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS]
-    if not found and Path(name).suffix != ".h5":
-        raise UserError(f"no results of runs in {name} yet; `mpi-compress run JOB` makes them")
-    return [*found] or [name]
-
-
 def _last(run: Run) -> tuple[str, str]:
     return (f"{run.trace['round'][-1]:,}", f"{run.trace['loss'][-1]:.6g}") if run.rows else ("–", "–")
 
@@ -73,7 +63,7 @@ def _of_folders(one: Path, other: Path) -> Iterator[tuple[str, str]]:
     """For each run in two folders of results its job, label and seed, and whether the two are equal, or where they part."""
     found: dict[str, dict[Path, list[Run]]] = {}
     for folder in (one, other):
-        for run in map(read, _files(folder)):
+        for run in map(read, files_in(folder)):
             job = run.file.parent.relative_to(folder)
             name = f"{f'{job}: ' * (job != Path())}{run.label}, seed {run.written.get('seed', 0)}"
             found.setdefault(name, {}).setdefault(folder, []).append(run)

@@ -1,4 +1,4 @@
-"""`mpi-compress table JOB|RESULT.h5… --to COLUMN=LEVEL`"""
+"""`mpi-compress table JOB|RESULT|FOLDER… --to COLUMN=LEVEL`"""
 
 import sys
 from argparse import Namespace

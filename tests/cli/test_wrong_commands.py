@@ -48,7 +48,7 @@ WRONG = [
     ("run job.toml --out job.toml", "job.toml"),
     ("plan job.toml --ranks 2", "--ranks: was removed; `plan` prints the memory of one process"),
     ("plan job.toml --out", "--out"),
-    ("plot", "JOB|RESULT.h5"),
+    ("plot", "JOB|RESULT|FOLDER"),
     ("plot job.toml other.toml", "other.toml"),
     ("plot job.toml results/job/GD.h5", "jobs are required, or results, not both"),
     ("plot job.toml -o figure", "figure .png .pdf .svg"),

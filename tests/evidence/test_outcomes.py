@@ -127,8 +127,7 @@ class ScaledDraw(mc.Compressor):
         changed = "drawn.py: changed since 3 runs finished; with it as it is now each is to do again"
         assert (changed in says("plan", "job.toml").stdout) == (factor == "1e-9")
         says("run", "job.toml", "--quiet")
-    results = [*map(str, Path("results/job").glob("*.h5"))]
-    table = says("table", *results, "--to", "loss=0.69")
+    table = says("table", "results/job", "--to", "loss=0.69")
     assert "several versions of data or code, each version in rows and curves of its own: a;" in table.stderr
     reached, not_reached = (line for line in table.stdout.splitlines() if line.startswith("a "))
     assert "not reached" in reached + not_reached
