@@ -30,7 +30,7 @@ settings.load_profile("same")
 FIRST = (
     "test_run_fixtures.py",  # compiles most kernels; by a second process, meanwhile, tests that need few of them
     *("test_house.py", "test_run_id_fixtures.py", "figures", "test_package.py", "cluster", "core", "job"),
-    *("engine/test_layouts.py", "test_docs.py", "cli", "engine", "guard", "saving", "exchange"),  # which take longest
+    *("engine/test_layouts.py", "test_docs.py", "cli", "engine", "guard", "saving", "exchange", "test_shipped_jobs.py"),  # which take longest
 )
 
 _CACHE = tempfile.TemporaryDirectory(prefix="mpi-compress-tests-")

@@ -59,7 +59,7 @@ def apart(found, was, exactly):
 
 
 @pytest.mark.usefixtures("same_machine")
-@pytest.mark.parametrize("share", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_runs_give_the_same_bytes_where_workers_send_one_by_one_and_the_last_one_first(share, tmp_path, monkeypatch):
     monkeypatch.setattr(HostedWorkers, "parts", lambda self, awake: (slice(i, i + 1) for i in reversed(awake.tolist())))
     names = [*runs.RUNS][::share]

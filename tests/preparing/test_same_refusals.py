@@ -78,7 +78,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("number", range(0, 100, 10))
+@pytest.mark.parametrize("number", [*range(0, 40, 10), *(pytest.param(number, marks=pytest.mark.slow) for number in range(40, 100, 10))])
 def test_ten_odd_jobs_are_refused_alike_by_plan_submit_and_run(number, folder, capsys):
     refused = 0
     for n in range(number, number + 10):
