@@ -16,7 +16,7 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import settings_of
 from mpi_compress.results.summary import partition_of
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import Target, share_text
 from mpi_compress.results.tuning import in_words, put_by
 from mpi_compress.results.units import counted_by
 
@@ -113,8 +113,10 @@ class Fewest:
         ]
 
     def _took(self, method: ComparedMethod) -> str:
-        median = method.cells[0].median
-        return amount(median, self.comparison.by, method.cells[0].unit) if median < math.inf else method.cells[0].why
+        cell = method.cells[0]
+        if cell.median == math.inf:
+            return cell.why
+        return amount(cell.median, self.comparison.by, cell.unit) + share_text(cell.took)
 
 
 def fewest(found: Sequence[Outcome]) -> list[Fewest]:

@@ -130,3 +130,16 @@ def test_a_target_that_no_run_reaches_is_said(found):
     slow = [r for o in found for r in o.runs if r.label == "short floats, slow"]
     (never,) = up([replace(found[0], runs=slow)])
     assert never.cells[2:4] == ["no run reaches it", "–"]
+
+
+def test_a_method_that_some_seeds_do_not_bring_to_the_target_is_said_to_be_one(tmp_path):
+    file = tmp_path / "seeds.toml"
+    run = '[[run]]\nlabel = "random"\ngrid.seed = [0, 1, 2, 3, 4]\nalgorithm.name = "diana"\n'
+    text = JOB.split("[[run]]")[0] + run + 'up.compressor = { name = "random-k", k = 2 }\n'
+    file.write_text(text)
+    median = sorted(run.column("squared_grad_norm")[-1] for run in mc.run(mc.load_job(file), out=tmp_path))[2]
+    file.write_text(text.replace("squared_grad_norm = 1e-3", f"squared_grad_norm = {median!r}"))
+    for row in fewest(outcomes([file], tmp_path)):
+        cells = dict(zip(HEADS, row.cells, strict=True))
+        assert cells["method"] == "random"
+        assert cells[HEADS[2]].endswith(" (3 of 5 seeds reach it)")
