@@ -19,7 +19,6 @@ from mpi_compress.engine.earlier_runs import ByRunId, by_run_id, equal_run, shor
 from mpi_compress.evidence.lines import with_seeds
 from mpi_compress.evidence.notes import said_of as lines_of_labels
 from mpi_compress.evidence.outcomes import changed_inputs
-from mpi_compress.job.dotted import tables_in
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import MOST_HALVINGS, label_of
@@ -29,7 +28,7 @@ from mpi_compress.preparing.runs import condition_not_met
 from mpi_compress.preparing.shapes import said_of, shape_of
 from mpi_compress.results.files import TRIALS, checkpoint_of
 from mpi_compress.results.locks import is_being_written
-from mpi_compress.results.reader import LABEL, attributes
+from mpi_compress.results.reader import LABEL, attributes, read
 from mpi_compress.results.status import State, Status, status_of
 from mpi_compress.results.units import cost_text
 from mpi_compress.saving.checkpoint import read_header
@@ -47,7 +46,7 @@ def act(options: Namespace) -> int:
         say(*changed_inputs(job, options.out))
     for statuses, those in refused:
         statuses.refuse(those)
-    for spec in [] if options.force else [spec for job in jobs.values() for spec in job.runs if not spec.missing]:
+    for spec in (spec for job in jobs.values() for spec in job.runs if not (options.force or spec.missing)):
         memory.refuse_what_fits_nowhere(spec)
     return 0
 
@@ -114,25 +113,29 @@ def _foreseen(spec: RunSpec, status: Status, file: Path, beside: set[Path], othe
     if file.exists() or not (other := taken(spec, file, [*siblings(file), *sorted(beside)], others)):
         return _by_what_is_there(spec, status, file) if status.state is State.TO_DO else status
     beside.add(other)
-    status, run_id = status_of(other), attributes(other)["run_id"]
-    if run_id == spec.run_id:
-        return replace(status, said=f"{status.state.planned}, as {other}")
-    return replace(status, copy_of=status.copy_of or run_id)
+    return _like(spec, status_of(other), other)
+
+
+def _like(spec: RunSpec, status: Status, other: Path, more: str = "") -> Status:
+    """The status of a run whose result is that of an equal one, or will be."""
+    run = read(other)
+    if run.seed == spec.seed:
+        return replace(status, said=f"{status.state.planned}, as {other}{more}")
+    return replace(status, copy_of=f"{status.copy_of or run.attrs['run_id']}{more}")
 
 
 def _by_what_is_there(spec: RunSpec, status: Status, file: Path) -> Status:
-    """The status of a run that is to do: its result will be a copy of one, or go on from where one with the same tuned value
+    """The status of a run that is to do: its result will be that of an equal one, or go on from where one with the same tuned value
     ended."""
     others = siblings(file)
-    of_others = [attrs for attrs in map(attributes, others) if "tuned" in attrs] if spec.tune else [{"job": ""}]
-    for attrs in of_others:
-        tuned = json.loads(attrs.get("tuned", "null"))
-        tuned_alike = tables_in(attrs["job"]).get("tune") == spec.written.get("tune")
-        if tuned_alike and (equal := equal_run(spec, tuned, others)):
-            return replace(status, copy_of=str(attributes(equal)["run_id"]))
+    of_others = [json.loads(attrs["tuned"]) for attrs in map(attributes, others) if "tuned" in attrs] if spec.tune else [None]
+    for tuned in of_others:
+        if_alike = ", if tuning finds the same value" * bool(tuned)
+        if equal := equal_run(spec, tuned, others):
+            return _like(spec, status, equal, if_alike)
         shorter = shorter_run(spec, file, spec.id_of_all("stop", tuned))
         if shorter and (header := read_header(checkpoint_of(shorter))):
-            return replace(status, reason=f"goes on from round {header.k:,}{', if tuning finds the same value' if tuned else ''}")
+            return replace(status, reason=f"goes on from round {header.k:,}{if_alike}")
     return replace(status, said="tuning") if _is_tuning(spec, file.parent / TRIALS) else status
 
 

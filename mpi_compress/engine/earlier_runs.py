@@ -1,5 +1,6 @@
-"""Runs that need not be executed: their results are there, of this job or of another one, as one file under both names; or a run
-that differs in its seed alone has drawn no random number, and they are copies of its result."""
+"""Runs that need not be executed: their results are there, of this job or of another one, as one file under both names; or they are
+copies of the result of a run that differs in its seed alone, and has drawn no random number, or in [stop] alone, by nothing that it
+reached."""
 
 import glob
 import json
@@ -14,6 +15,7 @@ from typing import Any
 
 import h5py
 
+from mpi_compress.algorithms import Algorithm
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -30,75 +32,73 @@ from mpi_compress.saving.checkpoint import Header, read_header, remove_checkpoin
 
 ByRunId = Callable[[], Mapping[str, Sequence[Path]]]
 COURSE = "course"  # the attribute of a result that it has in common with longer runs
+_IN_COMMON = (COURSE, "stop"), (ANY_SEED, "seed")  # attributes of equal runs, and in what these differ
 
 
 def done(specs: Sequence[RunSpec], files: Sequence[Path], request: Request) -> list[bool]:
     """Which runs have a result, their own or one that another job has of the same run, which is linked. At rank 0. A
     result of another exchange counts as none, since allgather has no messages down to count."""
-    if request.fresh:
-        return [False for _ in files]
-    others = by_run_id(request.out)
-    return [_is_done(file, spec, others, request.quiet) for file, spec in zip(files, specs, strict=True)]
+    others, quiet = by_run_id(request.out), request.quiet or (request.shared and not request.details)
+    return [not request.fresh and _is_done(file, spec, others, quiet) for file, spec in zip(files, specs, strict=True)]
 
 
 def taken(spec: RunSpec, file: Path, beside: Sequence[Path], others: ByRunId) -> Path | None:
-    """The result that a run takes which has none: one of these beside its own that differs in its seed alone, and has drawn no
-    random number, or that of the same run in another job."""
+    """The result that a run takes which has none: one of these beside its own that `equal_run` finds, or that of the same run in
+    another job."""
     if spec.tune is None and (equal := equal_run(spec, None, beside)):
         return equal
     same = [] if part_of(file).exists() or checkpoint_of(file).exists() else others().get(spec.run_id, [])
-    return next((other for other in same if serves(other, spec) and _is_whole(other, spec)), None)
+    return next((other for other in same if _is_whole(other, spec, "run_id", spec.run_id)), None)
 
 
 def _is_done(file: Path, spec: RunSpec, others: ByRunId, quiet: bool) -> bool:
     if file.exists():
-        if not serves(file, spec):
-            if not quiet and (before := _exchange(attributes(file))) not in ("", spec.workers.exchange):
-                print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is run again by {spec.workers.exchange!r}")
+        if why := lacks(file, spec):
+            if not quiet:
+                print_line(f"{spec.label}: {file}: {why}; it is run again")
             return False
         with suppress(OSError):
             if not part_of(file).exists():  # else it begins again
                 remove_checkpoint(checkpoint_of(file), unfinished=spec.checkpoint.keep)
         return True
-    other = taken(spec, file, siblings(file), others)
-    if other is None or attributes(other)["run_id"] != spec.run_id:
-        return other is not None and is_copied(spec, file, None, [other], quiet)
-    try:
-        _link(other, file, _of_job(spec))
-    except OSError:
-        return False  # running it says what cannot be written
-    if not quiet:
-        print_line(f"{spec.label}: {other} is the same run; its result is taken")
-    return True
-
-
-def _of_job(spec: RunSpec) -> dict[str, str]:
-    """The attributes of a result that say what its job has written."""
-    overridden = json.dumps(spec.overridden) if spec.overridden else ""
-    return {LABEL: spec.label, "job": spec.toml(), "overridden": overridden}
+    return is_taken(spec, file, None, taken(spec, file, siblings(file), others), quiet)
 
 
 def siblings(file: Path) -> list[Path]:
     """The finished results beside a run's that have its label."""
-    name, _, _ = file.stem.rpartition("-")
-    return sorted(file.parent.glob(f"{glob.escape(name)}-{'?' * 12}.h5"))
+    return sorted(file.parent.glob(f"{glob.escape(file.stem.rpartition('-')[0])}-{'?' * 12}.h5"))
 
 
 def equal_run(spec: RunSpec, tuned: Tables | None, among: Sequence[Path]) -> Path | None:
-    """The result of a run that differs in its seed alone, and has drawn no random number, if it can be read. `tuned` is what [tune]
-    found."""
+    """The result of a run that differs in [stop] alone, by nothing that it reached, or in its seed alone, and has drawn no random
+    number, if it can be read. `tuned` is what [tune] found."""
     attrs = {other: attributes(other) for other in among}
-    if equal := [other for other in among if ANY_SEED in attrs[other]]:
-        own = spec.id_of_all("seed", tuned)
-        equal = [other for other in equal if attrs[other][ANY_SEED] == own and serves(other, spec)]
-    other = min(equal, key=lambda other: COPY_OF in attrs[other], default=None)
-    return other if other and _is_whole(other, spec, ANY_SEED) else None
+    for name, key in _IN_COMMON:
+        having = sorted((other for other in among if name in attrs[other]), key=lambda other: COPY_OF in attrs[other])
+        own = spec.id_of_all(key, tuned) if having else ""
+        for other in having:
+            if attrs[other][name] == own and _is_whole(other, spec, name, own) and (name == ANY_SEED or _ends_alike(spec, other)):
+                return other
+    return None
+
+
+def _ends_alike(spec: RunSpec, other: Path) -> bool:
+    """True if a run would end with the last row of a finished one of another [stop]: by then neither has reached anything that the
+    other one's [stop] does not have."""
+    with suppress(KeyError, TypeError, ValueError):
+        run = read(other)
+        now, then = spec.stop, spec.changed({"stop": run.written["stop"]}, "").stop
+        reached = [target.row_of(run) for target in {*now.targets} ^ {*then.targets}]
+        spent = [k for k in {now.rounds} ^ {then.rounds} if k is not None and k <= run.trace["round"][-1]]
+        alike = isinstance(spec.algorithm, Algorithm) and (now.own, now.diverged) == (then.own, then.diverged)
+        return alike and not spent and all(row is None for row in reached)
+    return False
 
 
 def shorter_run(spec: RunSpec, file: Path, course: str) -> Path | None:
     """The longest result from whose last round a run can go on: [stop] alone differs, and would not have ended it before."""
-    headers = {other: read_header(checkpoint_of(other)) for other in siblings(file) if other != file}
-    found = [(header.k, other) for other, header in headers.items() if header and _leads_to(spec, other, header, course)]
+    headers = ((other, read_header(checkpoint_of(other))) for other in siblings(file) if other != file)
+    found = [(header.k, other) for other, header in headers if header and _leads_to(spec, other, header, course)]
     return max(found)[1] if found else None
 
 
@@ -114,19 +114,26 @@ def _leads_to(spec: RunSpec, other: Path, header: Header, course: str) -> bool:
     return header.k <= (spec.stop.rounds or header.k) and all(row is None or row >= rows for row, rows in met)
 
 
-def is_copied(spec: RunSpec, file: Path, tuned: Tables | None, among: Sequence[Path], quiet: bool) -> bool:
-    """True if a run's result is now a copy of one with another seed, for neither draws. At rank 0."""
-    if (other := equal_run(spec, tuned, among)) is None:
+def is_taken(spec: RunSpec, file: Path, tuned: Tables | None, other: Path | None, quiet: bool) -> bool:
+    """True if a result, of the same run or of an equal one, is now this run's, too. At rank 0."""
+    if other is None:
         return False
-    original = str(attributes(other).get(COPY_OF) or attributes(other)["run_id"])
-    copy_of = original if original != spec.run_id else ""  # else its own result was removed, and a copy of that stayed
-    own = {"run_id": spec.run_id, COPY_OF: copy_of, "tuned": json.dumps(tuned) if tuned else "", COURSE: ""}
+    run, how = read(other), f"{other} is the same run; its result is taken"
+    attrs, overridden = run.attrs, json.dumps(spec.overridden) if spec.overridden else ""
+    own = {LABEL: spec.label, "job": spec.toml(), "overridden": overridden}
+    if attrs["run_id"] != spec.run_id:
+        original, how = attrs.get(COPY_OF, ""), f"{other} had ended before ({run.ended_by}); its result is taken"
+        if run.seed != spec.seed:
+            original, how = original or attrs["run_id"], f"nothing is drawn, so it is a copy of {other}"
+        copy_of = original if original != spec.run_id else ""  # else its own result was removed, and a copy of that stayed
+        own |= {"run_id": spec.run_id, COPY_OF: copy_of, "tuned": json.dumps(tuned) if tuned else ""}
+        own |= {name: spec.id_of_all(key, tuned) for name, key in _IN_COMMON if name in attrs}
     try:
-        _copy(other, file, _of_job(spec) | own)
+        _copy(other, file, {name: value for name, value in own.items() if attrs.get(name, "") != value})
     except (OSError, BeingWritten):
         return False  # running it says what cannot be written, or waits
     if not quiet:
-        print_line(f"{spec.label}, seed {spec.seed}: nothing is drawn, so it is a copy of {other}")
+        print_line(f"{spec.label}{f', seed {spec.seed}' * ('seed' in spec.written)}: {how}")
     return True
 
 
@@ -141,15 +148,14 @@ def lacks(file: Path, spec: RunSpec) -> str:
     changed = outdated(spec, attrs)
     left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attrs.get("f_star_source") == LEFT_OUT
     other_ways = "until" in attrs or _exchange(attrs) not in ("", spec.workers.exchange)  # once a caller's function could end a run
-    found = {"another exchange": other_ways, "x*": left_out, f"{', '.join(changed)} as it is now": changed}
+    found = {f"exchange = {spec.workers.exchange!r}": other_ways, "x*": left_out, f"{', '.join(changed)} as it is now": changed}
     return next((f"the result lacks {what}" for what, is_lacking in found.items() if is_lacking), "")
 
 
-def _is_whole(other: Path, spec: RunSpec, needs: str = "") -> bool:
-    """True if a result can be read and is of this run, or `needs` an attribute; a line says why it cannot be read."""
+def _is_whole(other: Path, spec: RunSpec, name: str, value: str) -> bool:
+    """True if a result serves, can be read, and has this attribute; a line says why it cannot be read."""
     try:
-        attrs = read(other).attrs
-        return needs in attrs if needs else attrs.get("run_id") == spec.run_id
+        return serves(other, spec) and read(other).attrs.get(name) == value
     except UserError as error:
         print_line(f"{spec.label}: {error}; it is not taken")
         return False
@@ -157,11 +163,9 @@ def _is_whole(other: Path, spec: RunSpec, needs: str = "") -> bool:
 
 def _exchange(attrs: Mapping[str, Any]) -> str:
     """How the messages of a result went; "" if it does not say."""
-    try:
-        workers = tomllib.loads(attrs["job"]).get("workers", {})
-    except (KeyError, TypeError, ValueError):
-        return ""
-    return str(workers.get("exchange", "p2p"))
+    with suppress(KeyError, TypeError, ValueError):
+        return str(tomllib.loads(attrs["job"]).get("workers", {}).get("exchange", "p2p"))
+    return ""
 
 
 def by_run_id(out: Path) -> ByRunId:
@@ -170,34 +174,26 @@ def by_run_id(out: Path) -> ByRunId:
     @cache
     def found() -> dict[str, list[Path]]:
         each: dict[str, list[Path]] = {}
-        for file in sorted(out.rglob("*-*.h5")) if out.is_dir() else ():
+        for file in sorted(out.rglob("*-*.h5")):
             each.setdefault(file.stem.rpartition("-")[2], []).append(file)
         return each
 
     return found
 
 
-def _link(other: Path, file: Path, attrs: Mapping[str, str]) -> None:
-    """Give a finished result a second name; where some of its attributes should differ, such as its label, a copy has them.
-    OSError: it cannot be written."""
-    own = attributes(other)
-    if all(own.get(name, "") == value for name, value in attrs.items()):
-        file.parent.mkdir(parents=True, exist_ok=True)
+def _copy(other: Path, file: Path, changed: Mapping[str, str]) -> None:
+    """Give a finished result a second name; or copy it with other attributes, "" being none, in place of what its run has begun.
+    OSError: it cannot be written; BeingWritten: another process writes it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not changed:
         with suppress(OSError):  # on file systems without hard links it is copied
             os.link(other, file)
             return
-    _copy(other, file, attrs)
-
-
-def _copy(other: Path, file: Path, attrs: Mapping[str, str]) -> None:
-    """Copy a finished result, with other attributes; "": it should have none of that name. What its run has begun is replaced.
-    OSError: it cannot be written; BeingWritten: another process writes it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part, own = part_of(file), attributes(other)
+    part = part_of(file)
     locked = lock(part)
     try:
         shutil.copyfile(other, part)
-        if changed := {name: value for name, value in attrs.items() if own.get(name, "") != value}:
+        if changed:
             _change(part, changed)
         sync(part)
         os.replace(part, file)
@@ -210,14 +206,13 @@ def _change(file: Path, changed: Mapping[str, str]) -> None:
     """Write other attributes, and their checksums where the file has any."""
     with h5py.File(file, "r+", locking=False) as h5:
         stored = json.loads(h5.attrs.get(checksums.ATTRIBUTE, "null"))
-        for name, value in changed.items():
-            if value:
-                h5.attrs[name] = value
-            else:
-                del h5.attrs[name]
+        own = {name: value for name, value in changed.items() if value}
+        for name in changed:
+            h5.attrs.pop(name, None)
+        h5.attrs.update(own)
         if stored is None:
             return
         kept = {name: value for name, value in stored["attributes"].items() if name not in changed}
-        stored["attributes"] = kept | checksums.of_each({name: value for name, value in changed.items() if value})
+        stored["attributes"] = kept | checksums.of_each(own)
         h5.attrs[checksums.ATTRIBUTE] = json.dumps(stored)
     seals.seal(file)

@@ -132,9 +132,9 @@ def run_as(job: Job, request: Request) -> Runs:
 
 
 def _is_copied(spec: RunSpec, file: Path, tuned: Tables | None, ended: Mapping[int, Run], request: Request) -> bool:
-    """True if a run with another seed has just been executed, or before unless `fresh`, and this one's result is a copy."""
+    """True if an equal run has just been executed, or before unless `fresh`, and this one's result is a copy."""
     among = [run.file for run in ended.values()] if request.fresh else earlier_runs.siblings(file)
-    return earlier_runs.is_copied(spec, file, tuned, among, not request.tells_ends)
+    return earlier_runs.is_taken(spec, file, tuned, earlier_runs.equal_run(spec, tuned, among), not request.tells_ends)
 
 
 def _result(spec: RunSpec, file: Path, was_done: bool, request: Request) -> Run:

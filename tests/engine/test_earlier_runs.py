@@ -63,7 +63,7 @@ def test_a_result_of_another_exchange_is_played_again_and_says_so(tmp_path, play
     for _ in range(2):
         (second,) = mc.run(by_allgather, out=tmp_path, quiet=False)
     said = capsys.readouterr().err
-    assert "is of exchange = 'p2p'; it is run again by 'allgather'" in said
+    assert "the result lacks exchange = 'allgather'; it is run again" in said
     assert "done already" in said
     assert played == ["one", "one"]
     assert first.trace["wire_bits_down"][-1] > second.trace["wire_bits_down"][-1] == 0

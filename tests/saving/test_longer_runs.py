@@ -191,3 +191,86 @@ def test_a_kill_loses_nothing(moment, tmp_path):
     assert here("results", "gc", job, *out, "--yes").returncode == 0
     assert not list((tmp_path / "one").rglob(f"{found.name}*"))
     assert checkpoint_of(short).exists()
+
+
+ENDED = {
+    "a level": ({**DIANA, "stop": {"loss": 0.4}}, "loss ≤ 0.4"),
+    "a level, of other budgets": ({**DIANA, "stop": {"loss": 0.4, "wire_bits_up": 1e6, "seconds": "2 h"}}, "loss ≤ 0.4"),
+    "a loss that is not finite": ({"algorithm": {"name": "gd", "step": "1e4/L"}, "objective": {"loss": "least-squares"}, "stop": {}}, "not finite"),
+    "nothing drawn": ({"algorithm": {"name": "gd"}, "stop": {"loss": 0.4}}, "loss ≤ 0.4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("tables", "why"), ENDED.values(), ids=ENDED)
+@pytest.mark.parametrize("rounds", [2000, 800])
+def test_a_run_that_ended_before_its_last_round_is_the_same_with_another_number_of_rounds(tables, why, rounds, tmp_path, capsys):
+    """It has the bytes of one that is executed, with the id, the echo and the label of its own job."""
+    short, long = ({**TABLES, **tables, "stop": {**tables["stop"], "rounds": rounds}} for rounds in (1000, rounds))
+    long["stop"] |= {"wire_bits_up": 2e6} if "wire_bits_up" in long["stop"] else {}
+    (first,) = mc.run(short, out=tmp_path / "one")
+    assert first.trace["round"][-1] < 800
+    (found,) = mc.run(long, out=tmp_path / "one", quiet=False)
+    said = capsys.readouterr().err
+    assert f"{first.file} had ended before (" in said
+    assert why in said
+    (whole,) = mc.run(long, out=tmp_path / "other")
+    assert_equal(whole.file, found.file)
+    assert found.has_checksums
+    measured = {"wall", "versions", "host", "commit", "cores"}
+    assert {name for name, value in whole.attrs.items() if str(found.attrs.get(name)) != str(value)} <= measured
+    assert found.attrs.keys() == whole.attrs.keys()
+
+
+def test_a_finished_run_is_taken_unless_it_reached_what_is_not_in_both_jobs(tmp_path, monkeypatch, capsys):
+    """A stop of one's own that ended a run ends it again, unless a parameter of the stop changed."""
+    monkeypatch.syspath_prepend(tmp_path)
+    module = module_in(tmp_path, """
+        @mc.stops.register("low-enough")
+        @dataclass(frozen=True)
+        class LowEnough(mc.StopRule):
+            loss: float = 0.4
+            def ends(self, row, memory):
+                return row["loss"] <= self.loss and "low enough"
+    """)
+    own = {**DIANA, "plugins": [module]}
+    steps = {**DIANA, "algorithm": {"name": "diana", "step": "100/(L*rounds)"}}
+    for name, tables, short, long, is_taken in [
+        ("own", own, {"low-enough": {}}, {"low-enough": {}}, True),
+        ("own, lower", own, {"low-enough": {}}, {"low-enough": {"loss": 0.39}}, False),
+        ("a lower level", DIANA, {"loss": 0.4}, {"loss": 0.39}, False),
+        ("a level reached before", DIANA, {"loss": 0.4}, {"loss": 0.4, "grad_norm": 0.1}, False),
+        ("a level not reached", DIANA, {"loss": 0.4, "grad_norm": 1e-9}, {"loss": 0.4}, True),
+        ("the same bits", DIANA, {"wire_bits_up": 1e4}, {"wire_bits_up": 1e4}, True),
+        ("bits ended it", DIANA, {"loss": 0.3, "wire_bits_up": 1e4}, {"loss": 0.3, "wire_bits_up": 2e4}, False),
+        ("bits would have ended it", DIANA, {"loss": 0.4}, {"loss": 0.4, "wire_bits_up": 1e4}, False),
+        ("a formula", steps, {"loss": 0.5}, {"loss": 0.5}, False),
+    ]:
+        (first,) = mc.run({**TABLES, **tables, "stop": {"rounds": 1000, **short}}, out=tmp_path / name)
+        assert first.trace["round"][-1] < 1000, name
+        mc.run({**TABLES, **tables, "stop": {"rounds": 2000, **long}}, out=tmp_path / name, quiet=False)
+        assert ("had ended before (" in capsys.readouterr().err) == is_taken, name
+
+
+def test_seeds_and_plan_count_the_results_that_a_longer_run_takes(tmp_path):
+    job = tmp_path / "seeds.toml"
+    job.write_text("""
+        data = { generator = "gspar", samples = 100, dim = 40, seed = 2 }
+        workers.count = 4
+        algorithm.name = "gd"
+        stop = { rounds = 100, loss = 0.65 }
+        grid.seed = [0, 1, 2]
+    """)
+    out, longer = ("--out", tmp_path), ("--set", "stop.rounds=200")
+    assert here("run", job, *out).returncode == 0
+    said = here("plan", job, *out, *longer).stdout
+    assert said.count("done, as ") == 3, said
+    assert "3 of 3 runs done; 2 differ in their seed alone" in said
+    assert "nothing to submit" in here("submit", job, *out, *longer).stdout
+    assert here("plan", job, *out, *longer).stdout.count("done, a copy of") == 2
+    tuned = tmp_path / "tuned.toml"
+    tuned.write_text(job.read_text() + 'tune = { parameter = "algorithm.step", values = ["1/2 theory", "theory"], by = "round" }')
+    assert here("run", tuned, *out).returncode == 0
+    said = here("plan", tuned, *out, *longer).stdout
+    assert said.count("to do, as ") == said.count(", if tuning finds the same value") == 3, said
+    ended = here("run", tuned, *out, *longer).stderr
+    assert ended.count("had ended before (loss ≤ 0.65); its result is taken") == 3, ended
