@@ -41,7 +41,7 @@ def tune(job: Job, specs: dict[int, RunSpec], request: Request, play: Play) -> W
     except Interrupted as interrupted:
         interrupted.when = f"between trials, {trying.kept}"
         raise
-    specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
+    specs.update({i: spec.as_played(wins[i]) for i, spec in tuned.items()})
     if request.tells:
         for line in dict.fromkeys(_found_in_words(spec.label, trying.counts[i], wins[i]) for i, spec in tuned.items()):
             print_line(line)
@@ -69,15 +69,15 @@ class _Trying:
         """The results of the trials that runs ask for, `by` number, in their order; at rank 0."""
         different = {id(trial): trial for each in asked.values() for trial in each}  # runs that share trials have the same objects
         written = {key: trial.toml() for key, trial in different.items()}
-        texts = {i: [written[id(trial)] for trial in each] for i, each in asked.items()}
-        those = {text: trial for i, each in asked.items() for text, trial in zip(texts[i], each, strict=True)}
+        those = {written[key]: trial for key, trial in different.items()}
         job = replace(self.job, name=trials.folder_of_trials(self.job.name, [*by.values()]), runs=[*those.values()])
         self.files.update(result_file(job.name, trial.label, trial.run_id, self.request.out) for trial in job.runs)
         try:
             found = dict(zip(those, self.play(job, self.request), strict=False))
         except Stopped as stopped:
             raise Stopped(f"{stopped}; {self.kept}") from None
-        of_each = {i: [found[text] for text in each] for i, each in texts.items()} if self.request.ranks.is_root else {}
+        asked = asked if self.request.ranks.is_root else {}
+        of_each = {i: [found[written[id(trial)]] for trial in each] for i, each in asked.items()}
         self.counts.update({i: sum(COPY_OF not in run.attrs for run in each) for i, each in of_each.items()})
         return of_each
 
@@ -144,22 +144,20 @@ class _Search:
 
     def note(self, places: Sequence[tuple[int, float]], runs: Sequence[Run]) -> None:
         """Take note of the trials' results, those of each place together."""
-        each, problems = len(runs) // len(places) if places else 0, len(self.table.settings)
+        each, problems = len(runs) // max(1, len(places)), len(self.table.settings)
         for number, place in enumerate(places):
-            outcomes = [self._outcome(run) for run in runs[number * each : (number + 1) * each]]
-            self.paid[place[0]] = [took for took, _ in outcomes]
-            self.ran[place] = rank = trials.rank_of([took for took, _ in outcomes], [merit for _, merit in outcomes], problems)
+            took, merits = zip(*map(self._outcome, runs[number * each : (number + 1) * each]), strict=True)
+            self.paid[place[0]] = [*took]
+            self.ran[place] = rank = trials.rank_of(took, merits, problems)
             if self.table.on is not None and not rank.missed:  # what it paid is the same in longer trials
                 self.ran |= {(place[0], stage.share): rank for stage in trials.stages_of(self.count) if stage.share > place[1]}
 
     def _outcome(self, run: Run) -> tuple[float, float]:
         """What a trial paid to the target, infinite if it was missed; and how near it came, infinite if it ended badly."""
-        target, loss = self.target, run.trace.get("loss", np.empty(0))
-        if run.status != "complete" or loss[-1] > loss[0]:
+        target = self.target
+        if run.status != "complete" or (loss := run.trace["loss"])[-1] > loss[0] or target.is_unknown(run):
             return math.inf, math.inf
         values = run.column(target.column)
-        if np.all(np.isnan(values)):
-            return math.inf, math.inf
         nearest_value = -np.nanmax(values) if target.rising else np.nanmin(values)
         return target.took(run, self.table.by), float(nearest_value)
 
@@ -170,7 +168,7 @@ class _Search:
         if won is None:
             below = "at a finite loss, and no higher than it starts"
             raise UserError(f"{self.spec.where}tune: no value of {table.known_as} gives a run that ends {below}")
-        longest = {place: max(share for own, share in self.ran if own == place) for place, _ in sorted(self.ran)}
+        longest = dict(sorted(self.ran))  # by place, its longest share
         tried = {place: self.ran[place, share] for place, share in longest.items() if table.beyond(place) is not None}
         sign = -1.0 if target.rising else 1.0
         return {

@@ -95,8 +95,8 @@ class RunSpec:
         in [stop], where formulas or users' parts name the rounds, not in these."""
         values = self.tune.put(tuned["value"]) if tuned and self.tune else {}
         deciding = _without(with_values(self.written, values), key, "tune")
-        if "rounds" in named_by(self.algorithm) or any("rounds" in source_of(part) for part in self.own):
-            deciding["rounds"] = self.stop.rounds
+        if follows_rounds(self):
+            deciding["rounds"] = self.stop.planned
         return self._id_of(deciding)
 
     def _id_of(self, written: Tables) -> str:
@@ -188,14 +188,12 @@ class RunSpec:
         labels: Labels = "sign" if self.loss.of_margin and self.data.positive is not None else self.loss.labels
         return self.data, self.folder, Split(self.partition, self.workers.count, self.seed), labels
 
-    def tuned(self, value: Any) -> "RunSpec":
-        """This run with that value; its id does not change."""
-        assert self.tune is not None
-        return replace(self.changed(self.tune.put(value), self.label), written=self.written)
-
     def as_played(self, tuned: Tables | None) -> "RunSpec":
-        """This run with the value that [tune] found, as a result's `Run.tuned` has it; the run itself where nothing is tuned."""
-        return self.tuned(tuned["value"]) if tuned and self.tune else self
+        """This run, under its id, with the value that [tune] found, as a result's `Run.tuned` has it; the run itself where nothing
+        is tuned."""
+        if not (tuned and self.tune):
+            return self
+        return replace(self.changed(self.tune.put(tuned["value"]), self.label), written=self.written)
 
     def changed(self, values: Tables, label: str, without: str = "") -> "RunSpec":
         """This run under another label, with other values by dotted key."""
@@ -210,6 +208,11 @@ class RunSpec:
 
 
 _WAYS = ("up", "down")
+
+
+def follows_rounds(spec: RunSpec) -> bool:
+    """True if formulas or users' parts of a run name its rounds."""
+    return "rounds" in named_by(spec.algorithm) or any("rounds" in source_of(part) for part in spec.own)
 
 
 def outdated(spec: RunSpec, attrs: Mapping[str, Any]) -> list[str]:

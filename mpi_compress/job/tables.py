@@ -43,10 +43,16 @@ class Stop(Part):
     """A job's [stop]: whichever comes first."""
 
     rounds: Annotated[int, within("[0, inf)")] | None = None
+    horizon: AtLeastOne | None = None  # the rounds that formulas name, where the run ends before; None: `rounds`
     # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
     diverged: Annotated[float, within("[1, inf]")] = 1e3
     targets: tuple[Target, ...] = field(default=(), init=False)  # `column = value`
     own: tuple[StopRule, ...] = field(default=(), init=False)  # those that a plugin registers
+
+    @property
+    def planned(self) -> int | None:
+        """The rounds that formulas name."""
+        return self.horizon or self.rounds
 
     @property
     def columns(self) -> set[str]:

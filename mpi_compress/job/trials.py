@@ -16,7 +16,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError, placed
 from mpi_compress.core.expressions import seconds
 from mpi_compress.job.dotted import plain, text_of, with_values
-from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.runs import RunSpec, follows_rounds
 from mpi_compress.job.tables import Tables
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.results.files import TRIALS
@@ -66,7 +66,7 @@ def rank_of(took: Sequence[float], merits: Sequence[float], problems: int = 1) -
     """The rank of a value from what each trial paid to the target, infinite where it was missed, and from how near it came; the
     trials of a problem stand together."""
     paid, near = (np.median(np.reshape(each, (problems, -1)), axis=1) for each in (took, merits))
-    missed = int(np.sum(np.reshape(np.isinf(took), (problems, -1)).any(axis=1)))
+    missed = int(np.isinf(np.reshape(took, (problems, -1))).any(axis=1).sum())
     mean = 0.0 if missed else float(paid[0]) if problems == 1 else float(np.exp(np.mean(np.log(paid))))
     return Rank(missed, mean, float(np.median(near)))
 
@@ -169,13 +169,16 @@ def _trials_of(spec: RunSpec, value: Any, share: float, most: int | None = None)
     seeds = [{}] if tune.seeds is None else [{"seed": seed} for seed in tune.seeds[:most]]
     found, target = list[RunSpec](), tune.target(spec.rising)
     for setting in tune.settings:
-        label = label_of(spec, value)
-        if setting:  # runs of a grid that differ in what is set here share their trials
-            label = f"{spec.algorithm.name}, {tune.text(value)}, on {', '.join(map(plain, setting.values()))}"
+        of_all = f"{spec.algorithm.name}, {tune.text(value)}, on {', '.join(map(plain, setting.values()))}"
+        label = of_all if setting else label_of(spec, value)  # runs of a grid that differ in what is set here share their trials
         stop = dict(spec.written["stop"]) | {key[5:]: each for key, each in setting.items() if key.startswith("stop.")}
         shorter = {} if share == WHOLE else {"stop": _shortened(stop, share, target)}
-        found += [spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune") for seed in seeds]
-    return [replace(trial, asked=frozenset([target.column])) for trial in found]
+        for seed in seeds:
+            trial = spec.changed({**setting, **tune.put(value), **shorter, **seed}, label, without="tune")
+            if shorter and "rounds" in stop and follows_rounds(trial):  # formulas have the rounds of the whole run in all stages
+                trial = trial.changed({"stop": {"horizon": stop["rounds"], **shorter["stop"]}}, label)
+            found.append(replace(trial, asked=frozenset([target.column])))
+    return found
 
 
 def label_of(spec: RunSpec, value: Any) -> str:

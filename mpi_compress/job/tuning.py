@@ -37,7 +37,7 @@ def powers(text: str) -> list[Any]:
         return [base**j for j in range(low, high + 1)]
     names_in(unit)  # refuses what is no formula
     unit = unit if unit.isidentifier() else f"({unit})"
-    return [unit if j == 0 else f"{base**j} {unit}" if j > 0 else f"1/{base**-j} {unit}" for j in range(low, high + 1)]
+    return [f"{Fraction(base) ** j} {unit}" if j else unit for j in range(low, high + 1)]
 
 
 Settings = list[Tables] | Tables
@@ -75,7 +75,7 @@ class TuneTable:
 
     def __post_init__(self) -> None:
         several = self.candidates is not None
-        given, seeds = "values" if self.candidates is None else "candidates", self.seeds
+        given, seeds = "candidates" if several else "values", self.seeds
         are_wrong = seeds is not None and (not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds))
         for wrong, why in (
             (several == bool(self.parameter or self.values), "parameter and values, or candidates in place of both, are required"),
@@ -132,8 +132,8 @@ class TuneTable:
         if not found:
             return None
         end, other = order[:2] if place < 0 else order[:-3:-1]
-        steps = -place if place < 0 else place - len(order) + 1
-        if found[end] == 0 or found[other] == 0 or found[end] / found[other] in (1.0, -1.0):
+        steps = max(-place, place - len(order) + 1)
+        if 0 in (found[end], found[other]) or abs(found[end]) == abs(found[other]):
             return None
         return scaled(self.grid[end], (found[end] / found[other]) ** steps)
 
@@ -148,7 +148,7 @@ class TuneTable:
         return [self.parameter] if self.parameter else [*dict.fromkeys(key for each in self.grid for key in each)]
 
 
-_PRODUCT = re.compile(r"(?:(\d+)(?:/(\d+))? )?(\(.*\)|[A-Za-z_]\w*)")
+_PRODUCT = re.compile(r"(?:(\d+(?:/\d+)?) )?(\(.*\)|[A-Za-z_]\w*)")
 
 
 def scaled(value: Any, factor: float) -> Any:
@@ -161,10 +161,9 @@ def scaled(value: Any, factor: float) -> Any:
     exact, found = Fraction(factor).limit_denominator(10**9), _PRODUCT.fullmatch(value)
     text = f"{factor:.12g} ({value})"
     if found:
-        share = Fraction(int(found[1] or 1), int(found[2] or 1)) * exact
+        share = Fraction(found[1] or 1) * exact
         if share.numerator == 1 or share.denominator == 1:
-            of = f"{share.numerator}/{share.denominator} " if share.denominator > 1 else f"{share.numerator} " * (share != 1)
-            short = of + found[3]
+            short = f"{share} " * (share != 1) + found[2]
             ones = dict.fromkeys(names_in(value), 1.0)
             text = short if abs(evaluate(short, ones) / evaluate(text, ones) - 1) < 1e-9 else text
     return text
@@ -203,7 +202,8 @@ def _target_of_figure(figure: Any, tune: Tables) -> Tables:
 
 def _target_of_stop(stop: Any) -> Tables:
     given = stop if isinstance(stop, Mapping) else {}
-    levels = {key: v for key, v in given.items() if not (key in ("rounds", "diverged") or grows(key) or isinstance(v, Mapping))}
+    no_level = "rounds", "horizon", "diverged"
+    levels = {key: v for key, v in given.items() if not (key in no_level or grows(key) or isinstance(v, Mapping))}
     if len(levels) != 1:
         would_do = "to = { squared_grad_norm = 1e-4 } would do"
         raise UserError(f"tune.to is left out, and [stop] has {len(levels)} targets, where one is required; {would_do}")

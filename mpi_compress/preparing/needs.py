@@ -194,7 +194,7 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
             + _with("proximal")
         )
     rule = spec.time.rule_of(spec.workers.count)
-    rounds = {} if spec.stop.rounds is None else {"rounds": float(spec.stop.rounds)}
+    rounds = {"rounds": float(spec.stop.planned)} if spec.stop.planned is not None else {}
     return Setting(
         n=spec.workers.count, dim=problem.dim, up=up, down=down, cost=spec.cost, numbers={**numbers, **rounds},
         mu_apart=problem.mu if regularizer == "master" else 0.0, x_star=problem.x_star, f_star=problem.f_star,

@@ -6,11 +6,12 @@ import re
 import numpy as np
 import pytest
 from helpers.refusals import naming
-from helpers.running import After
+from helpers.running import GSPAR, After
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import summary
+from mpi_compress.core.expressions import evaluate
 from mpi_compress.core.signals import Interrupted
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.lines import name_in_paper, name_of
@@ -464,3 +465,25 @@ def test_a_tuning_that_is_interrupted_says_how_many_trials_are_kept_and_goes_on(
             with pytest.raises(mc.Stopped, match=r"stopped by SIGINT between trials, \d+ trials? of \[tune\] done and kept"):
                 mc.run(tmp_path / "a.toml", out=tmp_path, fresh=function == "_note")
     assert all(run.status == "complete" for run in mc.run(tmp_path / "a.toml", out=tmp_path))
+
+
+def test_a_formula_has_the_rounds_of_the_whole_run_in_all_stages(tmp_path):
+    """Longer trials go on from shorter ones, and come to the numbers of trials without stages."""
+    method = {"name": "gd", "step": "theory"}
+    tables = {
+        "title": "follows", "data": GSPAR, "workers": {"count": 2}, "algorithm": method, "stop": {"rounds": 64},
+        "tune": {"parameter": "algorithm.step", "values": "2^-3..2^3 (20/(L * sqrt(rounds)))", "to": {"squared_grad_norm": 1e-30}},
+    }  # fmt: skip
+    (run,) = mc.run(tables, out=tmp_path)
+    each = [mc.read(file) for file in (tmp_path / "follows" / "tuning").glob("*.h5")]
+    assert {trial.written["stop"]["rounds"] for trial in each} == {16, 32, 64}
+    for trial in each:
+        factor = evaluate(trial.written["algorithm"]["step"], {"L": run.attrs["L"], "rounds": 64.0})
+        assert trial.evaluated["step"] == factor, trial.label
+    assert run.evaluated["step"] in [trial.evaluated["step"] for trial in each]
+    (longest,) = (trial for trial in each if trial.evaluated["step"] == run.evaluated["step"] and trial.written["stop"]["rounds"] == 64)
+    np.testing.assert_array_equal(longest.trace["loss"], run.trace["loss"])
+    (short,) = trials(mc.load_job({**tables, "stop": {"rounds": 64, "horizon": 640}}).runs[0])[:1]
+    assert short.stop.horizon == 640
+    plain = mc.load_job({**tables, "tune": {**tables["tune"], "values": "2^-3..2^3 theory"}}).runs[0]
+    assert trials(plain)[0].written["stop"] == {"rounds": 16, "squared_grad_norm": 1e-30}
