@@ -18,7 +18,7 @@ from mpi_compress.core.progress import count_text, time_text
 from mpi_compress.evidence.outcomes import loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.trials import WHOLE, folder_of_trials, label_of, stages_of, trials, trials_of, tune_of
+from mpi_compress.job.trials import folder_of_trials, label_of, stages_of, trials, tune_of
 from mpi_compress.preparing.memory import bytes_of, gib, most
 from mpi_compress.preparing.shapes import shape_of, size_of
 from mpi_compress.problem.datasets.said import line, line_of
@@ -38,7 +38,9 @@ class Estimate:
     file: Path
     runs: int  # to do
     rounds: int
-    seconds: float  # in one process; NaN: nothing was measured
+    trials: int  # of [tune] before them, without those of the best value's neighbours
+    rounds_of_trials: int
+    seconds: float  # in one process, of trials too; NaN: nothing was measured
     memory: float  # bytes, in one process
     disk: float  # bytes of results, and of data that are not cached; not of downloads
 
@@ -48,7 +50,8 @@ class Estimate:
             return f"{self.file}: done"
         time = "a time not measured yet" if self.seconds != self.seconds else f"about {time_text(self.seconds)}"
         room = f"{gib(self.memory)} of memory, {gib(self.disk)} of disk"
-        return f"{self.file}: {count_text(self.runs, 'run')}, at most {self.rounds:,} rounds, {time}, {room}"
+        before = f", after {count_text(self.trials, 'trial')} of {self.rounds_of_trials:,} rounds" * bool(self.trials)
+        return f"{self.file}: {count_text(self.runs, 'run')}, at most {self.rounds:,} rounds{before}, {time}, {room}"
 
 
 def estimates(files: Sequence[Path], out: Path, full: bool) -> Iterator[Estimate]:
@@ -81,18 +84,12 @@ def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> s
     """What to ask of SLURM for the runs of a job that are to do, one process each, and their time, by results of one process with
     their labels, or for methods without one by the mean of others; "" where there is none, or where each run, and all trials,
     take less than a minute, unless `always` where one was tried."""
-    here = {spec.label: spec for spec in job.runs if not spec.missing}  # one for all seeds
-    took = {label: _seconds(_last_trial(spec, job, out)) for label, spec in here.items()}
-    seen = {label: seconds for label, seconds in took.items() if seconds > 0}
+    seen = _seen(job, out)
     mean = fsum(seen.values()) / max(1, len(seen))
-    asked = {s.index: _rounds_left(s, _begun(job, s, out)) * seen.get(s.label, mean) for s in to_do if s.stop.rounds and seen}
+    asked = {s.index: _rounds_left(s, job, out) * seen.get(s.label, mean) for s in to_do if s.stop.rounds and seen}
     count, untried = len(to_do), sum(spec.label not in seen for spec in to_do)
-    tuned = [spec for spec in to_do if spec.tune and spec.index in asked]
-    apart = {trials_of(spec, tune_of(spec).grid[0], WHOLE)[0].toml(): spec for spec in tuned}  # seeds may share their trials
-    seen_beside = [_beside(file) for spec in apart.values() for file in _files_of_trials(spec, job, out)]
-    beside = median(seen_beside or [_BESIDE])
-    left = {spec.index: _trials_left(spec, job, out) for spec in apart.values()}
-    before = fsum(trials * beside + asked[index] * runs for index, (trials, runs) in left.items())
+    left, beside = _trials_of_runs([spec for spec in to_do if spec.index in asked], job, out)
+    before = fsum(trials * beside + rounds * seen.get(spec.label, mean) for spec, trials, rounds in left)
     if not asked or (max(before, *asked.values()) <= _SHORT and not (always and untried < count)):
         return ""
     pack = min(16, count)
@@ -102,11 +99,17 @@ def suggestion(job: Job, to_do: Sequence[RunSpec], out: Path, always: bool) -> s
     tried = f"{count - untried} of the {count} runs to do {are}" if count > 1 else f"the run to do was{' not' * untried}"
     by = {0: "what that took", count: "the mean of what was"}.get(untried, f"what that took, its mean for the {untried} not tried")
     takes = f"all {count}, one after another, take" if count > 1 else "it takes"
-    guess = "" if seen_beside else f", with a guess of {_BESIDE:g} s beside the rounds of each"
+    guess = f", with a guess of {_BESIDE:g} s beside the rounds of each" * (beside == _BESIDE)
     about = "at most about" if any(spec.stop.targets or spec.stop.own for spec in to_do) else "about"  # before the last round
     trials = f", after {about} {time_text(before)} of trials of [tune]{guess}" if before else ""
     total = count * fsum(asked.values()) / len(asked)  # that of runs without a number of rounds, too
     return f"{tried} tried before; by {by}, `submit {how} {limits}` would do, and {takes} {about} {time_text(total)}{trials}"
+
+
+def _seen(job: Job, out: Path) -> dict[str, float]:
+    """The seconds of a round of each label that was tried."""
+    here = {spec.label: spec for spec in job.runs if not spec.missing}  # one for all seeds
+    return {label: seconds for label, spec in here.items() if (seconds := _seconds(spec, job, out))}
 
 
 def _beside(file: Path) -> float:
@@ -115,18 +118,26 @@ def _beside(file: Path) -> float:
     return fsum(wall.values()) - wall.get("rounds", 0.0)
 
 
-def _trials_left(spec: RunSpec, job: Job, out: Path) -> tuple[int, float]:
-    """How many trials a run's [tune] still takes, without those of the best value's neighbours, and their rounds, in those of the
-    run. A longer trial goes on from the shorter one."""
+def _trials_of_runs(runs: Sequence[RunSpec], job: Job, out: Path) -> tuple[list[tuple[RunSpec, int, int]], float]:
+    """How many trials [tune] of these runs still takes, and their rounds, for one of those that share them; and the seconds that a
+    trial takes besides its rounds."""
+    apart = {trials(spec)[0].toml(): spec for spec in runs if spec.tune}.values()
+    seen = [_beside(file) for spec in apart for file in _files_of_trials(spec, job, out)]
+    return [(spec, *_trials_left(spec, job, out)) for spec in apart], median(seen or [_BESIDE])
+
+
+def _trials_left(spec: RunSpec, job: Job, out: Path) -> tuple[int, int]:
+    """How many trials a run's [tune] still takes, without those of the best value's neighbours, and their rounds. A longer trial
+    goes on from the shorter one."""
     tune, folder = tune_of(spec), folder_of_trials(job.name, job.runs)
     count, left, before = 0, 0.0, 0.0
-    for stage in stages_of(len(tune.grid)):
-        each = [trials_of(spec, value, stage.share) for value in tune.grid]
-        done = sum(result_file(folder, trial.label, trial.run_id, out).exists() for those in each for trial in those)
-        rounds = fsum(trial.stop.rounds or 0 for trial in each[0]) / len(each[0])  # may be others than the run's, on other data
-        to_do = max(0, stage.values * len(each[0]) - done)
+    for number, stage in enumerate(stages_of(len(tune.grid))):
+        each = trials(spec, number)
+        done = sum(result_file(folder, trial.label, trial.run_id, out).exists() for trial in each)
+        rounds = fsum(trial.stop.rounds or 0 for trial in each) / len(each)  # may be others than the run's, on other data
+        to_do = max(0, stage.values * len(each) // len(tune.grid) - done)
         count, left, before = count + to_do, left + to_do * (rounds - before), rounds
-    return count, left / (spec.stop.rounds or 1)
+    return count, round(left)
 
 
 def _files_of_trials(spec: RunSpec, job: Job, out: Path) -> list[Path]:
@@ -136,49 +147,40 @@ def _files_of_trials(spec: RunSpec, job: Job, out: Path) -> list[Path]:
     return [file for place in places for file in place.parent.glob(place.name)]
 
 
-def _last_trial(spec: RunSpec, job: Job, out: Path) -> Run | None:
-    """The last result of one process with a run's label, or of a trial of it, on its data: of the same set or file, N, d, and, if
-    known, nonzeros."""
+def _seconds(spec: RunSpec, job: Job, out: Path) -> float:
+    """The seconds of a round, by the last result of one process with a run's label, which may be unfinished, or of a trial of it,
+    on its data: of the same set or file, N, d, and, if known, nonzeros; 0.0 where there is none."""
     place = result_file(job.name, spec.label, "?" * 12, out)
-    files = [*place.parent.glob(place.name)] or (_files_of_trials(spec, job, out) if spec.tune else [])
+    files = [*place.parent.glob(f"{place.name}*"), *(_files_of_trials(spec, job, out) if spec.tune else [])]
     said = line(spec.written["data"], spec.data_kind, "", size := size_of(spec) or (0, 0, 0, 0))
     for file in sorted(files, key=lambda file: -file.stat().st_mtime):
         with suppress(UserError):
             run = read(file)
             same = line_of(run, with_place=False) == said and size[3] in (0, run.attrs.get("nonzeros"))
-            if same and _last(run) and run.attrs["n_ranks"] == 1:
-                return run
-    return None
+            if same and (rounds := _last(run)) and run.attrs["n_ranks"] == 1:
+                return float(run.column("seconds")[-1]) / rounds
+    return 0.0
 
 
 def _estimate(file: Path, job: Job, out: Path) -> Estimate:
     to_do = [spec for spec in job.runs if not result_file(job.name, spec.label, spec.run_id, out).exists()]
-    sets, rounds, seconds = dict[Path, float](), 0, 0.0
-    for spec in to_do:
-        rounds += (left := _rounds_left(spec, begun := _begun(job, spec, out)))
-        seconds += left * _seconds(begun or _last_trial(spec, job, out))
-        if (shape := shape_of(spec)) and not (cache := cached_file(*spec.source)).exists():
-            sets[cache] = bytes_of(spec, shape)
-    rows = sum((s.stop.rounds or 0) // s.log.rounds + 1 for s in to_do)
-    return Estimate(file, len(to_do), rounds, seconds, most(to_do), fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
+    of_trials, beside = _trials_of_runs(to_do, job, out)
+    left, seen = [(spec, 1, _rounds_left(spec, job, out)) for spec in to_do], _seen(job, out)
+    trials, each = sum(count for _, count, _ in of_trials), [*left, *of_trials]
+    seconds = trials * beside + fsum(rounds * seen.get(spec.label, nan) for spec, _, rounds in each)
+    sets = {cached_file(*spec.source): bytes_of(spec, shape) for spec in to_do if (shape := shape_of(spec))}
+    disk = fsum(size for cache, size in sets.items() if not cache.exists())
+    disk += _BYTES_OF_A_ROW * sum(count + rounds // spec.log.rounds for spec, count, rounds in each)
+    rounds, in_all = (sum(rounds for *_, rounds in those) for those in (left, each))
+    return Estimate(file, len(to_do), rounds, trials, in_all - rounds, seconds, most(to_do), disk)
 
 
-def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:
-    """What a run has done so far, if that is a round or more."""
+def _rounds_left(spec: RunSpec, job: Job, out: Path) -> int:
+    done = 0
     with suppress(UserError):
-        run = read(part_of(result_file(job.name, spec.label, spec.run_id, out)))
-        return run if _last(run) else None
-    return None
+        done = _last(read(part_of(result_file(job.name, spec.label, spec.run_id, out))))
+    return max(0, (spec.stop.rounds or 0) - done)
 
 
-def _rounds_left(spec: RunSpec, begun: Run | None) -> int:
-    return max(0, (spec.stop.rounds or 0) - _last(begun))
-
-
-def _last(run: Run | None) -> int:
-    return int(run.trace["round"][-1]) if run and run.rows else 0
-
-
-def _seconds(run: Run | None) -> float:
-    """The seconds of a round; NaN where none was seen."""
-    return float(run.column("seconds")[-1]) / last if run and (last := _last(run)) else nan
+def _last(run: Run) -> int:
+    return int(run.trace["round"][-1]) if run.rows else 0

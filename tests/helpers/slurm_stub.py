@@ -99,7 +99,7 @@ def planned(capsys: pytest.CaptureFixture[str]) -> str:
     """What `plan` tells of the run GD of small.toml, without what it needs."""
     capsys.readouterr()
     assert main(["plan", "small.toml", "--only", "GD"]) == 0
-    return capsys.readouterr().out.partition("GiB  ")[2].strip()
+    return capsys.readouterr().out.partition("GiB  ")[2].partition("\n")[0].strip()
 
 
 def option(arguments: Sequence[str], name: str) -> str:

@@ -10,7 +10,7 @@ from helpers.running import After
 
 import mpi_compress as mc
 from mpi_compress.core.progress import time_text
-from mpi_compress.planning.estimates import _trials_left, estimates, suggestion, text
+from mpi_compress.planning.estimates import _rounds_left, _trials_left, estimates, suggestion, text
 
 JOB = """
 data = { generator = "gspar", samples = 64, dim = 32 }
@@ -83,7 +83,7 @@ def test_the_trials_of_a_tuned_run_are_estimated_before_and_after_they_ran(tmp_p
     (spec,) = longer.runs
     said = suggestion(longer, longer.runs, tmp_path, True)
     assert re.search(r"it takes about .*, after about .* of trials of \[tune\]$", said), said
-    assert _trials_left(spec, longer, tmp_path) == (2 * (5 + 3), 2 * (5 * 0.5 + 3 * 0.5))
+    assert _trials_left(spec, longer, tmp_path) == (2 * (5 + 3), 2_000_000 * (5 * 0.5 + 3 * 0.5))
     same = mc.load_job(file)
     assert _trials_left(same.runs[0], same, tmp_path) == (0, 0)
     for result in tmp_path.joinpath("tuned").glob("*.h5"):
@@ -145,11 +145,33 @@ def test_methods_that_were_not_tried_take_the_mean_of_those_that_were_those_that
     said = suggestion(job, job.runs[1:], tmp_path, True)
     assert said.startswith("the run to do was not tried before; by the mean of what was, `submit --ntasks 1 ")
     assert said.endswith(f"it takes about {time_text(80)}")
+    target = mc.load_job(file, {"stop.loss": 0.1})
+    assert suggestion(target, target.runs[1:], tmp_path, True).endswith(f"it takes at most about {time_text(80)}"), "it may end before"
     with pytest.raises(mc.Stopped):
         mc.run(mc.load_job(file, {"checkpoint.every": 5}, index=1), out=tmp_path, quiet=True, interrupts=After(4))
     (part,) = tmp_path.rglob("*.part")
     left = 80 - mc.read(part).trace["round"][-1]
     assert 0 < left < 80
-    assert suggestion(job, job.runs[1:], tmp_path, True).endswith(f"it takes about {time_text(left)}"), "the rounds that are left"
-    target = mc.load_job(file, {"stop.loss": 0.1})
-    assert suggestion(target, target.runs[1:], tmp_path, True).endswith(f"it takes at most about {time_text(80)}"), "it may end before"
+    assert _rounds_left(job.runs[1], job, tmp_path) == left
+    assert suggestion(job, job.runs[1:], tmp_path, True).startswith("the run to do was tried before; by what that took, ")
+
+
+def test_an_estimate_counts_trials_by_the_numbers_of_the_plan(tmp_path):
+    """A run of 200 rounds at 1 s each takes 200 s; its trials, 3 values and 2 seeds, six times that, and half a second each beside."""
+    file = tmp_path / "tuned.toml"
+    tune = 'tune = { parameter = "algorithm.step", values = "2^-1..2^1 theory", to = { grad_norm = 1e-9 }, seeds = [0, 1] }\n'
+    file.write_text(JOB.partition("[full]")[0].replace("50", "200") + "grid.seed = [0, 1]\n" + tune + '[[run]]\nlabel = "one"\n')
+    (run, *_) = mc.run(mc.load_job(file, {"stop.rounds": 20}), out=tmp_path, quiet=True)
+    for result in [run.file, *tmp_path.joinpath("tuned", "tuning").glob("*.h5")]:
+        with h5py.File(result, "r+") as h5:
+            h5["timing"]["seconds"][-1] = h5["trace"]["round"][-1]
+            h5.attrs["wall"] = json.dumps({"start": 0.5, "rounds": 20.0})
+            del h5.attrs["checksums"]
+    (found,) = estimates([file], tmp_path, False)
+    assert (found.runs, found.rounds, found.trials, found.rounds_of_trials) == (2, 400, 6, 1200)
+    assert found.seconds == pytest.approx(400 + 1200 + 6 * 0.5)
+    assert ": 2 runs, at most 400 rounds, after 6 trials of 1,200 rounds, about " in found.line
+    job = mc.load_job(file)
+    assert f", after about {time_text(1200 + 6 * 0.5)} of trials of [tune]" in suggestion(job, job.runs, tmp_path, True)
+    rows = (found.disk - next(estimates([_with(file, tune, "")], tmp_path, False)).disk) / (8 * 40)
+    assert rows == 6 * 201
