@@ -28,7 +28,7 @@ from mpi_compress.preparing.runs import condition_not_met
 from mpi_compress.preparing.shapes import said_of, shape_of
 from mpi_compress.results.files import TRIALS, checkpoint_of
 from mpi_compress.results.locks import is_being_written
-from mpi_compress.results.reader import LABEL, attributes, read
+from mpi_compress.results.reader import LABEL, attributes, read_once
 from mpi_compress.results.status import State, Status, status_of
 from mpi_compress.results.units import cost_text
 from mpi_compress.saving.checkpoint import read_header
@@ -113,12 +113,12 @@ def _foreseen(spec: RunSpec, status: Status, file: Path, beside: set[Path], othe
     if file.exists() or not (other := taken(spec, file, [*siblings(file), *sorted(beside)], others)):
         return _by_what_is_there(spec, status, file) if status.state is State.TO_DO else status
     beside.add(other)
-    return _like(spec, status_of(other), other)
+    return _like(spec, status_of(other, read_once), other)
 
 
 def _like(spec: RunSpec, status: Status, other: Path, more: str = "") -> Status:
     """The status of a run whose result is that of an equal one, or will be."""
-    run = read(other)
+    run = read_once(other)
     if run.seed == spec.seed:
         return replace(status, said=f"{status.state.planned}, as {other}{more}")
     return replace(status, copy_of=f"{status.copy_of or run.attrs['run_id']}{more}")

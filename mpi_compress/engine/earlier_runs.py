@@ -27,7 +27,7 @@ from mpi_compress.results import checksums
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten, lock, sync
-from mpi_compress.results.reader import ANY_SEED, COPY_OF, LABEL, attributes, read
+from mpi_compress.results.reader import ANY_SEED, COPY_OF, LABEL, attributes, read_once
 from mpi_compress.saving.checkpoint import Header, read_header, remove_checkpoint
 
 ByRunId = Callable[[], Mapping[str, Sequence[Path]]]
@@ -86,7 +86,7 @@ def _ends_alike(spec: RunSpec, other: Path) -> bool:
     """True if a run would end with the last row of a finished one of another [stop]: by then neither has reached anything that the
     other one's [stop] does not have."""
     with suppress(KeyError, TypeError, ValueError):
-        run = read(other)
+        run = read_once(other)
         now, then = spec.stop, spec.changed({"stop": run.written["stop"]}, "").stop
         reached = [target.row_of(run) for target in {*now.targets} ^ {*then.targets}]
         spent = [k for k in {now.rounds} ^ {then.rounds} if k is not None and k <= run.trace["round"][-1]]
@@ -107,7 +107,7 @@ def _leads_to(spec: RunSpec, other: Path, header: Header, course: str) -> bool:
     if attributes(other).get(COURSE) != course or not serves(other, spec) or spec.stop.own:
         return False
     try:
-        run = read(other)
+        run = read_once(other)
         met = [(target.row_of(run), header.mark.rows if target in spec.stop.levels else run.rows) for target in spec.stop.targets]
     except UserError:
         return False
@@ -118,7 +118,7 @@ def is_taken(spec: RunSpec, file: Path, tuned: Tables | None, other: Path | None
     """True if a result, of the same run or of an equal one, is now this run's, too. At rank 0."""
     if other is None:
         return False
-    run, how = read(other), f"{other} is the same run; its result is taken"
+    run, how = read_once(other), f"{other} is the same run; its result is taken"
     attrs, overridden = run.attrs, json.dumps(spec.overridden) if spec.overridden else ""
     own = {LABEL: spec.label, "job": spec.toml(), "overridden": overridden}
     if attrs["run_id"] != spec.run_id:
@@ -155,7 +155,7 @@ def lacks(file: Path, spec: RunSpec) -> str:
 def _is_whole(other: Path, spec: RunSpec, name: str, value: str) -> bool:
     """True if a result serves, can be read, and has this attribute; a line says why it cannot be read."""
     try:
-        return serves(other, spec) and read(other).attrs.get(name) == value
+        return serves(other, spec) and read_once(other).attrs.get(name) == value
     except UserError as error:
         print_line(f"{spec.label}: {error}; it is not taken")
         return False

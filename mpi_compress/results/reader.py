@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,17 @@ def read(file: str | Path) -> Run:
     elif is_doubtful(path) and (complaint := complaint_of(path)):
         raise UserError(complaint)
     return read_here(path)
+
+
+def read_once(file: Path) -> Run:
+    """`read`, unless this process has just read the file as it is now."""
+    stat = file.stat() if file.is_file() else None
+    return _read(file, stat and (stat.st_ino, stat.st_size, stat.st_mtime_ns))
+
+
+@lru_cache(maxsize=4)
+def _read(file: Path, _stamp: tuple[int, ...] | None) -> Run:
+    return read(file)
 
 
 def result_of_run(file: Path) -> Run:
