@@ -1,6 +1,5 @@
 """Finds the results of what a command is given, job files, or result files and folders of these."""
 
-import os
 import shlex
 from argparse import Namespace
 from collections import Counter
@@ -17,7 +16,7 @@ from mpi_compress.evidence.problems import differing
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.columns import LEFT_OUT
-from mpi_compress.results.files import TRIALS, results_below
+from mpi_compress.results.files import files_in
 from mpi_compress.results.reader import Run
 from mpi_compress.results.settings import of_several_inputs
 
@@ -45,16 +44,6 @@ def jobs_of(options: Namespace) -> dict[str, Job]:
     elif len(jobs) < len(options.what):
         raise UserError(f"{shlex.join(options.what)}: jobs are required, or results, not both")
     return load_all(jobs, options)
-
-
-def files_in(name: str | Path) -> list[str | Path]:
-    """The results in a folder, without trials, or the file of that name; UserError for a folder without any."""
-    if not os.path.isdir(name):
-        return [name]
-    found = [file for file in results_below(Path(name)) if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS]
-    if not found and Path(name).suffix != ".h5":
-        raise UserError(f"no results of runs in {name} yet; `mpi-compress run JOB` makes them")
-    return [*found] or [name]
 
 
 def found(options: Namespace, jobs: Mapping[str, Job], columns: Collection[str] = ()) -> list[Run]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.cli.results_of import files_in
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.core.tables import shown
@@ -24,6 +23,7 @@ from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 from mpi_compress.problem.datasets.said import line_of
 from mpi_compress.results import bounds, theorem
 from mpi_compress.results.columns import INFIMUM, INFIMUM_IN_PART, LEFT_OUT, OF_CLOCK, named
+from mpi_compress.results.files import files_in
 from mpi_compress.results.reader import COPY_OF, Run, read
 from mpi_compress.results.settings import settings_of, varying
 from mpi_compress.results.status import last_gap, status_of_run

@@ -89,6 +89,16 @@ def results_below(folder: Path) -> list[Path]:
     return list(dict.fromkeys(result for file in files if (result := result_of(file)) is not None))
 
 
+def files_in(name: str | Path) -> list[str | Path]:
+    """The results in a folder, without trials, or the file of that name; UserError for a folder without any."""
+    if not os.path.isdir(name):
+        return [name]
+    found = [file for file in results_below(Path(name)) if file.suffix == ".h5" and file.exists() and file.parent.name != TRIALS]
+    if not found and Path(name).suffix != ".h5":
+        raise UserError(f"no results of runs in {name} yet; `mpi-compress run JOB` makes them")
+    return [*found] or [name]
+
+
 def _files(job: str, label: str, run_id: str, out: Path) -> list[Path]:
     plain = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", label)).strip("-.") or "run"
     names = [plain[:60], re.sub("[^ -~]+", "-", plain[:60]).strip("-.") or "run"]
