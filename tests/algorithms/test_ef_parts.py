@@ -208,7 +208,7 @@ def test_what_costs_what_it_touches_equals_what_costs_d(algorithm, up, batch):
         assert np.allclose(runs[0].trace[column], runs[1].trace[column], rtol=1e-8, atol=1e-12), column
 
 
-@pytest.mark.parametrize(("threshold", "codec"), [(0.7, None), (1e-12, None), (1e-6, "auto")])
+@pytest.mark.parametrize(("threshold", "codec"), [pytest.param(0.7, None, marks=pytest.mark.slow), (1e-12, None), (1e-6, "auto")])
 def test_the_followed_size_of_the_error_is_its_size(threshold, codec):
     """Also where nearly all of it is sent in every round, to the last coordinate that a codec then writes densely."""
     sparse, _ = sparse_problem(3)

@@ -44,7 +44,7 @@ def with_down(folder, name, up, more, f):
     return run_of(folder, {"name": name, **more}, up, DATA, objective={"mu": "0.3 L"}, stop=stop, log={"every": 10}, **down)
 
 
-@pytest.mark.parametrize("name", [*EXACT, *WITHOUT_BF16])
+@pytest.mark.parametrize("name", [pytest.param(m, marks=[pytest.mark.slow] * (i % 3 != 0)) for i, m in enumerate([*EXACT, *WITHOUT_BF16])])
 def test_rounded_answers_leave_no_floor(name, tmp_path):
     up, more = EXACT.get(name, (NONE, {}))
     runs = [with_down(tmp_path, name, up, more, f) for f in (64, 32, *(["bf16"] if name in EXACT else []))]

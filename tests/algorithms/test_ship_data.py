@@ -161,7 +161,7 @@ real = pytest.mark.skipif("MPI_COMPRESS_DATA" not in os.environ, reason="needs t
 
 
 @real
-@pytest.mark.parametrize(("name", "n", "most"), [("a1a", 16, 0.050), ("a9a", 20, 0.52), ("mushrooms", 10, 0.065), ("w1a", 10, 0.135)])
+@pytest.mark.parametrize(("name", "n", "most"), [("a1a", 16, 0.050), pytest.param("a9a", 20, 0.52, marks=pytest.mark.slow), ("mushrooms", 10, 0.065), ("w1a", 10, 0.135)])
 def test_real_sets_take_few_bits(tmp_path, name, n, most):
     run = run_of(tmp_path, SHIP, data={"name": name}, count=n, objective={"mu": "1e-2 L", "f_star": "skip"})
     assert run.trace["wire_bits_up"][-1] < most * 1e6

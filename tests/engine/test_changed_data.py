@@ -58,7 +58,7 @@ def losses(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("change", "said", "status"), [
-    ("rewrite", "was changed by another program", 2), ("remove", "is gone", 2), ("cut", "were cut short", 3),
+    ("rewrite", "was changed by another program", 2), pytest.param("remove", "is gone", 2, marks=pytest.mark.slow), ("cut", "were cut short", 3),
 ])  # fmt: skip
 def test_mapped_data_that_change_under_a_run_end_it_and_the_same_command_makes_them_again(change, said, status, losses, tmp_path):
     found = played(tmp_path, change)

@@ -54,7 +54,7 @@ def test_results_are_those_of_whole_gradients(file, alone, tmp_path, monkeypatch
     assert bytes_of(mc.run(file, out=tmp_path)) == alone
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_results_on_ranks_have_the_same_bytes(ranks, file, alone, tmp_path):
     done = command("run", file, "--out", tmp_path, "--quiet", ranks=ranks)
     assert done.returncode == 0, done.stderr

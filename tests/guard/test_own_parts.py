@@ -798,7 +798,7 @@ def test_a_compressor_without_a_delta_is_told_how_to_state_it_or_to_do_without(t
     assert run.status == "complete"
 
 
-@pytest.mark.parametrize("ranks", [None, 3])
+@pytest.mark.parametrize("ranks", [None, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_run_says_once_what_its_parts_keep_also_of_workers_on_other_ranks_than_a_dedicated_master(ranks, tmp_path):
     file = written(tmp_path, MODULE + compressor(f"type(self).calls += 1; {SORTED}", field="calls = 0"))
     job = file.read_text().replace("count = 4", 'count = 4, master = "dedicated"')
