@@ -1,5 +1,6 @@
 """Reads the arguments that several commands share: jobs with what is set in them, times, and files to write."""
 
+import hashlib
 import tomllib
 from argparse import Namespace
 from collections.abc import Iterable
@@ -9,6 +10,8 @@ from typing import Any
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import Choice
 from mpi_compress.job.loading import Job, load_job, with_own_labels
+from mpi_compress.job.protocol import OF_DATA
+from mpi_compress.results.files import LETTERS, in_file_name
 
 
 def load(options: Namespace, frozen: Path | None = None) -> Job:
@@ -32,7 +35,7 @@ def load_all(files: Iterable[str], options: Namespace, index: int | None = None)
     """Jobs by their files; those that have no run of --only are left out where another has one."""
 
     def read(file: str, only: Choice) -> Job:
-        return load_one(file, Namespace(**{**vars(options), "only": only}), index)
+        return load_one(file, Namespace(**vars(options) | {"only": only}), index)
 
     return with_own_labels(dict.fromkeys(files), read, options.only)
 
@@ -40,6 +43,17 @@ def load_all(files: Iterable[str], options: Namespace, index: int | None = None)
 def overrides_of(options: Namespace) -> dict[str, Any]:
     """The values of --set by dotted key."""
     return key_values(options.set, "--set ", "stop.rounds=100")
+
+
+def set_in_name(options: Namespace) -> str:
+    """What --set changes in a file's name: "-algorithm.step=2-rounds=100", "" for nothing; of data that `Job.on` names nothing."""
+    typed = dict(pair.partition("=")[::2] for pair in options.set)
+    named = sorted(typed.keys() - {f"data.{name}" for name in OF_DATA})
+    whole = "".join(f"-{key.removeprefix('stop.')}={typed[key]}" for key in named)
+    name = in_file_name(whole)
+    if len(name) > LETTERS:
+        name = f"{name[:LETTERS]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    return f"-{name}" if name else ""
 
 
 def key_values(pairs: list[str], option: str = "", example: str = "samples=1000") -> dict[str, Any]:

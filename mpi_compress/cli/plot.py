@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mpi_compress.cli.parsing import set_in_name
 from mpi_compress.cli.results_of import absent, axes_of, found, jobs_of, warn_of_mixtures
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -14,12 +15,13 @@ from mpi_compress.core.tables import shown
 from mpi_compress.core.terminal import say
 from mpi_compress.evidence.lines import ended
 from mpi_compress.evidence.outcomes import job_files
+from mpi_compress.evidence.problems import differing
 from mpi_compress.evidence.profile import profile
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.of_run import draw_profiles
 from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
-from mpi_compress.problem.datasets.said import titles
+from mpi_compress.problem.datasets.said import differs, in_place, titles
 from mpi_compress.results.reader import Run, rising
 from mpi_compress.results.summary import all_doubts
 from mpi_compress.results.targets import Target, grows, typed
@@ -45,15 +47,18 @@ def act(options: Namespace) -> int:
         changed = {"y": paid[0]} | changed
     elif options.x and grows(options.x):  # curves, not what the job's target took
         changed = {"at": None} | ({"y": next(iter(figure.at))} if figure.at else {}) | changed
+    if options.x and any(run.has(options.x) and len({*run.column(options.x)}) > 1 for run in runs):
+        figure = replace(figure, rows="all")  # of curves
     figure = figure.changed(**changed)
     if len(targets) > 1:
         figure = replace(figure, panel=[PanelTable(at={column: level}) for column, level in targets], columns=2)
     drawn = figures.draw(runs, figure, options.style, width, absent(jobs_of(options), runs))
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
-    for line in all_doubts(runs):
+    for line in [*differing(runs), *all_doubts(runs)]:
         print_line(f"mpi-compress: {line}")
-    for line in titles(runs) if not (style.titled and figure.title) else []:
+    unsaid = [run for run in runs if differs(run) or not in_place(run)]  # a line of the figure says what --set changes
+    for line in titles(unsaid) if not (style.titled and figure.title) else []:
         print_line(f"mpi-compress: the figure, which has no title, does not say that it is {line}")
     for file in options.figure or [target.with_suffix(style.suffix)]:
         figures.save(drawn, file)
@@ -83,10 +88,17 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
     runs = found(options, chosen, asked.union(*(spec.asked for job in jobs for spec in job.runs)))
     if not jobs:
         return runs, FigureTable(), Path(options.what[0]).with_suffix(".png")
-    target = options.out / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') + job.on for job in jobs)}.png"
+    name = "+".join(job.name.replace("/", "-") + job.on for job in jobs)
+    target = options.out / jobs[0].name / f"{name}{set_in_name(options)}.png"
     if len(jobs) == 1:
         return runs, jobs[0].titled_figure, target
-    return runs, replace(jobs[0].figure, bounds=[], title=None, panel=[]), target
+    figure = replace(jobs[0].figure, bounds=[], title=None, panel=[])
+    for axis, columns in {"x": [figure.x], "y": figure.ys}.items() if not (figure.at or options.to) else ():
+        lacking = [str(run.file) for run in runs if not all(map(run.has, columns))]
+        if lacking and getattr(options, axis) is None:
+            own = f"{getattr(figure, axis)} is the {axis} axis of {next(iter(chosen))}, and {lacking[0]} has no such column"
+            raise UserError(f"{own}; --{axis} COLUMN names another, or give the files in another order")
+    return runs, figure, target
 
 
 def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from mpi_compress.cli.parsing import overrides_of
+from mpi_compress.cli.parsing import overrides_of, set_in_name
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -34,10 +34,12 @@ def act(options: Namespace) -> int:
         print_line("`mpi-compress report` without --run draws what is done")
         return EXIT_STOPPED
     found = found_in([*labels])
-    render.write(found, options.page, title, words)
+    on = "".join(dict.fromkeys(o.job.on for o in found if o.job))
+    page = options.page or Path(f"report{on}{set_in_name(options)}.html")
+    render.write(found, page, title, words)
     if options.table:
         text.write_table(found, options.table, title)
-    say(*text.summary(found), str(options.page))
+    say(*text.summary(found), str(page))
     for file in failed:
         say(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")
     return EXIT_FAILED if failed else 0

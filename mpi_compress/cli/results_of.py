@@ -12,7 +12,6 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.evidence.lines import tuned_to
 from mpi_compress.evidence.notes import said_of
 from mpi_compress.evidence.outcomes import changed_inputs, old_metrics, readable, readable_results_of
-from mpi_compress.evidence.problems import differing
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.columns import LEFT_OUT
@@ -99,18 +98,12 @@ def _tell(problems: Sequence[UserError], then: str = "") -> None:
 
 
 def warn_of_mixtures(runs: Sequence[Run]) -> None:
-    """A line on stderr where results are of several data sets, where the problems of several jobs differ, where several are of one
-    run with one seed, or where metrics are old."""
+    """A line on stderr where several results are of one run with one seed or of changed data or code, or where metrics are old."""
     for line in old_metrics(runs):
         print_line(f"mpi-compress: {line}")
-    sets = list(dict.fromkeys(str(run.attrs.get("data", "")) for run in runs))
-    if len(sets) > 1:
-        print_line(f"mpi-compress: results of {len(sets)} data sets are compared: {'; '.join(sets)}")
     if several := ", ".join(of_several_inputs(runs)):
         what = "results of several versions of data or code, each version in rows and curves of its own"
         print_line(f"mpi-compress: {what}: {several}; by its job `table` takes today's")
-    if parts := differing(runs):
-        print_line(f"mpi-compress: the jobs' problems differ: {parts}")
     for run_id, count in Counter(str(run.attrs.get("run_id", "")) for run in runs).items():
         if run_id and count > 1:
             labels = dict.fromkeys(run.label for run in runs if run.attrs.get("run_id") == run_id)

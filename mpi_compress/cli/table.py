@@ -14,9 +14,10 @@ from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.lines import name_in_paper
 from mpi_compress.evidence.method_status import LESS_NEEDED, endings
 from mpi_compress.evidence.notes import on_data
+from mpi_compress.evidence.problems import differing
 from mpi_compress.report.needed import proposed
 from mpi_compress.results.reader import rising
-from mpi_compress.results.targets import Target, typed
+from mpi_compress.results.targets import Target, in_signs, typed
 
 
 def act(options: Namespace) -> int:
@@ -29,16 +30,17 @@ def act(options: Namespace) -> int:
     jobs = jobs_of(options)
     runs = found(options, jobs, [column for column, _ in asked])
     warn_of_mixtures(runs)
+    beside = [*differing(runs), *absent(jobs, runs)]
     if not asked:
         heads, rows, notes = endings(runs)
-        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *absent(jobs, runs), *on_data(runs, [*map(name_in_paper, runs)]))
+        say(*shown(sys.stdout, heads, rows, LESS_NEEDED), *notes, *beside, *on_data(runs, [*map(name_in_paper, runs)]))
         such = " ".join(proposed(runs, next(iter(jobs.values()), None)))
         say(f"--to COLUMN=LEVEL compares what each method needed{such and f', such as {such}'}")
         return 0
     targets = [Target.of(column, level, rising(runs)) for column, level in asked]
     table = compare(runs, targets, options.by)
-    table = replace(table, shared=[*table.shared, *absent(jobs, runs)])
-    say(f"{table.caption}:", *shown(sys.stdout, table.heads(), table.cells), *table.notes)
+    table = replace(table, shared=[*table.shared, *beside])
+    say(f"{table.caption}:", *shown(sys.stdout, table.heads, table.cells), *table.notes)
     if options.by == "model_seconds":
         say(*(line for target in targets for line in statements(runs, target)))
     for file in options.table:
@@ -47,12 +49,12 @@ def act(options: Namespace) -> int:
 
 
 def _write(table: Comparison, file: Path) -> None:
-    texts = len(table.heads()) - len(table.targets)
+    texts = len(table.heads) - len(table.targets)
     if file.suffix == ".tex":
-        heads = table.heads(lambda target: target.in_signs)
-        text = latex(heads, table.cells, table.whole_caption, table.notes_of(), texts, file.stem)
+        heads, notes = ([*map(in_signs, lines)] for lines in (table.heads, table.notes_of()))
+        text = latex(heads, table.cells, table.whole_caption, notes, texts, file.stem)
     elif file.suffix == ".md":
-        text = markdown(table.heads(), table.cells, table.whole_caption, texts)
+        text = markdown(table.heads, table.cells, table.whole_caption, texts)
         text += "".join(f"\n{note}\n" for note in table.notes_of())
     else:
         text = comma_separated(*table.numbers)

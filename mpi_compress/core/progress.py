@@ -57,11 +57,12 @@ class Progress(_Reports):
     def __init__(self, label: str, rounds: int | None, quiet: bool, turn: str = ""):
         super().__init__(label, quiet, turn)
         self._rounds, self._loss, self._of = rounds, "", re.sub(r" \((\w+).*", r" of this \1", turn)
-        self._first: int | None = None  # round of this process, which may go on with a run
+        self._calls = self._first = 0  # of this process, and the round from which on its pace is taken
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
-        if self._first is None:
-            self._first, self._begun = k, time.monotonic()  # what was compiled before is no part of the pace
+        self._calls += 1
+        if self._calls <= 2:  # what was compiled before, or in the first round, is no part of the pace
+            self._first, self._begun = k, time.monotonic()
         self._loss = self._loss if loss is None else f"loss {loss:.6g}"
         if not self._is_due():
             return

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -13,7 +13,17 @@ import numpy as np
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.endings import ending, other_points
-from mpi_compress.evidence.lines import Namer, by_seed, changes, label_of_run, name_of, seeds_text, tuned_column, tuned_text
+from mpi_compress.evidence.lines import (
+    Namer,
+    by_seed,
+    changes,
+    label_of_run,
+    name_of,
+    seed_of_all,
+    seeds_text,
+    tuned_column,
+    tuned_text,
+)  # fmt: skip
 from mpi_compress.evidence.notes import LABELS, notes_of, said_of
 from mpi_compress.problem.datasets.said import captioned, line_of
 from mpi_compress.results.columns import column_of
@@ -136,11 +146,12 @@ class Comparison:
         measured = ", as this machine took it" * (self.by == "seconds")
         return f"{label_of(self.by, runs)}{measured}{over}"
 
-    def heads(self, written: Callable[[Target], str] = str) -> list[str]:
+    @property
+    def heads(self) -> list[str]:
         """The heads, in which several levels of one column name it once."""
         before, heads = "", self._first[0]
         for target in self.targets:
-            name, sign, level = written(target).partition(" ≥" if target.rising else " ≤")
+            name, sign, level = str(target).partition(" ≥" if target.rising else " ≤")
             heads.append(f"{name * (name != before)}{sign}{level}".strip())
             before = name
         return heads
@@ -268,7 +279,8 @@ def names_apart(runs: Sequence[Run], several_seeds: bool = False, name: Namer = 
 def labels_of(groups: Sequence[Sequence[Run]]) -> tuple[list[str], list[str]]:
     """Labels that tell methods apart, each a group of seeds, and a note of what --set changed in all of them."""
     firsts = [group[0] for group in groups]
-    shared = [change for change in changes(firsts[0]) if all(change in changes(run) for run in firsts)] if firsts else []
+    shared = [change for change in changes(firsts[0]) if all(change in changes(run) for run in firsts)]
+    shared += seed_of_all([*chain(*groups)])
 
     def name(run: Run) -> str:
         return ", ".join([label_of_run(run), *(change for change in changes(run) if change not in shared)])

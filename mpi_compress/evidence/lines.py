@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.progress import count_text
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import ANY_SEED, Run
-from mpi_compress.results.settings import settings_of
+from mpi_compress.results.settings import overridden_of, settings_of
 from mpi_compress.results.status import ROUNDING
 from mpi_compress.results.targets import Target, grows, rises
 from mpi_compress.results.tuning import caveat, in_words, put_by
@@ -88,8 +88,14 @@ def tuned_to(label: str, to: Any) -> str:
 
 def changes(run: Run) -> list[str]:
     """What was overridden in a run, as by --set, but for its seed: "rounds = 10", or of a name "data = a9a"."""
-    overridden = json.loads(run.attrs.get("overridden", "{}"))
-    return [f"{key.removesuffix('.name').split('.')[-1]} = {value}" for key, value in overridden.items() if key != "seed"]
+    overridden = {key.removesuffix(".name"): value for key, value in overridden_of(run).items() if key != "seed"}
+    return [re.sub(r".*\.(?!seed$)", "", key) + f" = {value}" for key, value in overridden.items()]
+
+
+def seed_of_all(runs: Sequence[Run]) -> list[str]:
+    """The seed that all runs were given, as by --set: "seed = 3"; [] where some have their job's."""
+    given = {overridden_of(run).get("seed") for run in runs}
+    return [f"seed = {seed}" for seed in given if len(given) == 1 and seed is not None]
 
 
 def tuned_text(run: Run) -> str:

@@ -14,7 +14,7 @@ from mpi_compress.results.tuning import lost_by_seeds, put_by
 from mpi_compress.results.units import arrivals
 
 LABELS = 4  # that a note names on a screen
-_DEFAULT = "step by default"
+_DEFAULT = "each method's default step"
 
 
 def notes_of(

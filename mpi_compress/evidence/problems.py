@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,11 @@ def name_in(part: Any) -> str:
 
 
 def parts_of(run: Run) -> dict[str, str]:
-    """The parts of a problem beside its data, as its job writes them."""
+    """The parts of a problem, as its job writes them."""
     objective, start = (run.written.get(key, {}) for key in ("objective", "start"))
     penalty = objective.get("penalty") or "none"
     return {
+        "data": str(run.attrs.get("data", "")),
         "loss": name_in(objective.get("model") or objective.get("loss") or "logistic"),
         "penalty": f"{penalty.get('weight', '')} {name_in(penalty)}".strip() if isinstance(penalty, Mapping) else penalty,
         "µ": str(objective.get("mu") or 0),
@@ -58,12 +60,18 @@ def parts_of(run: Run) -> dict[str, str]:
     }
 
 
-def differing(runs: Sequence[Run]) -> str:
-    """In which parts the problems of several jobs differ, "penalty: 0.1 ratio and none; workers: 10 and 4", or ""."""
-    jobs, each = [run.file.parent for run in runs], [parts_of(run) for run in runs]
-    values = {name: [parts[name] for parts in each] for name in each[0]}
-    apart = [name for name, own in values.items() if len({*zip(jobs, own, strict=True)}) < len({*jobs}) * len({*own})]
-    return "; ".join(f"{name}: {' and '.join(dict.fromkeys(values[name]))}" for name in apart)
+def differing(runs: Sequence[Run]) -> list[str]:
+    """A line on the parts in which the problems of several jobs differ, with the jobs: "workers: 10 (a, b) and 4 (c)"; or []."""
+    having: dict[str, dict[str, dict[Path, None]]] = {}
+    for run in runs:
+        for name, value in parts_of(run).items():
+            having.setdefault(name, {}).setdefault(value, {})[run.file.parent] = None
+    jobs, apart = {run.file.parent for run in runs}, list[str]()
+    for name, values in having.items():
+        if any(own.keys() < jobs for own in values.values()):
+            each = (f"{value} ({', '.join(job.name for job in own)})" for value, own in values.items())
+            apart.append(f"{name}: {' and '.join(each)}")
+    return [f"the jobs' problems differ: {'; '.join(apart)}"] if apart else []
 
 
 def words(run: Run, by: str) -> str:

@@ -14,7 +14,7 @@ from mpi_compress.figures.words import wrapped
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import Target, in_signs
 from mpi_compress.results.units import COSTS, label_of, named_model, unit_of
 
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
@@ -32,7 +32,7 @@ def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
         text = re.sub(r"^(up|down)\.(\w+)\.(\w+)$", r"\3 of the \1link's \2", text)
         if column in COSTS and (model := named_model(runs)) and model not in (figure.title or ""):
             text += f", {model}"
-        text += "".join(f" to {Target.of(*target).in_signs}" for target in (figure.at or {}).items() if which == "y")
+        text += "".join(f" to {in_signs(str(Target.of(*target)))}" for target in (figure.at or {}).items() if which == "y")
         unit = _unit(which, figure, runs)
         if not (which == "x" and figure.at and _tick_values(ax, column, runs)):
             _write_ticks(ax, which, unit)

@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import is_chosen
-from mpi_compress.evidence.lines import Line, by_seed, changes, ended, label_of_run, tuned_text, without_common
+from mpi_compress.evidence.lines import Line, by_seed, changes, ended, label_of_run, seed_of_all, tuned_text, without_common
+from mpi_compress.evidence.problems import differing
 from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_below, put_under, tuned_for_others
@@ -115,10 +116,10 @@ def draw_panels(
     if titled:
         title = fig.suptitle(wrapped(figure.title or "", width - 0.2, 9), fontsize=9)
         rooms += (title.get_text().count("\n") + 1) * 0.16
-    changed = "; ".join(dict.fromkeys(c for run in all_runs for c in changes(run)))
+    changed = "; ".join(dict.fromkeys([*(c for run in all_runs for c in changes(run)), *seed_of_all(all_runs)]))
     said = heading(all_runs, (line for panel in each for line in panel.lines), any(noisy))
     others = tuned_for_others((panel.runs, panel.figure) for panel in each)
-    above = filter(None, [said, changed, *notes, *others, *all_doubts(all_runs)])
+    above = filter(None, [said, changed, *differing(all_runs), *notes, *others, *all_doubts(all_runs)])
     rooms += put_below(fig, handles_of(axes), "\n".join(above) or None)
     fig.set_figheight(rooms)
     with measuring():

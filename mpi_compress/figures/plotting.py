@@ -19,6 +19,7 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.evidence.comparison import labels_of
 from mpi_compress.evidence.lines import by_seed, ended
+from mpi_compress.evidence.problems import differing
 from mpi_compress.figures.axes import name_axes, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of, why_nothing
 from mpi_compress.figures.legends import figure_of, handles_of, heading, put_at_curves, put_below, tuned_for_others
@@ -64,8 +65,8 @@ def plot(
         UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
     """
     given = {key: value for key, value in locals().items() if value is not None and key in parameters(FigureTable)}
-    asked = {key: [*value] if key in ("bounds", "xlim", "ylim") else value for key, value in given.items()}
-    figure = checked(FigureTable, asked, "plot")
+    given |= {key: [*given[key]] for key in ("bounds", "xlim", "ylim") if key in given}
+    figure = checked(FigureTable, given, "plot")
     return _plot(runs, figure, ax, style_of(style), inches(width) or COLUMN)
 
 
@@ -99,15 +100,16 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
     with mpl.rc_context(style.settings):
         groups = by_seed(runs)
         labels, shared = labels_of(groups)
-        apart = [(run, {"label": label, "overridden": "{}"}) for own, label in zip(groups, labels, strict=True) for run in own]
-        plain = [replace(run, attrs=run.attrs | attrs) for run, attrs in apart]
+        named = ((run, label) for own, label in zip(groups, labels, strict=True) for run in own)
+        plain = [replace(run, attrs=run.attrs | {"label": label, "overridden": ""}) for run, label in named]
         drawn = lines_of(plain, figure, style.name)
         if why := why_nothing(drawn, figure, runs):
             raise UserError(f"nothing to draw: {why}")
         on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
         noisy = draw_on(on, plain, drawn, figure, looks((line.label for line in drawn), figure.methods), style.name)
         above = ", ".join(filter(None, [heading(each, drawn, noisy), *shared]))
-        title = "\n".join(filter(None, [above, *notes, *tuned_for_others([(plain, figure)]), *all_doubts(runs)])) or None
+        beside = [*differing(runs), *notes, *tuned_for_others([(plain, figure)]), *all_doubts(runs)]
+        title = "\n".join(filter(None, [above, *beside])) or None
         name_axes(on, figure, runs)
         on.set_title((figure.title or "") if style.titled else "")
         if ax is None:

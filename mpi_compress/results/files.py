@@ -9,6 +9,7 @@ from mpi_compress.core.errors import UserError
 
 JOBS = "jobs"
 ASIDE = ".old"  # of a result whose run is rerun
+LETTERS = 60  # of a text in a file's name
 TRIALS = "tuning"  # the folder of trials, in that of their job
 
 
@@ -99,9 +100,14 @@ def files_in(name: str | Path) -> list[str | Path]:
     return [*found] or [name]
 
 
+def in_file_name(text: str) -> str:
+    """A text such as a label with what file names have alone: "top-k, k = 3" is "top-k-k=3"."""
+    return re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", text)).strip("-.")
+
+
 def _files(job: str, label: str, run_id: str, out: Path) -> list[Path]:
-    plain = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", label)).strip("-.") or "run"
-    names = [plain[:60], re.sub("[^ -~]+", "-", plain[:60]).strip("-.") or "run"]
+    plain = in_file_name(label)[:LETTERS] or "run"
+    names = [plain, re.sub("[^ -~]+", "-", plain).strip("-.") or "run"]
     try:
         os.fsencode(names[0])
     except UnicodeEncodeError:  # the system's encoding lacks a letter

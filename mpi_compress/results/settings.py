@@ -25,6 +25,11 @@ def settings_of(written: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def overridden_of(run: Any) -> dict[str, Any]:
+    """What was set in a run from outside its job, as by --set, by dotted key."""
+    return dict(json.loads(run.attrs.get("overridden") or "{}"))
+
+
 def of_several_inputs(runs: Sequence[Any]) -> list[str]:
     """The labels of results that differ, but for their seed, in their data's bytes or users' code alone."""
     found = defaultdict[Any, set[tuple[str, ...]]](set)

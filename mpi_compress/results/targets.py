@@ -65,16 +65,6 @@ class Target:
     def __str__(self) -> str:
         return f"{self.column} {'≥' if self.rising else '≤'} {self.level:g}"
 
-    @property
-    def in_signs(self) -> str:
-        """As papers write it: "‖∇f(x)‖² ≤ 10⁻⁵"."""
-        label = column_of(self.column).label
-        signs = re.search(r"(‖|f\(x\)).*", label)
-        factor, _, power = f"{self.level:e}".partition("e")
-        short = f"{float(factor):.6g}×".removeprefix("1×") + "10" + str(int(power)).translate(RAISED)
-        level = f"{self.level:g}" if self.level == 0 or -3 < int(power) < 5 else short
-        return f"{signs[0] if signs else label} {'≥' if self.rising else '≤'} {level}"
-
     def is_met(self, run: Columned) -> bool:
         """True if the last row of a run is there; UserError if it has no such column."""
         return first_row(run.column(self.column)[-1:], self.level, self.rising) is not None
@@ -90,6 +80,18 @@ class Target:
     def is_unknown(self, run: Columned) -> bool:
         """True if no row has a number in that column, as that of the suboptimality where f* is not known."""
         return bool(np.all(np.isnan(run.column(self.column))))
+
+
+def in_signs(text: str) -> str:
+    """A text whose targets, such as "squared_grad_norm ≤ 1e-05", are as papers write them: "‖∇f(x)‖² ≤ 10⁻⁵"."""
+
+    def power(found: re.Match[str]) -> str:
+        return f"{found[1]}×10{str(int(found[2])).translate(RAISED)}".removeprefix("1×")
+
+    def signs(found: re.Match[str]) -> str:
+        return re.sub(r".*?(?=‖|f\(x\))", "", column_of(found[0]).label, count=1)
+
+    return re.sub(r"(?<=[≤≥] )([\d.]+)e([+-]\d+)", power, re.sub(r"[\w-]+(?= [≤≥])", signs, text))
 
 
 def goal(to: Mapping[str, float], rising: Collection[str] = ()) -> Target:

@@ -215,6 +215,18 @@ def test_rounds_of_an_earlier_process_make_no_pace(monkeypatch, capsys):
     assert progress.turn_text() == ""
 
 
+def test_a_first_round_that_compiles_makes_no_pace(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "has_bar", lambda: True)
+    with progress.Progress("GD", 40_000, False) as seen:
+        for k, seconds in enumerate((60.0, 0.2, 0.2, 0.2)):
+            seen(k, 0.5, 0.0)
+            now[0] += seconds
+    frames = capsys.readouterr().err.split("\r")
+    assert [found[0] for frame in frames if (found := re.search(r"\S+ \S+ left", frame))] == ["2.2 h left"] * 2
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(3, "3 s"), (90, "1.5 min"), (7200, "2 h"), (3e5, "3.5 d")])
 def test_times_are_in_readable_units(seconds, text):
     assert progress.time_text(seconds) == text

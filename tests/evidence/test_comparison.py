@@ -20,7 +20,7 @@ from mpi_compress.core.tables import comma_separated, latex, markdown, plain
 from mpi_compress.evidence.comparison import compare, names_apart
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.method_status import endings
-from mpi_compress.results.targets import Target, typed
+from mpi_compress.results.targets import Target, in_signs, typed
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
         ["never (1 of 2 seeds)", "not reached ¹", "3 kbit"],
         ["wild (1 of 2 seeds)", *["not reached ²"] * 2],
     ]
-    assert table.heads() == ["method", "loss ≤ 0.4", "≤ 0.75"]
+    assert table.heads == ["method", "loss ≤ 0.4", "≤ 0.75"]
     assert table.notes[:2] == ["¹ not reached in 3 kbit (0.7 at the end)", "² not reached (diverged in round 2)"]
     assert table.caption == "uplink bits, on the wire, over all workers; median (range) over 1 to 2 seeds"
     assert [cells[1] for cells in compare(runs, [Target.of("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 … 4)", "6 s"]
@@ -174,11 +174,11 @@ def test_runs_of_one_name_are_told_apart_by_what_differs(tmp_path):
 def test_tables_in_three_formats(runs, tmp_path):
     runs.append(written(tmp_path, "50 % | x_1", [0.1]))
     table = compare(runs, [Target.of("loss", 0.4)])
-    assert markdown(table.heads(), table.cells, table.caption).splitlines()[2:6] == [
+    assert markdown(table.heads, table.cells, table.caption).splitlines()[2:6] == [
         "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 (1 of 2 seeds) | 0 bit |", "| fast | 1.5 kbit (1 … 2) |",
     ]  # fmt: skip
-    assert markdown(table.heads(), table.cells, texts=1).splitlines()[1] == "| --- | ---: |"
-    lines = latex(table.heads(), table.cells, table.caption).splitlines()
+    assert markdown(table.heads, table.cells, texts=1).splitlines()[1] == "| --- | ---: |"
+    lines = latex(table.heads, table.cells, table.caption).splitlines()
     assert lines[1:3] == [r"\begin{table}", rf"\caption{{U{table.caption[1:]}}}"]
     assert lines.pop(3).startswith(r"\footnotesize")
     assert lines[3:5] == [r"\begin{tabularx}{\columnwidth}{@{}>{\raggedright\arraybackslash}Xr@{}}", r"\toprule"]
@@ -189,7 +189,7 @@ def test_tables_in_three_formats(runs, tmp_path):
     assert rows[0][:3] == ["method", "seeds", "wire_bits_up to loss<=0.4"]
     assert rows[2] == ["fast", "2", "1500", "1000", "2000", "2", "", "payload"]
     assert rows[-1][:-2] == ["wild", "1", "", "", "", "0"]
-    assert [line.index("loss" if i == 0 else "0 bit") for i, line in enumerate(plain(table.heads(), table.cells)[:2])] == [27, 27]
+    assert [line.index("loss" if i == 0 else "0 bit") for i, line in enumerate(plain(table.heads, table.cells)[:2])] == [27, 27]
 
 
 def test_in_a_file_methods_of_long_labels_have_numbers_by_which_notes_name_them(tmp_path):
@@ -311,6 +311,18 @@ def test_a_paper_has_signs_for_heads_and_notes_say_how_far_rows_are_apart(tmp_pa
     assert r"$\|\nabla f(x)\|^{2}$\\$\le 10^{-30}$" in (tmp_path / "t.tex").read_text()
 
 
+def test_a_level_is_one_number_in_heads_and_notes_of_a_paper_s_table(tmp_path):
+    """Which both call the column as papers do, too."""
+    run = run_of(tmp_path, {"name": "gd"}, rounds=400, log={"every": 20})
+    targets = [f"--to=squared_grad_norm={level}" for level in (1e-2, 1e-3, 2e-5)]
+    assert main(["table", str(run.file), "--by", "round", *targets, "-o", str(tmp_path / "t.tex")]) == 0
+    heads, notes = (tmp_path / "t.tex").read_text().split(r"\bottomrule")
+    for level in ("0.01", "0.001", r"2$\times10^{-5}$"):
+        assert rf"$\le$ {level}" in heads
+        assert rf"$\|\nabla f(x)\|^{{2}} \le$ {level} is read at logged rows" in notes
+    assert in_signs("loss ≤ 2e-05, grad_norm ≥ 1e+06, n ≤ 0.001") == "f(x) ≤ 2×10⁻⁵, ‖∇f(x)‖ ≥ 10⁶, n ≤ 0.001"
+
+
 def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing(tmp_path):
     data = {"generator": "gspar", "samples": 20, "dim": 4}
     packets, full = {"model": "packet", "c1": "8 B", "c0": "0 B", "pmax": "8 B"}, {"data": {"name": "rcv1"}}
@@ -319,13 +331,13 @@ def test_notes_name_other_data_several_cost_models_and_seeds_that_change_nothing
     sgd = [run_of(tmp_path, {"name": "sgd", "batch": 1}, None, data, seed=s, **sgd) for s in (0, 1)]
     assert compare(gd + sgd, [Target.of("loss", 0.1)], "cost_up").notes[2:] == [
         of_data := "data: gspar, other data, 20 × 4",
-        "step by default: gd; sgd", "2 seeds, equal: 1 run: gd",
+        "each method's default step: gd; sgd", "2 seeds, equal: 1 run: gd",
     ]
     wire = run_of(tmp_path, {"name": "gd"}, rounds=4, data=data, cost={"model": "wire"})
     captions = [compare(each, [Target.of("loss", 0.1)], "cost_up").caption for each in (gd[:1] + sgd[:1], [wire], [gd[0], wire])]
     charges = ["by the papers' formula", "of the bytes sent", "by the papers' formula and of the bytes sent"]
     assert captions == [f"uplink cost, {bits}" for bits in charges]
-    assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes[2:] == [of_data, "step by default: gd; sgd"]
+    assert compare(gd[:1] + sgd, [Target.of("loss", 0.1)]).notes[2:] == [of_data, "each method's default step: gd; sgd"]
     assert main(["table", *(str(run.file) for run in gd), "--to", "loss=0.5", "-o", str(tmp_path / "t.md")]) == 0
     assert f"\n\n{of_data}\n" in (tmp_path / "t.md").read_text()
     assert f"; {of_data}" in (tmp_path / "t.md").read_text().partition("| method")[0]
@@ -447,12 +459,12 @@ def test_a_note_says_where_steps_come_from_that_are_not_alike(tmp_path):
         ],
     }  # fmt: skip
     runs = mc.run(job, out=tmp_path, quiet=True)
-    notes = [note for note in compare(runs, [Target.of("loss", 0.6)]).notes if note.startswith("step ")]
+    notes = [note for note in compare(runs, [Target.of("loss", 0.6)]).notes if re.match("step |each method's default step: ", note)]
     assert sorted(notes) in (
-        ["step 2 theory, given: EF21", f"step by default: {both}", "step tuned: GD"] for both in ("CAT; EF", "EF; CAT")
+        [f"each method's default step: {both}", "step 2 theory, given: EF21", "step tuned: GD"] for both in ("CAT; EF", "EF; CAT")
     )
     alike = [run for run in runs if run.label in ("EF", "CAT", "data")]
-    assert [note for note in compare(alike, [Target.of("loss", 0.6)]).notes if note.startswith("step ")] in (
-        ["step by default: CAT; EF"], ["step by default: EF; CAT"],
+    assert [note for note in compare(alike, [Target.of("loss", 0.6)]).notes if re.match("step |each method's default step: ", note)] in (
+        ["each method's default step: CAT; EF"], ["each method's default step: EF; CAT"],
     )  # fmt: skip
-    assert not [note for note in compare(alike[:1], [Target.of("loss", 0.6)]).notes if note.startswith("step ")], "nothing to compare"
+    assert not [note for note in compare(alike[:1], [Target.of("loss", 0.6)]).notes if re.match("step |each method's default step: ", note)], "nothing to compare"

@@ -1,8 +1,11 @@
 """The table of least bits by problem."""
 
+import re
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import pytest
+from matplotlib.text import Text
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -10,6 +13,8 @@ from mpi_compress.core.tables import markdown
 from mpi_compress.evidence.comparison import amount
 from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.evidence.problems import HEADS, differing, fewest
+from mpi_compress.figures.plotting import draw
+from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report.text import table
 from mpi_compress.results.columns import column_of
 
@@ -75,15 +80,25 @@ def test_runs_of_one_problem_are_compared_across_jobs(found):
 def test_in_which_parts_the_problems_of_two_jobs_differ_is_said_in_a_line(found, tmp_path, capsys):
     """Beside their data, as where tables and figures put results together; not what each of the jobs has several of."""
     first, second = (o.runs for o in found)
-    assert differing(first) == differing([*first, *second[:1]]) == ""
-    assert differing([*first, *second]) == "workers: 2 and 3"
+    assert differing(first) == differing([*first, *second[:1]]) == []
+    assert differing([*first, *second]) == ["the jobs' problems differ: workers: 2 (one, two) and 3 (two)"]
     (tmp_path / "other.toml").write_text('start.at = "random"\n' + JOB.replace("weight = 0.1", "weight = 0.2"))
     other = mc.run(mc.load_job(tmp_path / "other.toml", only="GD"), out=tmp_path, quiet=True)
-    said = "penalty: 0.1 ratio and 0.2 ratio; start: zero and at = random"
-    assert differing([*first, *other]) == said
-    files = [str(run.file) for run in (*first[:1], *other)]
-    assert main(["table", *files, "--to", "squared_grad_norm=1e-3"]) == 0
-    assert f"mpi-compress: the jobs' problems differ: {said}\n" in capsys.readouterr().err
+    said = "the jobs' problems differ: penalty: 0.1 ratio (one) and 0.2 ratio (other); start: zero (one) and at = random (other)"
+    assert differing([*first, *other]) == [said]
+    files, made = [str(run.file) for run in (*first[:1], *other)], [tmp_path / name for name in ("t.md", "t.tex", "screen.svg", "paper.svg")]
+    for options in ([], ["--to", "squared_grad_norm=1e-3", *(f"-o{file}" for file in made[:2])]):
+        assert main(["table", *files, *options]) == 0
+        assert f"\n{said}\n" in capsys.readouterr().out
+    for style in ("screen", "paper"):
+        assert main(["plot", *files, "--style", style, "-o", str(tmp_path / f"{style}.svg")]) == 0
+        assert f"mpi-compress: {said}\n" in capsys.readouterr().err
+    for file in made:
+        words = " ".join(re.sub("<[^>]*>", " ", file.read_text()).split())
+        assert said in words, file
+    drawn = draw([*first, *other], FigureTable("round", panel=[PanelTable(), PanelTable(x="wire_bits_up")]))
+    assert any(said in " ".join(text.get_text().split()) for text in drawn.findobj(Text))
+    plt.close("all")
 
 
 def test_a_run_tuned_to_its_theorems_step_stands_once_beside_the_run_of_that_step(tmp_path):

@@ -227,7 +227,7 @@ def test_panels_share_looks_and_a_legend(done):
 
 def test_notes_stand_under_their_panel_and_overrides_above_the_entries(done):
     _, job, runs = done
-    changed = [dataclasses.replace(r, attrs=r.attrs | {"overridden": '{"stop.rounds": 7, "seed": 1}'}) for r in runs]
+    changed = [dataclasses.replace(r, attrs=r.attrs | {"overridden": f'{{"stop.rounds": 7, "seed": {r.seed}}}'}) for r in runs]
     under = figures.draw(changed, job.figure)
     under.canvas.draw()
     assert all(ax.get_legend().get_window_extent().y1 < ax.bbox.y0 - 10 for ax in under.axes)
@@ -644,3 +644,98 @@ algorithm = { name = "sgd", batch = 2, step = 0.01 }
     assert ("GD" in words, "other" in words, "SGD" in words) == (True, True, False)
     assert main([*both, "--only", "GD", "--only", "none"]) == 2
     assert "--only: no job has a run called 'none'" in capsys.readouterr().err
+
+
+SWEEP = """
+title = "sweep"
+data = { generator = "gspar", samples = 20, dim = 4 }
+algorithm.name = "gd"
+stop = { rounds = 30, suboptimality = 1e-1 }
+[[run]]
+label = "GD"
+[grid]
+"algorithm.step" = ["0.5/L", "1/L"]
+[figure]
+x = "step"
+y = "wire_bits"
+rows = "last"
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("sweep.toml").write_text(SWEEP)
+    mc.run("sweep.toml", quiet=True)
+    yield
+    plt.close("all")
+
+
+def text_of(file):
+    return " ".join(re.sub("<[^>]*>", " ", Path(file).read_text()).split())
+
+
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_a_seed_from_outside_is_said_below_figures_and_tables_and_a_band_s_own_seeds_are_not(style, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, figure in (("one", ""), ("panels", "figure.panel = [{}, { x = 'round' }]\n")):
+        job = 'title = "SGD"\ndata = { generator = "gspar", samples = 20, dim = 4 }\nalgorithm = { name = "sgd", batch = 2 }\nstop.rounds = 3\n'
+        Path(f"{name}.toml").write_text(f"{job}{figure}grid.seed = [0, 1]\n")
+        for settings, said in (((), ""), (("--set", "seed=3", "--set", "data.seed=5"), "data.seed = 5, seed = 3")):
+            assert main(["run", f"{name}.toml", *settings, "--quiet"]) == 0
+            assert main(["table", f"{name}.toml", *settings, "--to", "loss=0.6"]) == 0
+            assert ("all with" in (table := capsys.readouterr().out)) == bool(said)
+            assert said in table
+            assert main(["plot", f"{name}.toml", *settings, "--style", style, "-o", "a.svg"]) == 0
+            assert ("seed" in text_of("a.svg").replace("over 2 seeds", "")) == bool(said)
+            assert (said if name == "one" else said.replace(", ", "; ")) in text_of("a.svg")
+    plt.close("all")
+
+
+def test_a_picture_of_what_is_set_from_outside_has_a_name_of_its_own_and_so_has_a_report(sweep, capsys):
+    def written(*line):
+        assert main(["run", "sweep.toml", *line, "--quiet"]) == 0
+        capsys.readouterr()
+        assert main(["plot", "sweep.toml", *line]) == main(["report", "sweep.toml", *line]) == 0
+        picture, *_, page = capsys.readouterr().out.splitlines()
+        assert Path(picture).exists()
+        assert Path(page).exists()
+        return Path(picture).name, page
+
+    assert written() == ("sweep.png", "report.html")
+    assert written("--set", "stop.suboptimality=2e-1") == ("sweep-suboptimality=2e-1.png", "report-suboptimality=2e-1.html")
+    two = "--set", "stop.rounds=20", "--set", "data.dim=5"
+    assert written(*two)[0] == written(*two[2:], *two[:2])[0] == "sweep-data.dim=5-rounds=20.png"
+    other = "--set", "data.generator=least-squares", "--set", "objective.loss=least-squares"
+    assert written(*other) == ("sweep-on-least-squares-objective.loss=least-squares.png", "report-on-least-squares-objective.loss=least-squares.html")
+    parts = [written("--set", f'up.compressor={{ name = "top-k", k = {k} }}', "--set", 'up.codec={ name = "fixed", float = 32, indices = "free" }')[0] for k in (1, 2)]
+    assert parts[0] != parts[1]
+    assert all(re.fullmatch(r"sweep-[\w.=-]{60}-[0-9a-f]{8}\.png", name) for name in parts)
+
+
+def test_a_column_of_the_trace_as_x_draws_all_rows_of_a_job_whose_figure_shows_the_last_ones(sweep, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "save", lambda figure, _: drawn.append([line.get_xydata() for line in figure.axes[0].lines]))
+    rows = [mc.read(file).rows for file in sorted(Path("results/sweep").glob("*.h5"))]
+    for options in (["--x", "wire_bits"], ["--x", "loss", "--y", "round"], ["--y", "round"], ["--x", "step"]):
+        assert main(["plot", "sweep.toml", *options]) == 0
+    assert [sorted(map(len, lines)) for lines in drawn] == [sorted(rows), sorted(rows), [2], [2]]
+
+
+def test_an_axis_of_the_first_of_two_jobs_that_the_other_lacks_is_named(sweep, capsys):
+    other = 'data = { generator = "gspar", samples = 20, dim = 4 }\nalgorithm = { name = "ship-data" }\nstop.rounds = 3\n'
+    Path("other.toml").write_text(other)
+    (run,) = mc.run("other.toml", quiet=True)
+    would_do = "--x COLUMN names another, or give the files in another order"
+    refused(["plot", "sweep.toml", "other.toml"], capsys, f"step is the x axis of sweep.toml, and {run.file} has no such column; {would_do}")
+    assert main(["plot", "sweep.toml", "other.toml", "--x", "round", "-o", "a.svg"]) == 0
+    assert main(["plot", "other.toml", "sweep.toml", "-o", "a.svg"]) == 0
+
+
+def test_a_paper_s_figure_that_names_the_data_that_are_set_has_no_warning(sweep, capsys):
+    other = ["sweep.toml", "--set", "data.generator=least-squares", "--set", "objective.loss=least-squares"]
+    assert main(["run", *other, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["plot", *other, "--style", "paper", "-o", "a.svg"]) == 0
+    assert "data.generator = least-squares" in text_of("a.svg") or "generator = least-squares" in text_of("a.svg")
+    assert capsys.readouterr().err == ""

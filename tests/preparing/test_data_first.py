@@ -58,8 +58,8 @@ def test_a_set_of_another_size_than_its_name_s_is_said_first_and_no_claim_is_in_
     assert f"A: it falls [on other data: gisette, {DIFFERS}]\n    ours " in said
     for style, told in (("screen", ""), ("paper", "mpi-compress: the figure, which has no title, does not say that it is {}\n")):
         assert main(["plot", "job.toml", "--style", style, "-o", f"{style}.svg"]) == 0
-        assert capfd.readouterr().err == told.format("on gisette of 20 × 5000, not the published 6000 × 5000")
-        assert ("on gisette of 20 × 5000, not" in (folder.parent / f"{style}.svg").read_text()) == (style == "screen")
+        assert capfd.readouterr().err == told.format("on gisette, 20 × 5000, not the published 6000 × 5000")
+        assert ("on gisette, 20 × 5000, not" in (folder.parent / f"{style}.svg").read_text()) == (style == "screen")
     assert main(["report", "job.toml", "-o", "r.html", "--table", "t.md"]) == 0
     assert [(folder.parent / name).read_text().count(f"gisette, {DIFFERS[11:]}") for name in ("r.html", "t.md")] == [2, 1]
     assert main(["data", "list"]) == 0

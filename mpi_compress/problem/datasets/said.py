@@ -1,6 +1,5 @@
 """What is said of data before anything else: the set, where it is from, its size, and where that is not what is published."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from mpi_compress.core.progress import count_text
 from mpi_compress.problem.datasets.known import published_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.settings import overridden_of
 
 Size = tuple[int, int, int, int]  # N, d, and how many different labels and nonzeros there are; 0: not known
 
@@ -35,24 +35,24 @@ def captioned(run: Run) -> str:
     return f"{data}, µ = {run.attrs.get('mu', 0.0):.3g}, {count_text(int(run.attrs['n_workers']), 'worker')}" if data else ""
 
 
-def elsewhere(run: Run, words: str = "{}, {} × {}, {}") -> str:
+def elsewhere(run: Run) -> str:
     """What makes a claim that is judged by a result one about other data: another set, or another size; "" for nothing."""
     shown = str(run.attrs.get("data", ""))
     if " in place of " in shown:
         return shown
-    return (text := differs(run)) and words.format(shown, run.attrs["n_samples"], run.attrs["dim"], text)
+    return (text := differs(run)) and f"{shown}, {run.attrs['n_samples']} × {run.attrs['dim']}, {text}"
 
 
 def titles(runs: Sequence[Run], title: str = "") -> list[str]:
     """What the title of a figure says of data that are not the job's and not named in it, not the paper's, or not as published: a
     line for each set."""
-    each = [elsewhere(run, "{} of {} × {}, {}") or _in_place(run) * (str(run.attrs["data"]) not in title) for run in runs]
+    each = [elsewhere(run) or in_place(run) * (str(run.attrs["data"]) not in title) for run in runs]
     return [f"on {text}".replace("differs from", "not") for text in dict.fromkeys(each) if text]
 
 
-def _in_place(run: Run) -> str:
+def in_place(run: Run) -> str:
     """The set of a run whose data are set from outside, as by --set; "" for the job's own."""
-    is_other = {"data", "data.name", "data.path", "data.generator"} & json.loads(run.attrs.get("overridden", "{}")).keys()
+    is_other = {"data", "data.name", "data.path", "data.generator"} & overridden_of(run).keys()
     return f"{run.attrs['data']} in place of the job's data" if is_other else ""
 
 
