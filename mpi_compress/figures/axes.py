@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from mpi_compress.core.errors import UserError
@@ -55,8 +56,14 @@ def set_limits(ax: Axes, figure: FigureTable) -> None:
 
 def wrap_names(ax: Axes, width: float, height: float) -> None:
     """Wrap the names of the axes and the title where they would be wider, or higher, than there is room in inches."""
-    for text, room in ((ax.xaxis.label, width), (ax.yaxis.label, height), (ax.title, width)):
-        text.set_text(wrapped(text.get_text(), room, float(text.get_fontsize())))
+    _wrap(ax.yaxis.label, height)
+    further = max(0, ax.yaxis.label.get_text().count("\n") - 1)  # there is room for two lines of it
+    for text in (ax.xaxis.label, ax.title):
+        _wrap(text, width - further * float(ax.yaxis.label.get_fontsize()) * 1.25 / 72.0)
+
+
+def _wrap(text: Text, room: float) -> None:
+    text.set_text(wrapped(text.get_text(), room, float(text.get_fontsize())))
 
 
 def scales(figure: FigureTable) -> tuple[str, str]:
