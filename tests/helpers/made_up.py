@@ -33,6 +33,8 @@ def _result(spec, number):
     rough = np.exp(rng.normal(0, 0.6, ROWS)) if noisy else 1.0
     fall = np.exp(-k / (15 + 3 * (number % 9))) + 1e-3 * (number % 5 + 1)
     trace = {"round": k * 10} | dict.fromkeys(FALLING, fall * rough * (1 + 0.1 * spec.seed))
+    if reached := [target.level for target in spec.stop.targets if target.column == "relative_distance"]:
+        trace["relative_distance"] = np.append(trace["distance"][:-1], reached)
     trace |= dict.fromkeys(OTHERS, 0.5 + 0.2 * fall)
     trace["loss"] = 0.1 + 0.59 * fall / fall[0]
     trace |= dict.fromkeys(RISING, k * 10.0 ** (2 + number % 4))
