@@ -121,11 +121,13 @@ def heading(runs: Sequence[Run], drawn: Iterable[Line], noisy: bool) -> str | No
 
 def tuned_for_others(plots: Iterable[tuple[Sequence[Run], FigureTable]]) -> list[str]:
     """Lines of what the runs of plots were tuned for, if that is not what these show, as a table's notes."""
-    said, labels = list[str](), list[str]()
+    said, labels, each = list[str](), list[str](), list[tuple[Sequence[Run], str, list[Target]]]()
     for runs, figure in plots:
-        by = figure.ys[0] if figure.at else figure.x
         targets = [Target.of(*target, rising(runs)) for target in (figure.at or {}).items()]
-        firsts = [run for run, *_ in by_seed(runs) if grows(by)]
-        said += [tuned_for(run, by, targets) for run in firsts]
-        labels += map(label_of_run, firsts)
+        each.append((runs, figure.ys[0] if figure.at else figure.x, targets))
+    for runs, by, _ in each:
+        for run in (run for run, *_ in by_seed(runs) if grows(by)):
+            asked = [own for others, column, own in each if column == by and any(other.file == run.file for other in others)]
+            said.append(tuned_for(run, by, list(dict.fromkeys(itertools.chain(*asked)))))
+            labels.append(label_of_run(run))
     return [*said_of(said, labels).values()]

@@ -535,6 +535,8 @@ def test_a_figure_says_as_a_table_does_what_its_runs_were_tuned_for():
     in_panels = notes(x="wire_bits_up", panel=panels)
     assert in_panels.count(said) == 1
     assert in_panels.endswith(f"{said} on other axes: EF21, k = 5")
+    of_two_targets = notes(**sweep, panel=[PanelTable(title="(a)", at={"loss": 0.5}), PanelTable(title="(b)", at={"loss": 0.4})])
+    assert of_two_targets.endswith(f"{said} to loss ≤ 0.5: EF21, k = 5")
     plt.close("all")
 
 
