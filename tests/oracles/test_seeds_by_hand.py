@@ -88,7 +88,7 @@ def test_the_fewest_bits_are_those_of_methods_that_reach_the_target_with_more_th
     figure = SimpleNamespace(to={"loss": 0.5}, by="wire_bits_up")
     row = next(r for r in fewest([SimpleNamespace(job=SimpleNamespace(figure=figure), runs=runs)]) if r.comparison.by == "wire_bits_up")
     assert [method.label for method in row.reached] == ["with two of three", "dear"]
-    assert row.cells[2:4] == ["5 bit", "with two of three"]
+    assert row.cells[2:4] == ["5 bit (2 of 3 seeds reach it)", "with two of three"]
     assert row.cells[-1] == "2 of 3"
 
 
