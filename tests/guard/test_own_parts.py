@@ -749,6 +749,7 @@ def test_what_compressors_state_is_tried_once_for_all_seeds_and_not_for_long_vec
     assert contradicted(Link(c, mc.codecs["dense"](), 60_000)) == {}
 
 
+@pytest.mark.slow
 def test_a_verification_names_what_differs_what_is_kept_and_what_is_refused_and_writes_no_result(tmp_path):
     """The codec writes no floats of 32 bits. On several ranks the process ends with the run that is refused."""
     late = f"type(self).calls += 1; v = v * (1 + (type(self).calls > 5000)); {SORTED}"  # the first rounds are the same

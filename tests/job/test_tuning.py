@@ -161,6 +161,7 @@ def test_a_tuning_takes_the_level_of_a_swept_figure_and_what_it_draws(tmp_path):
     assert (str(tune.target()), tune.by) == ("suboptimality ≤ 0.02", "wire_bits")
 
 
+@pytest.mark.slow
 def test_the_value_that_wins_a_race_is_that_of_all_trials_at_full_length(tmp_path, capsys):
     """Three seeds, one value; the grid is extended, and show and the table say what was found."""
     (tmp_path / "job.toml").write_text(RACE)
