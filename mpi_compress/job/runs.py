@@ -338,6 +338,7 @@ def inputs_of(spec: RunSpec) -> dict[str, str]:
     """A hash of each file of a run's data, and of the code of the user's own parts in each module, by their paths."""
     codes = dict[str, list[str]]()
     for part in filter(spec.owns, with_inner(spec._places.values())):
-        codes.setdefault(os.path.relpath(file_of(sys.modules[type(part).__module__])), []).append(source_of(part))
+        name = type(part).__module__
+        codes.setdefault(os.path.relpath(file_of(sys.modules[name])) if name in sys.modules else name, []).append(source_of(part))
     hashed = {file: hashlib.sha256("".join(dict.fromkeys(each)).encode()).hexdigest()[:12] for file, each in codes.items()}
     return file_digests(spec.data, spec.folder) | hashed

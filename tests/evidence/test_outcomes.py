@@ -1,5 +1,6 @@
 """Outcomes by hand: where the data of a job come from, and what became of its runs."""
 
+import json
 import re
 import subprocess
 import sys
@@ -137,3 +138,17 @@ class ScaledDraw(mc.Compressor):
     assert "several versions" not in says("table", "job.toml", "--to", "loss=0.69").err
     columns = mc.load("results/job", as_="dict")
     assert len(set(columns["inputs"])) == 2
+
+
+def test_a_part_whose_module_is_gone_runs_and_is_named_by_it(tmp_path, monkeypatch):
+    """As in a notebook that has removed its module."""
+    (tmp_path / "gone.py").write_text(
+        "import mpi_compress as mc\n\n@mc.compressors.register('halved')\nclass Halved(mc.Compressor):\n    makes = mc.Dense\n\n"
+        "    def compress(self, v, t):\n        return mc.Dense(0.5 * v)\n"
+    )
+    table = 'data = {generator = "gspar", samples = 40, dim = 8}\nstop.rounds = 2\nplugins = ["gone"]\n'
+    (tmp_path / "job.toml").write_text(f'{table}algorithm.name = "gd"\nup.compressor = "halved"\n')
+    job = mc.load_job(tmp_path / "job.toml")
+    monkeypatch.delitem(sys.modules, "gone")
+    (run,) = mc.run(job, out=tmp_path)
+    assert list(json.loads(run.attrs["inputs"])) == ["gone"]
